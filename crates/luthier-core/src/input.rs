@@ -1,0 +1,159 @@
+//! Opening what the user names: plain or compressed (told by content, not by name), a file or `-`.
+
+use crate::{Error, Result};
+use flate2::bufread::MultiGzDecoder;
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Read},
+    path::Path,
+    sync::{Arc, Mutex},
+};
+
+/// A source of lines that knows its name, its line number and the digest of its bytes.
+pub struct Input {
+    name: String,
+    line: u64,
+    reader: Box<dyn BufRead + Send>,
+    hasher: Arc<Mutex<blake3::Hasher>>,
+}
+
+impl Input {
+    /// Opens a file, or standard input for `-`.
+    pub fn open(path: &Path) -> Result<Self> {
+        if path.as_os_str() == "-" {
+            return Self::new("<stdin>", io::stdin());
+        }
+        let name = path.display().to_string();
+        let file = File::open(path).map_err(|e| Error::io(&name, "open it", &e))?;
+        if file.metadata().is_ok_and(|m| m.is_dir()) {
+            return Err(Error::in_file(name, "is a directory, expected a file"));
+        }
+        Self::new(&name, file)
+    }
+
+    /// Wraps any reader under a name for messages.
+    pub fn new(name: &str, raw: impl Read + Send + 'static) -> Result<Self> {
+        let hasher = Arc::new(Mutex::new(blake3::Hasher::new()));
+        let mut bytes = BufReader::with_capacity(1 << 16, Tee { raw, hasher: hasher.clone() });
+        let head = bytes.fill_buf().map_err(|e| Error::io(name, "read it", &e))?;
+        let reader: Box<dyn BufRead + Send> = if head.starts_with(&[0x1f, 0x8b]) {
+            Box::new(BufReader::with_capacity(1 << 18, MultiGzDecoder::new(bytes)))
+        } else {
+            Box::new(bytes)
+        };
+        Ok(Input { name: name.to_owned(), line: 0, reader, hasher })
+    }
+
+    /// The file as the user named it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Number of the line that was read last, from 1.
+    pub fn line_number(&self) -> u64 {
+        self.line
+    }
+
+    /// An error at the line that was read last.
+    pub fn error(&self, message: impl Into<String>) -> Error {
+        Error::at(&self.name, self.line, message)
+    }
+
+    /// Reads the next line into `buffer`, without its end and without a byte order mark; false at the end.
+    pub fn line(&mut self, buffer: &mut Vec<u8>) -> Result<bool> {
+        buffer.clear();
+        let n = self.reader.read_until(b'\n', buffer).map_err(|e| self.broken(&e))?;
+        if n == 0 {
+            return Ok(false);
+        }
+        self.line += 1;
+        if buffer.last() == Some(&b'\n') {
+            buffer.pop();
+            if buffer.last() == Some(&b'\r') {
+                buffer.pop();
+            }
+        }
+        if self.line == 1 && buffer.starts_with(b"\xef\xbb\xbf") {
+            buffer.drain(..3);
+        }
+        Ok(true)
+    }
+
+    /// Bytes of the current line as text.
+    pub fn utf8<'a>(&self, bytes: &'a [u8]) -> Result<&'a str> {
+        std::str::from_utf8(bytes).map_err(|e| {
+            let at = e.valid_up_to();
+            self.error(format!("byte {} of the line (0x{:02x}) is not UTF-8", at + 1, bytes[at]))
+                .hint("convert the file to UTF-8, with iconv for instance")
+        })
+    }
+
+    /// Digest of all bytes as they are on disk; reads what is left.
+    pub fn digest(&mut self) -> Result<String> {
+        io::copy(&mut self.reader, &mut io::sink()).map_err(|e| self.broken(&e))?;
+        let hasher = self.hasher.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        Ok(hasher.finalize().to_hex()[..16].to_owned())
+    }
+
+    fn broken(&self, e: &io::Error) -> Error {
+        let after = self.line + 1;
+        match e.kind() {
+            io::ErrorKind::UnexpectedEof => Error::at(&self.name, after, "the compressed data end too early")
+                .hint("the file was cut short: copy or make it again"),
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
+                Error::at(&self.name, after, format!("the compressed data are damaged ({e})"))
+            }
+            _ => Error::io(&self.name, "read it", e),
+        }
+    }
+}
+
+/// Hashes bytes on their way.
+struct Tee<R> {
+    raw: R,
+    hasher: Arc<Mutex<blake3::Hasher>>,
+}
+
+impl<R: Read> Read for Tee<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.raw.read(buffer)?;
+        self.hasher.lock().unwrap_or_else(std::sync::PoisonError::into_inner).update(&buffer[..n]);
+        Ok(n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::{Compression, write::GzEncoder};
+    use std::io::Write;
+
+    fn gz(text: &[u8]) -> Vec<u8> {
+        let mut e = GzEncoder::new(Vec::new(), Compression::default());
+        e.write_all(text).unwrap();
+        e.finish().unwrap()
+    }
+
+    fn lines(bytes: Vec<u8>) -> Result<Vec<String>> {
+        let mut input = Input::new("t", io::Cursor::new(bytes))?;
+        let (mut all, mut b) = (Vec::new(), Vec::new());
+        while input.line(&mut b)? {
+            all.push(String::from_utf8(b.clone()).unwrap());
+        }
+        Ok(all)
+    }
+
+    #[test]
+    fn gzip_is_told_by_content_and_members_are_joined() {
+        let two = [gz(b"a\n"), gz(b"b\n")].concat();
+        assert_eq!(lines(two).unwrap(), ["a", "b"]);
+    }
+
+    #[test]
+    fn cut_short_gzip_says_so() {
+        let text: String = (0..5000).map(|i| format!("{i} line\n")).collect();
+        let whole = gz(text.as_bytes());
+        let message = lines(whole[..whole.len() / 2].to_vec()).unwrap_err().to_string();
+        assert!(message.contains("end too early") && message.starts_with("t:"), "{message}");
+    }
+}

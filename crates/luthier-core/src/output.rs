@@ -1,0 +1,106 @@
+//! Files that appear whole or not at all.
+
+use crate::{Error, Result};
+use flate2::{Compression, write::GzEncoder};
+use std::{
+    fs::{self, File},
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+/// A file under a temporary name until [`AtomicFile::commit`] renames it; dropped before, it is removed.
+/// A name that ends in `.gz` is compressed.
+pub struct AtomicFile {
+    path: PathBuf,
+    temporary: PathBuf,
+    sink: Option<Sink>,
+}
+
+enum Sink {
+    Plain(BufWriter<File>),
+    Gz(Box<GzEncoder<BufWriter<File>>>),
+}
+
+impl AtomicFile {
+    /// Opens the temporary file beside `path`.
+    pub fn create(path: &Path) -> Result<Self> {
+        let mut name = std::ffi::OsString::from(".");
+        name.push(path.file_name().unwrap_or_default());
+        name.push(format!(".{}.tmp", std::process::id()));
+        let temporary = path.with_file_name(name);
+        let file =
+            File::create(&temporary).map_err(|e| Error::io(path.display().to_string(), "write it", &e))?;
+        let file = BufWriter::with_capacity(1 << 16, file);
+        let sink = if path.extension().is_some_and(|e| e == "gz") {
+            Sink::Gz(Box::new(GzEncoder::new(file, Compression::new(3))))
+        } else {
+            Sink::Plain(file)
+        };
+        Ok(AtomicFile { path: path.to_owned(), temporary, sink: Some(sink) })
+    }
+
+    /// Writes a whole file in one go.
+    pub fn write_all_to(path: &Path, bytes: &[u8]) -> Result<()> {
+        let mut file = Self::create(path)?;
+        file.write_all(bytes).map_err(|e| Error::io(path.display().to_string(), "write it", &e))?;
+        file.commit()
+    }
+
+    /// Flushes, syncs and gives the file its name.
+    pub fn commit(mut self) -> Result<()> {
+        let done = match self.sink.take() {
+            Some(Sink::Plain(w)) => w.into_inner().map_err(io::IntoInnerError::into_error),
+            Some(Sink::Gz(w)) => {
+                w.finish().and_then(|w| w.into_inner().map_err(io::IntoInnerError::into_error))
+            }
+            None => return Ok(()),
+        };
+        done.and_then(|file| file.sync_all())
+            .and_then(|()| fs::rename(&self.temporary, &self.path))
+            .map_err(|e| Error::io(self.path.display().to_string(), "write it", &e))
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        match &mut self.sink {
+            Some(Sink::Plain(w)) => w.write(buffer),
+            Some(Sink::Gz(w)) => w.write(buffer),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.sink {
+            Some(Sink::Plain(w)) => w.flush(),
+            Some(Sink::Gz(w)) => w.flush(),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        // After a commit the name is gone already; a failure to remove leaves a hidden file and no harm.
+        let _ = fs::remove_file(&self.temporary);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_appears_before_commit_and_nothing_stays_without() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("w.txt");
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.write_all(b"x").unwrap();
+        assert!(!path.exists());
+        drop(file);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        AtomicFile::write_all_to(&path, b"y").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"y");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,108 @@
+//! Random numbers: one place, no hidden state, the same on every machine.
+//!
+//! A [`Stream`] is named by a seed, a [`Purpose`], an epoch and an index (a segment, a restart or a shard,
+//! never a thread), so that work can be cut in any way without changing a number. The generator is `ChaCha8`;
+//! the samplers are ours, because those of general libraries may change between versions.
+
+use chacha20::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+
+/// What a stream is for. The numbers are part of what a seed means: append, never renumber.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Purpose {
+    /// Starting points of MERT.
+    Restart = 1,
+    /// Generated test data.
+    Test = 255,
+}
+
+/// A stream of random numbers.
+///
+/// ```
+/// use luthier_core::random::{Purpose, Stream};
+/// let draw = || Stream::new(1, Purpose::Restart, 0, 3).uniform(-1.0, 1.0);
+/// assert_eq!(draw(), draw());
+/// ```
+#[derive(Debug)]
+pub struct Stream(ChaCha8Rng);
+
+impl Stream {
+    /// The stream of that name.
+    pub fn new(seed: u64, purpose: Purpose, epoch: u32, index: u32) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(
+            (u64::from(purpose as u8) << 56) | (u64::from(epoch & 0xff_ffff) << 32) | u64::from(index),
+        );
+        Stream(rng)
+    }
+
+    /// 64 random bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// Uniform in [0, 1), with 53 random bits.
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// Uniform in [low, high).
+    pub fn uniform(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.unit()
+    }
+
+    /// Uniform in 0..n, without bias (Lemire 2019). `n` is at least 1.
+    pub fn below(&mut self, n: u64) -> u64 {
+        let mut product = u128::from(self.bits()) * u128::from(n);
+        if (product as u64) < n {
+            let threshold = n.wrapping_neg() % n;
+            while (product as u64) < threshold {
+                product = u128::from(self.bits()) * u128::from(n);
+            }
+        }
+        (product >> 64) as u64
+    }
+
+    /// Puts a slice into random order (Fisher and Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for i in (1..items.len()).rev() {
+            items.swap(i, self.below(i as u64 + 1) as usize);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_behind_a_seed_never_change() {
+        let mut s = Stream::new(1, Purpose::Restart, 0, 0);
+        assert_eq!([s.bits(), s.bits()], [10_800_135_718_733_647_046, 15_779_222_209_643_635_861]);
+    }
+
+    #[test]
+    fn streams_differ_in_every_coordinate() {
+        let first = |seed, epoch, index| Stream::new(seed, Purpose::Restart, epoch, index).bits();
+        let all = [first(1, 0, 0), first(2, 0, 0), first(1, 1, 0), first(1, 0, 1)];
+        for i in 0..all.len() {
+            assert!(all[..i].iter().all(|x| *x != all[i]));
+        }
+    }
+
+    #[test]
+    fn below_is_uniform_and_shuffle_permutes() {
+        let mut s = Stream::new(7, Purpose::Test, 0, 0);
+        let mut counts = [0u32; 6];
+        for _ in 0..60_000 {
+            counts[s.below(6) as usize] += 1;
+        }
+        assert!(counts.iter().all(|c| (9_600..10_400).contains(c)), "{counts:?}");
+        let mut items: Vec<u32> = (0..100).collect();
+        s.shuffle(&mut items);
+        assert_ne!(items, (0..100).collect::<Vec<_>>());
+        items.sort_unstable();
+        assert_eq!(items, (0..100).collect::<Vec<_>>());
+    }
+}

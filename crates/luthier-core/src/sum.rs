@@ -1,0 +1,50 @@
+//! Sums whose bits do not depend on the number of threads.
+//!
+//! Floating-point addition is not associative, so the order is fixed here once: work is cut into chunks
+//! whose size depends on the data alone, each chunk is added up from left to right, and the chunks are added
+//! in order. Everything parallel in Luthier that ends in a float goes through this file.
+
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Applies `f` to the ranges of `0..n` in chunks, in parallel; the answers are in order.
+pub fn map_chunks<T: Send>(n: usize, chunk: usize, f: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
+    let chunk = chunk.max(1);
+    (0..n.div_ceil(chunk)).into_par_iter().map(|c| f(c * chunk..n.min((c + 1) * chunk))).collect()
+}
+
+/// Adds up `width` numbers over `0..n`: `f(i, total)` adds item `i`'s share to `total`.
+pub fn sum(n: usize, chunk: usize, width: usize, f: impl Fn(usize, &mut [f64]) + Sync) -> Vec<f64> {
+    let parts = map_chunks(n, chunk, |range| {
+        let mut total = vec![0.0; width];
+        for i in range {
+            f(i, &mut total);
+        }
+        total
+    });
+    let mut total = vec![0.0; width];
+    for part in parts {
+        for (t, p) in total.iter_mut().zip(part) {
+            *t += p;
+        }
+    }
+    total
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Purpose, Stream};
+
+    #[test]
+    fn same_bits_on_any_number_of_threads() {
+        let mut s = Stream::new(3, Purpose::Test, 0, 0);
+        let x: Vec<f64> = (0..50_000).map(|_| s.uniform(-1e6, 1e6)).collect();
+        let on = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| sum(x.len(), 64, 1, |i, t| t[0] += x[i])[0]).to_bits()
+        };
+        assert_eq!(on(1), on(2));
+        assert_eq!(on(1), on(5));
+    }
+}

@@ -1,0 +1,69 @@
+//! Plain text, one segment a line.
+
+use crate::{Error, Input, Result};
+use std::path::Path;
+
+/// A file of lines in memory.
+#[derive(Debug, Clone)]
+pub struct Lines {
+    /// The file as the user named it.
+    pub file: String,
+    /// Its lines without line ends.
+    pub lines: Vec<String>,
+    /// Digest of the file's bytes.
+    pub digest: String,
+}
+
+/// Reads a whole text file (`-` is standard input). A byte order mark, CRLF and a missing last line end are
+/// understood; bytes that are not UTF-8 are an error with their place.
+pub fn read_lines(path: &Path) -> Result<Lines> {
+    let mut input = Input::open(path)?;
+    let mut lines = Vec::new();
+    let mut buffer = Vec::new();
+    while input.line(&mut buffer)? {
+        lines.push(input.utf8(&buffer)?.to_owned());
+    }
+    Ok(Lines { file: input.name().to_owned(), lines, digest: input.digest()? })
+}
+
+/// References by segment: `files[r].lines[s]` becomes `result[s][r]`. All files must be equally long.
+pub fn by_segment(files: &[Lines]) -> Result<Vec<Vec<&str>>> {
+    let Some(first) = files.first() else { return Ok(Vec::new()) };
+    for other in files {
+        if other.lines.len() != first.lines.len() {
+            let (short, long) =
+                if other.lines.len() < first.lines.len() { (other, first) } else { (first, other) };
+            return Err(Error::at(
+                &short.file,
+                short.lines.len() as u64 + 1,
+                format!("the file ends here, but {} has {} lines", long.file, long.lines.len()),
+            )
+            .hint("reference files need one line per segment, in the same order"));
+        }
+    }
+    Ok((0..first.lines.len()).map(|s| files.iter().map(|f| f.lines[s].as_str()).collect()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(bytes: &[u8]) -> Result<Lines> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t");
+        std::fs::write(&path, bytes).unwrap();
+        read_lines(&path)
+    }
+
+    #[test]
+    fn mark_crlf_and_missing_line_end() {
+        assert_eq!(read(b"\xef\xbb\xbfa b\r\n\r\nc").unwrap().lines, ["a b", "", "c"]);
+        assert_eq!(read(b"").unwrap().lines.len(), 0);
+    }
+
+    #[test]
+    fn bad_utf8_names_line_and_byte() {
+        let message = read(b"ok\nab\xff\n").unwrap_err().to_string();
+        assert!(message.contains(":2: byte 3 of the line (0xff) is not UTF-8"), "{message}");
+    }
+}

@@ -1,0 +1,224 @@
+//! A weight per feature, and the file that holds them: `name value` a line, `#` for comments.
+
+use crate::{FeatureKey, Input, Local, Result, names::collision};
+use rustc_hash::FxHashMap;
+use std::{fmt::Write as _, io, path::Path};
+
+/// Weights and the names of their features. Grows only in [`Weights::commit`], never while anything decodes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Weights {
+    /// Position in `values` and `names`, which are in order of arrival. Looked up, never iterated over.
+    index: FxHashMap<FeatureKey, u32>,
+    values: Vec<f64>,
+    names: Vec<String>,
+}
+
+impl Weights {
+    /// Reads a weights file.
+    pub fn read(path: &Path) -> Result<Self> {
+        Self::from_input(Input::open(path)?)
+    }
+
+    /// Reads weights from text; `file` is its name in messages.
+    pub fn parse(file: &str, text: &str) -> Result<Self> {
+        Self::from_input(Input::new(file, io::Cursor::new(text.as_bytes().to_vec()))?)
+    }
+
+    /// Besides `name value`, a Moses line `Name= a b c` is understood: its weights are `Name[0]`, `Name[1]`…
+    fn from_input(mut input: Input) -> Result<Self> {
+        let mut w = Weights::default();
+        let mut buffer = Vec::new();
+        while input.line(&mut buffer)? {
+            let line = input.utf8(&buffer)?;
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if line.contains("|||") {
+                return Err(input
+                    .error("found an n-best line, expected `name value`")
+                    .hint("give the weights file here and the list as --nbest"));
+            }
+            let mut words = line.split_whitespace();
+            let Some(name) = words.next() else { continue };
+            let values: Vec<&str> = words.collect();
+            match name.strip_suffix('=') {
+                Some(base) if values.len() > 1 => {
+                    for (i, value) in values.iter().enumerate() {
+                        w.add_line(&input, &format!("{base}[{i}]"), value)?;
+                    }
+                }
+                stripped if values.len() == 1 => w.add_line(&input, stripped.unwrap_or(name), values[0])?,
+                _ => return Err(input.error(format!("found `{line}`, expected `name value`"))),
+            }
+        }
+        Ok(w)
+    }
+
+    fn add_line(&mut self, input: &Input, name: &str, value: &str) -> Result<()> {
+        let number = value.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(|| {
+            input.error(format!("the weight of {name} is `{value}`, expected a finite number"))
+        })?;
+        let key = FeatureKey::of(name);
+        if self.position(key).is_some() {
+            return Err(input.error(format!("a second weight for {name}")).hint("remove one of the two"));
+        }
+        self.insert(key, name.to_owned(), number);
+        Ok(())
+    }
+
+    /// The weight of a feature; one never seen weighs 0.
+    pub fn get(&self, key: FeatureKey) -> f64 {
+        self.position(key).map_or(0.0, |p| self.values[p])
+    }
+
+    /// Whether a feature has been seen.
+    pub fn contains(&self, key: FeatureKey) -> bool {
+        self.position(key).is_some()
+    }
+
+    /// The name behind a key.
+    pub fn name(&self, key: FeatureKey) -> Option<&str> {
+        self.position(key).map(|p| self.names[p].as_str())
+    }
+
+    /// The weights of a segment's features, in their order.
+    pub fn gather(&self, local: &Local, out: &mut Vec<f64>) {
+        out.clear();
+        out.extend(local.keys().iter().map(|&k| self.get(k)));
+    }
+
+    /// Gives every feature of a segment a place, with weight 0 if it is new. Call it in segment order.
+    pub fn commit(&mut self, local: &Local, name: &dyn Fn(FeatureKey) -> String) -> Result<()> {
+        for &key in local.keys() {
+            let found = name(key);
+            match self.position(key) {
+                None => self.insert(key, found, 0.0),
+                Some(p) if self.names[p] != found => return Err(collision(&self.names[p], &found)),
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds to the weights of a segment's features, all of them committed before.
+    pub fn scatter_add(&mut self, local: &Local, delta: &[f64]) {
+        for (&key, d) in local.keys().iter().zip(delta) {
+            if let Some(p) = self.position(key) {
+                self.values[p] += d;
+            }
+        }
+    }
+
+    /// Sets the weights of features that were committed before.
+    pub fn set(&mut self, local: &Local, values: &[f64]) {
+        for (&key, &v) in local.keys().iter().zip(values) {
+            if let Some(p) = self.position(key) {
+                self.values[p] = v;
+            }
+        }
+    }
+
+    /// Replaces all values, given in order of arrival.
+    pub fn replace(&mut self, values: &[f64]) {
+        self.values.copy_from_slice(values);
+    }
+
+    /// All weights, in order of arrival.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, f64)> {
+        self.names.iter().map(String::as_str).zip(self.values.iter().copied())
+    }
+
+    /// Number of features.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// True without features.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Multiplies all weights.
+    pub fn scale(&mut self, by: f64) {
+        for v in &mut self.values {
+            *v *= by;
+        }
+    }
+
+    /// Σ|w|.
+    pub fn l1(&self) -> f64 {
+        self.values.iter().map(|v| v.abs()).sum()
+    }
+
+    /// The largest change of a weight between two vectors scaled to Σ|w| = 1.
+    pub fn change(&self, before: &Weights) -> f64 {
+        let scale = |w: &Weights| if w.l1() > 0.0 { 1.0 / w.l1() } else { 1.0 };
+        let (a, b) = (scale(self), scale(before));
+        let one_way = |x: &Weights, sx: f64, y: &Weights, sy: f64| {
+            x.iter().map(|(n, v)| (v * sx - y.get(FeatureKey::of(n)) * sy).abs()).fold(0.0, f64::max)
+        };
+        one_way(self, a, before, b).max(one_way(before, b, self, a))
+    }
+
+    /// The file's text, values with every digit that matters; `comments` become `#` lines at the top.
+    pub fn to_text(&self, comments: &[String]) -> String {
+        let mut text = String::new();
+        for comment in comments {
+            let _ = writeln!(text, "# {comment}");
+        }
+        for (name, value) in self.iter() {
+            let _ = writeln!(text, "{name} {value}");
+        }
+        text
+    }
+
+    fn position(&self, key: FeatureKey) -> Option<usize> {
+        self.index.get(&key).map(|&p| p as usize)
+    }
+
+    fn insert(&mut self, key: FeatureKey, name: String, value: f64) {
+        self.index.insert(key, self.values.len() as u32);
+        self.values.push(value);
+        self.names.push(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_names_moses_blocks_and_comments() {
+        let w = Weights::parse("w", "# mine\nlm 0.5 # yes\n\nTM0= 0.1 0.2\nWordPenalty0= -1\n").unwrap();
+        let all: Vec<_> = w.iter().collect();
+        assert_eq!(all, [("lm", 0.5), ("TM0[0]", 0.1), ("TM0[1]", 0.2), ("WordPenalty0", -1.0)]);
+    }
+
+    #[test]
+    fn mistakes_name_the_line() {
+        let fails = |text: &str, words: &str| {
+            let message = Weights::parse("w", text).unwrap_err().to_string();
+            assert!(message.starts_with("w:2: ") && message.contains(words), "{message}");
+        };
+        fails("a 1\nb x\n", "the weight of b is `x`");
+        fails("a 1\nb inf\n", "finite");
+        fails("a 1\na 2\n", "a second weight for a");
+        fails("a 1\nb\n", "expected `name value`");
+        fails("a 1\n0 ||| x ||| LM= 1 ||| 2\n", "n-best line");
+    }
+
+    #[test]
+    fn text_round_trip_is_exact() {
+        let mut w = Weights::parse("w", "a 0.1\nb -3e-300\n").unwrap();
+        w.scale(1.0 / 3.0);
+        assert_eq!(Weights::parse("w", &w.to_text(&["c".into()])).unwrap(), w);
+    }
+
+    #[test]
+    fn commit_gives_zero_and_keeps_old_values() {
+        let mut w = Weights::parse("w", "a 2\n").unwrap();
+        let names = ["a", "b"];
+        let local = Local::new(names.iter().map(|n| FeatureKey::of(n)).collect());
+        let name = |k| names.iter().find(|n| FeatureKey::of(n) == k).unwrap().to_string();
+        w.commit(&local, &name).unwrap();
+        assert_eq!((w.get(FeatureKey::of("a")), w.get(FeatureKey::of("b")), w.len()), (2.0, 0.0, 2));
+    }
+}

@@ -1,0 +1,452 @@
+//! Exact line search over n-best lists (Och 2003; ALGORITHMS: Cer et al. 2008, §2.1).
+//!
+//! Along w + γd every candidate is a line b + γm with b = w·h and m = d·h. The upper envelope of each segment
+//! gives the points where its best candidate changes; the changes of all segments are put in order and swept
+//! once, the corpus statistics being updated by differences.
+
+use crate::{List, list::argmax};
+use luthier_core::Weights;
+use luthier_metric::Metric;
+use luthier_optim::{Direction, Envelope, Peak, Walker};
+use std::sync::Arc;
+
+/// Boundaries closer than this, relative to their size, are one.
+const SAME: f64 = 1e-12;
+
+/// The score along a line: `scores[i]` holds from `bounds[i - 1]` to `bounds[i]`, the outer ends being open.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Surface {
+    /// In ascending order.
+    pub bounds: Vec<f64>,
+    /// One more than bounds.
+    pub scores: Vec<f64>,
+}
+
+impl Surface {
+    /// The best step from γ = 0, where the score is `here`.
+    ///
+    /// Among equally good intervals: the one that holds 0, then the widest, then the first. The step is 0 if
+    /// the interval holds 0 (weights would drift for ever), else its middle; in an unbounded interval it is one
+    /// median gap between boundaries, but at least 0.1, beyond the last boundary.
+    pub fn peak(&self, here: f64) -> Peak {
+        let none = Peak { step: 0.0, gain: 0.0 };
+        let mut best: Option<(usize, f64, f64)> = None; // interval, score, width
+        for (i, &score) in self.scores.iter().enumerate() {
+            let (low, high) = self.interval(i);
+            let width = if low < 0.0 && high > 0.0 { f64::INFINITY } else { (high - low).min(f64::MAX) };
+            if best.is_none_or(|(_, s, w)| score > s || (score == s && width > w)) {
+                best = Some((i, score, width));
+            }
+        }
+        match best {
+            Some((i, score, width)) if score > here && width != f64::INFINITY => {
+                Peak { step: self.inside(i), gain: score - here }
+            }
+            _ => none,
+        }
+    }
+
+    /// The ends of an interval.
+    pub fn interval(&self, i: usize) -> (f64, f64) {
+        let low = if i == 0 { f64::NEG_INFINITY } else { self.bounds[i - 1] };
+        (low, self.bounds.get(i).copied().unwrap_or(f64::INFINITY))
+    }
+
+    /// A point inside an interval.
+    fn inside(&self, i: usize) -> f64 {
+        match self.interval(i) {
+            (low, high) if low.is_finite() && high.is_finite() => f64::midpoint(low, high),
+            (low, _) if low.is_finite() => low + self.beyond(),
+            (_, high) if high.is_finite() => high - self.beyond(),
+            _ => 0.0,
+        }
+    }
+
+    fn beyond(&self) -> f64 {
+        let mut gaps: Vec<f64> = self.bounds.windows(2).map(|w| w[1] - w[0]).collect();
+        if gaps.is_empty() {
+            return 0.1;
+        }
+        let middle = gaps.len() / 2;
+        (*gaps.select_nth_unstable_by(middle, f64::total_cmp).1).max(0.1)
+    }
+}
+
+/// One segment's best candidate changes at `x`.
+#[derive(Debug, Clone, Copy)]
+struct Change {
+    x: f64,
+    segment: u32,
+    from: u32,
+    to: u32,
+}
+
+/// A walker over lists. The coordinates are the lists' dense columns; sparse features keep their weights.
+pub struct ListWalker<'a> {
+    lists: &'a [Arc<List>],
+    metric: &'a Metric,
+    weights: &'a Weights,
+    point: Vec<f64>,
+    score: f64,
+    /// b = w·h of all candidates, segment after segment.
+    b: Vec<f64>,
+    starts: Vec<usize>,
+    /// Lines of the last envelope on each axis, segment after segment, and where each segment's end.
+    seeds: Vec<(Vec<u32>, Vec<u32>)>,
+    envelope: Envelope,
+    slopes: Vec<f64>,
+    changes: Vec<Change>,
+    totals: Vec<f64>,
+    surface: Surface,
+}
+
+impl<'a> ListWalker<'a> {
+    /// A walker at `point`. All lists must have been judged and share their columns.
+    pub fn new(lists: &'a [Arc<List>], metric: &'a Metric, weights: &'a Weights, point: &[f64]) -> Self {
+        let mut starts = vec![0];
+        for list in lists {
+            starts.push(starts[starts.len() - 1] + list.k);
+        }
+        let mut walker = ListWalker {
+            lists,
+            metric,
+            weights,
+            point: Vec::new(),
+            score: 0.0,
+            b: vec![0.0; starts[lists.len()]],
+            starts,
+            seeds: vec![Default::default(); point.len()],
+            envelope: Envelope::default(),
+            slopes: Vec::new(),
+            changes: Vec::new(),
+            totals: Vec::new(),
+            surface: Surface::default(),
+        };
+        walker.place(point);
+        walker
+    }
+
+    /// The score along a line through the point.
+    pub fn surface(&mut self, direction: Direction<'_>) -> &Surface {
+        self.collect(direction);
+        self.sweep();
+        &self.surface
+    }
+
+    /// Finds all changes along the line, and the totals at its left end.
+    fn collect(&mut self, direction: Direction<'_>) {
+        self.changes.clear();
+        self.totals.clear();
+        self.totals.resize(self.metric.width(), 0.0);
+        let (mut lines, mut ends) = match direction {
+            Direction::Axis(axis) => std::mem::take(&mut self.seeds[axis]),
+            Direction::Vector(_) => Default::default(),
+        };
+        let (old_lines, old_ends) = (std::mem::take(&mut lines), std::mem::take(&mut ends));
+        for (s, list) in self.lists.iter().enumerate() {
+            let b = &self.b[self.starts[s]..self.starts[s + 1]];
+            let start = if s == 0 { 0 } else { old_ends.get(s - 1).map_or(0, |e| *e as usize) };
+            let seed = old_ends.get(s).map_or(&[][..], |e| &old_lines[start..*e as usize]);
+            let slopes = match direction {
+                Direction::Axis(axis) => list.column(axis),
+                Direction::Vector(d) => {
+                    project(list, d, &mut self.slopes);
+                    &self.slopes
+                }
+            };
+            let pieces = self.envelope.find(slopes, b, seed);
+            let Some(first) = pieces.first() else {
+                ends.push(lines.len() as u32);
+                continue;
+            };
+            let mut class = list.class[first.line as usize];
+            for (t, x) in self.totals.iter_mut().zip(list.stats_of(class)) {
+                *t += f64::from(*x);
+            }
+            for piece in pieces {
+                let to = list.class[piece.line as usize];
+                if to != class {
+                    self.changes.push(Change { x: piece.from, segment: s as u32, from: class, to });
+                    class = to;
+                }
+            }
+            lines.extend(pieces.iter().map(|p| p.line));
+            ends.push(lines.len() as u32);
+        }
+        if let Direction::Axis(axis) = direction {
+            self.seeds[axis] = (lines, ends);
+        }
+    }
+
+    /// Turns changes into intervals and scores.
+    fn sweep(&mut self) {
+        self.changes.sort_unstable_by(|a, b| a.x.total_cmp(&b.x).then(a.segment.cmp(&b.segment)));
+        let Surface { bounds, scores } = &mut self.surface;
+        bounds.clear();
+        scores.clear();
+        scores.push(self.metric.score(&self.totals));
+        let mut i = 0;
+        while i < self.changes.len() {
+            let x = self.changes[i].x;
+            let limit = x + SAME * x.abs().max(SAME);
+            while let Some(change) = self.changes.get(i).filter(|c| c.x <= limit) {
+                let list = &self.lists[change.segment as usize];
+                let (from, to) = (list.stats_of(change.from), list.stats_of(change.to));
+                for ((t, f), n) in self.totals.iter_mut().zip(from).zip(to) {
+                    *t += f64::from(*n) - f64::from(*f);
+                }
+                i += 1;
+            }
+            bounds.push(x);
+            scores.push(self.metric.score(&self.totals));
+        }
+    }
+
+    fn true_score(&self) -> f64 {
+        let mut totals = vec![0.0; self.metric.width()];
+        for (s, list) in self.lists.iter().enumerate().filter(|(_, l)| l.k > 0) {
+            let best = argmax(&self.b[self.starts[s]..self.starts[s + 1]]);
+            for (t, x) in totals.iter_mut().zip(list.stats_of(list.class[best])) {
+                *t += f64::from(*x);
+            }
+        }
+        self.metric.score(&totals)
+    }
+}
+
+impl Walker for ListWalker<'_> {
+    fn point(&self) -> &[f64] {
+        &self.point
+    }
+
+    fn score(&self) -> f64 {
+        self.score
+    }
+
+    fn peak(&mut self, direction: Direction<'_>) -> Peak {
+        let here = self.score;
+        self.surface(direction).peak(here)
+    }
+
+    fn step(&mut self, direction: Direction<'_>, t: f64) {
+        for (s, list) in self.lists.iter().enumerate() {
+            let b = &mut self.b[self.starts[s]..self.starts[s + 1]];
+            let slopes = match direction {
+                Direction::Axis(axis) => list.column(axis),
+                Direction::Vector(d) => {
+                    project(list, d, &mut self.slopes);
+                    &self.slopes
+                }
+            };
+            for (b, m) in b.iter_mut().zip(slopes) {
+                *b += t * m;
+            }
+        }
+        match direction {
+            Direction::Axis(axis) => self.point[axis] += t,
+            Direction::Vector(d) => self.point.iter_mut().zip(d).for_each(|(p, d)| *p += t * d),
+        }
+        self.score = self.true_score();
+    }
+
+    fn place(&mut self, point: &[f64]) {
+        self.point.clear();
+        self.point.extend_from_slice(point);
+        for (s, list) in self.lists.iter().enumerate() {
+            list.scores(&self.point, self.weights, &mut self.b[self.starts[s]..self.starts[s + 1]]);
+        }
+        self.score = self.true_score();
+    }
+}
+
+/// m = d·h for all candidates of a list.
+fn project(list: &List, d: &[f64], out: &mut Vec<f64>) {
+    out.clear();
+    out.resize(list.k, 0.0);
+    for (c, &d) in d.iter().enumerate() {
+        for (m, x) in out.iter_mut().zip(list.column(c)) {
+            *m += d * x;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Candidate;
+    use luthier_core::{
+        FeatureKey, Local,
+        random::{Purpose, Stream},
+    };
+    use luthier_metric::Scratch;
+
+    type Row<'a> = (&'a str, Vec<f64>);
+
+    fn list(names: &[&str], rows: &[Row<'_>], reference: &str, metric: &Metric) -> Arc<List> {
+        let keys: Vec<FeatureKey> = names.iter().map(|n| FeatureKey::of(n)).collect();
+        let columns = Arc::new(Local::new(keys.clone()));
+        let features: Vec<Vec<(FeatureKey, f64)>> =
+            rows.iter().map(|r| keys.iter().copied().zip(r.1.iter().copied()).collect()).collect();
+        let candidates = rows.iter().zip(&features).map(|(r, f)| Candidate { text: r.0, features: f });
+        let mut list = List::new(&columns, candidates, false);
+        list.judge(metric, &metric.prepare(&[reference]), &mut Scratch::default());
+        Arc::new(list)
+    }
+
+    /// Cer et al. (2008), tables 1 and 2, from w = (tm 1.0, lm 0.5) along lm.
+    #[test]
+    fn cer_worked_example() {
+        let metric: Metric = "bleu:order=2,smooth=none".parse().unwrap();
+        let rows: [Row<'_>; 4] = [
+            ("This is it", vec![-1.2, -0.1]),
+            ("This is small house", vec![-0.2, -1.2]),
+            ("This is miniscule building", vec![-1.6, -0.9]),
+            ("This is a small house", vec![-0.1, -0.9]),
+        ];
+        let lists = [list(&["tm", "lm"], &rows, "This is a small house", &metric)];
+        let each: Vec<String> = (0..4)
+            .map(|i| {
+                let stats = lists[0].stats_of(lists[0].class[i]);
+                format!("{:.4}", metric.score(&stats.iter().map(|&x| f64::from(x)).collect::<Vec<_>>()))
+            })
+            .collect();
+        assert_eq!(each, ["29.6422", "63.5888", "31.7944", "100.0000"]);
+
+        let at = |name: &str| lists[0].columns.position(FeatureKey::of(name)).unwrap();
+        let (tm, lm) = (at("tm"), at("lm"));
+        let mut w = [0.0; 2];
+        (w[tm], w[lm]) = (1.0, 0.5);
+        let weights = Weights::default();
+        let mut walker = ListWalker::new(&lists, &metric, &weights, &w);
+        assert!((walker.score() - 100.0).abs() < 1e-9);
+        let surface = walker.surface(Direction::Axis(lm));
+        let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-9);
+        assert!(near(&surface.bounds, &[-5.0 / 6.0, 7.0 / 8.0]), "{surface:?}");
+        assert_eq!(
+            surface.scores.iter().map(|s| format!("{s:.4}")).collect::<Vec<_>>(),
+            ["63.5888", "100.0000", "29.6422"]
+        );
+        assert_eq!(walker.peak(Direction::Axis(lm)), Peak { step: 0.0, gain: 0.0 });
+        // From the right end the way back is found, into the middle of (−5/6, 7/8).
+        w[lm] = 5.0;
+        walker.place(&w);
+        let peak = walker.peak(Direction::Axis(lm));
+        assert!((5.0 + peak.step - (0.5 + (7.0 / 8.0 - 5.0 / 6.0) / 2.0)).abs() < 1e-9, "{peak:?}");
+    }
+
+    /// A random pool full of what goes wrong: ties, duplicates, parallel lines, single candidates, constant
+    /// features. Feature values are small integers, or with `fine` real numbers.
+    fn random_pool(stream: &mut Stream, metric: &Metric, fine: bool) -> Vec<Arc<List>> {
+        let words = ["a", "b", "c", "d"];
+        let constant = stream.below(2) == 0;
+        (0..1 + stream.below(4))
+            .map(|_| {
+                let text = |s: &mut Stream| {
+                    (0..s.below(6)).map(|_| words[s.below(4) as usize]).collect::<Vec<_>>().join(" ")
+                };
+                let reference = format!("a b {}", text(stream));
+                let mut rows: Vec<(String, Vec<f64>)> = (0..1 + stream.below(12))
+                    .map(|_| {
+                        let mut x: Vec<f64> =
+                            (0..3)
+                                .map(|_| {
+                                    if fine {
+                                        stream.uniform(-2.0, 2.0)
+                                    } else {
+                                        stream.below(5) as f64 - 2.0
+                                    }
+                                })
+                                .collect();
+                        if constant {
+                            x[1] = 1.5;
+                        }
+                        (text(stream), x)
+                    })
+                    .collect();
+                let again = rows[0].clone();
+                rows.push(again);
+                let rows: Vec<Row<'_>> = rows.iter().map(|(t, x)| (t.as_str(), x.clone())).collect();
+                list(&["x", "y", "z"], &rows, &reference, metric)
+            })
+            .collect()
+    }
+
+    /// The best true score along a line: at 0 and at the middle of all intervals between intersections of any
+    /// two lines of any segment.
+    fn brute_force(lists: &[Arc<List>], metric: &Metric, w: &[f64], d: &[f64]) -> f64 {
+        let weights = Weights::default();
+        let mut walker = ListWalker::new(lists, metric, &weights, w);
+        let mut x: Vec<f64> = Vec::new();
+        for list in lists {
+            let (mut b, mut m) = (vec![0.0; list.k], vec![0.0; list.k]);
+            list.scores(w, &weights, &mut b);
+            list.scores(d, &weights, &mut m);
+            for i in 0..list.k {
+                for j in 0..i {
+                    let cut = (b[i] - b[j]) / (m[j] - m[i]);
+                    if cut.is_finite() {
+                        x.push(cut);
+                    }
+                }
+            }
+        }
+        x.sort_by(f64::total_cmp);
+        let mut points: Vec<f64> =
+            x.windows(2).filter(|p| p[1] - p[0] > 1e-9).map(|p| f64::midpoint(p[0], p[1])).collect();
+        points.extend(x.first().map(|x| x - 1.0));
+        points.extend(x.last().map(|x| x + 1.0));
+        let mut best = walker.score();
+        for t in points {
+            let moved: Vec<f64> = w.iter().zip(d).map(|(w, d)| w + t * d).collect();
+            walker.place(&moved);
+            best = best.max(walker.score());
+        }
+        best
+    }
+
+    #[test]
+    fn a_thousand_random_pools_against_brute_force() {
+        let metric: Metric = "bleu:order=2".parse().unwrap();
+        let weights = Weights::default();
+        for pool in 0..1000 {
+            let mut stream = Stream::new(5, Purpose::Test, 0, pool);
+            let fine = pool % 2 == 0;
+            let lists = random_pool(&mut stream, &metric, fine);
+            let w: Vec<f64> = (0..3).map(|_| stream.uniform(-1.0, 1.0)).collect();
+            let mut d = vec![0.0; 3];
+            let axis = stream.below(4) as usize;
+            if axis < 3 {
+                d[axis] = 1.0;
+            } else {
+                d.iter_mut().for_each(|d| *d = stream.uniform(-1.0, 1.0));
+            }
+            let direction = if axis < 3 { Direction::Axis(axis) } else { Direction::Vector(&d) };
+            let expected = brute_force(&lists, &metric, &w, &d);
+            let mut walker = ListWalker::new(&lists, &metric, &weights, &w);
+            let before = walker.score();
+            for _ in 0..2 {
+                // The second search starts from the first one's envelope.
+                let peak = walker.peak(direction);
+                assert!((before + peak.gain - expected).abs() < 1e-9, "pool {pool}: {peak:?} {expected}");
+                assert_eq!(peak.step == 0.0, peak.gain == 0.0);
+            }
+            let peak = walker.peak(direction);
+            walker.step(direction, peak.step);
+            assert!((walker.score() - expected).abs() < 1e-9, "pool {pool}: the step missed");
+        }
+    }
+
+    #[test]
+    fn tie_rules_of_intervals() {
+        let surface =
+            |bounds: &[f64], scores: &[f64]| Surface { bounds: bounds.into(), scores: scores.into() };
+        let none = Peak { step: 0.0, gain: 0.0 };
+        assert_eq!(surface(&[], &[3.0]).peak(3.0), none);
+        assert_eq!(surface(&[-1.0, 1.0, 5.0], &[2.0, 2.0, 2.0, 1.0]).peak(2.0), none);
+        // Equal peaks: the widest, in its middle.
+        assert_eq!(surface(&[1.0, 2.0, 3.0, 6.0, 7.0], &[0., 5., 1., 5., 0., 0.]).peak(0.0).step, 4.5);
+        // Unbounded: one median gap beyond, at least 0.1.
+        assert_eq!(surface(&[1.0, 3.0, 7.0], &[0., 0., 0., 9.]).peak(0.0).step, 7.0 + 4.0);
+        assert_eq!(surface(&[-1.0], &[9., 0.]).peak(0.0).step, -1.1);
+    }
+}

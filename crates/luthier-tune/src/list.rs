@@ -1,0 +1,312 @@
+//! One segment's candidates in columns.
+
+use luthier_core::{FeatureKey, Fingerprint, Local, Weights};
+use luthier_metric::{Hypothesis, Metric, Prepared, Scratch};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// One candidate on its way into a list.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate<'a> {
+    /// Its text.
+    pub text: &'a str,
+    /// Its features: keys and values, in any order, no key twice.
+    pub features: &'a [(FeatureKey, f64)],
+}
+
+/// One segment's candidates. It owns its columns, so that a merge touches one segment only.
+#[derive(Debug, Clone)]
+pub struct List {
+    /// Number of candidates.
+    pub k: usize,
+    /// Which features are dense, the same for all lists of a run.
+    pub columns: Arc<Local>,
+    /// Dense features, column after column: value of candidate `i` is `dense[c * k + i]`.
+    pub dense: Vec<f64>,
+    /// Sparse features: candidate `i` has `ids[offsets[i]..offsets[i + 1]]`, in key order.
+    pub offsets: Vec<u32>,
+    /// Positions in `local`.
+    pub ids: Vec<u32>,
+    /// Their values.
+    pub values: Vec<f32>,
+    /// The sparse features of this list.
+    pub local: Local,
+    /// Candidates with equal statistics share a class.
+    pub class: Vec<u32>,
+    /// Statistics by class, `width` numbers each.
+    pub stats: Vec<f32>,
+    /// Length of a statistics vector; 0 if nothing was judged.
+    pub width: usize,
+    /// Text and features of a candidate in 128 bits: what merging compares.
+    pub fingerprint: Vec<u128>,
+    text: String,
+    text_end: Vec<u32>,
+}
+
+impl List {
+    /// A list of the given candidates, in order. With `distinct`, repeated ones are left out.
+    pub fn new<'a>(
+        columns: &Arc<Local>,
+        candidates: impl Iterator<Item = Candidate<'a>>,
+        distinct: bool,
+    ) -> Self {
+        let mut seen = FxHashSet::default();
+        let mut rows = Builder::default();
+        for candidate in candidates {
+            let print = fingerprint(columns, candidate);
+            if !distinct || seen.insert(print) {
+                rows.push(columns, candidate, print);
+            }
+        }
+        rows.finish(columns)
+    }
+
+    /// A candidate's text.
+    pub fn text(&self, i: usize) -> &str {
+        let start = if i == 0 { 0 } else { self.text_end[i - 1] };
+        &self.text[start as usize..self.text_end[i] as usize]
+    }
+
+    /// The dense feature `c` of all candidates.
+    pub fn column(&self, c: usize) -> &[f64] {
+        &self.dense[c * self.k..(c + 1) * self.k]
+    }
+
+    /// All features of a candidate that are not 0: dense ones first, each group in key order.
+    pub fn features(&self, i: usize) -> impl Iterator<Item = (FeatureKey, f64)> {
+        let dense =
+            self.columns.keys().iter().enumerate().map(move |(c, &key)| (key, self.dense[c * self.k + i]));
+        let range = self.offsets[i] as usize..self.offsets[i + 1] as usize;
+        let sparse = range.map(|p| (self.local.keys()[self.ids[p] as usize], f64::from(self.values[p])));
+        dense.chain(sparse).filter(|(_, v)| *v != 0.0)
+    }
+
+    /// Statistics of a class.
+    pub fn stats_of(&self, class: u32) -> &[f32] {
+        &self.stats[class as usize * self.width..][..self.width]
+    }
+
+    /// Fills in statistics and classes.
+    pub fn judge(&mut self, metric: &Metric, prepared: &Prepared, scratch: &mut Scratch) {
+        self.width = metric.width();
+        let mut out = vec![0.0; self.width];
+        let mut classes: FxHashMap<u128, u32> = FxHashMap::default();
+        self.stats.clear();
+        for i in 0..self.k {
+            metric.stats(prepared, Hypothesis { text: self.text(i) }, scratch, &mut out);
+            let print = out.iter().fold(Fingerprint::default(), |f, x| f.word(u64::from(x.to_bits())));
+            let next = classes.len() as u32;
+            self.class[i] = *classes.entry(print.finish()).or_insert_with(|| {
+                self.stats.extend_from_slice(&out);
+                next
+            });
+        }
+    }
+
+    /// s = Xw for all candidates: `dense` are the weights of `columns`, sparse ones are looked up.
+    pub fn scores(&self, dense: &[f64], weights: &Weights, out: &mut [f64]) {
+        self.sparse_scores(weights, out);
+        for (c, &w) in dense.iter().enumerate() {
+            for (s, x) in out.iter_mut().zip(self.column(c)) {
+                *s += w * x;
+            }
+        }
+    }
+
+    /// The sparse features' share of the scores.
+    pub fn sparse_scores(&self, weights: &Weights, out: &mut [f64]) {
+        out.fill(0.0);
+        if self.ids.is_empty() {
+            return;
+        }
+        let mut local = Vec::new();
+        weights.gather(&self.local, &mut local);
+        for (i, s) in out.iter_mut().enumerate() {
+            for p in self.offsets[i] as usize..self.offsets[i + 1] as usize {
+                *s += local[self.ids[p] as usize] * f64::from(self.values[p]);
+            }
+        }
+    }
+
+    /// Appends the candidates of `other` that are new here, and says how many there were. Statistics of both
+    /// lists must come from the same references.
+    pub fn merge(&mut self, other: &List) -> usize {
+        let mut seen: FxHashSet<u128> = self.fingerprint.iter().copied().collect();
+        let new: Vec<usize> = (0..other.k).filter(|&i| seen.insert(other.fingerprint[i])).collect();
+        if !new.is_empty() {
+            let mut rows = Builder::default();
+            for (list, i) in (0..self.k).map(|i| (&*self, i)).chain(new.iter().map(|&i| (other, i))) {
+                rows.copy(list, i);
+            }
+            let stats = rows.classes([&*self, other], self.k);
+            let columns = self.columns.clone();
+            *self = List { stats, width: self.width.max(other.width), ..rows.finish(&columns) };
+        }
+        new.len()
+    }
+}
+
+/// The highest score; the lowest index among equals.
+pub(crate) fn argmax(scores: &[f64]) -> usize {
+    let mut best = 0;
+    for (i, s) in scores.iter().enumerate() {
+        if *s > scores[best] {
+            best = i;
+        }
+    }
+    best
+}
+
+/// Text and canonical features: sorted by key, zeros left out, at the precision that lists keep.
+fn fingerprint(columns: &Local, candidate: Candidate<'_>) -> u128 {
+    let kept = |&(key, value): &(FeatureKey, f64)| {
+        let value = if columns.position(key).is_some() { value } else { f64::from(value as f32) };
+        (key, value)
+    };
+    let mut features: Vec<(FeatureKey, f64)> =
+        candidate.features.iter().map(kept).filter(|f| f.1 != 0.0).collect();
+    features.sort_unstable_by_key(|f| f.0);
+    let text = Fingerprint::default().bytes(candidate.text.as_bytes());
+    features.iter().fold(text, |f, (key, value)| f.word(key.0).word(value.to_bits())).finish()
+}
+
+/// Rows on their way to columns.
+#[derive(Default)]
+struct Builder {
+    rows: Vec<f64>,
+    sparse: Vec<(FeatureKey, f32)>,
+    offsets: Vec<u32>,
+    fingerprint: Vec<u128>,
+    class: Vec<u32>,
+    text: String,
+    text_end: Vec<u32>,
+}
+
+impl Builder {
+    fn push(&mut self, columns: &Local, candidate: Candidate<'_>, print: u128) {
+        let start = self.rows.len();
+        self.rows.resize(start + columns.keys().len(), 0.0);
+        let first = self.sparse.len();
+        for &(key, value) in candidate.features {
+            match columns.position(key) {
+                Some(c) => self.rows[start + c] = value,
+                None if value != 0.0 => self.sparse.push((key, value as f32)),
+                None => {}
+            }
+        }
+        self.sparse[first..].sort_unstable_by_key(|f| f.0);
+        self.end(candidate.text, print, 0);
+    }
+
+    fn copy(&mut self, list: &List, i: usize) {
+        self.rows.extend((0..list.columns.keys().len()).map(|c| list.dense[c * list.k + i]));
+        let range = list.offsets[i] as usize..list.offsets[i + 1] as usize;
+        self.sparse.extend(range.map(|p| (list.local.keys()[list.ids[p] as usize], list.values[p])));
+        self.end(list.text(i), list.fingerprint[i], list.class[i]);
+    }
+
+    fn end(&mut self, text: &str, print: u128, class: u32) {
+        self.offsets.push(self.sparse.len() as u32);
+        self.fingerprint.push(print);
+        self.class.push(class);
+        self.text.push_str(text);
+        self.text_end.push(self.text.len() as u32);
+    }
+
+    /// Renumbers the classes of two lists, the second of which begins at row `split`.
+    fn classes(&mut self, lists: [&List; 2], split: usize) -> Vec<f32> {
+        let mut stats = Vec::new();
+        let mut known: FxHashMap<u128, u32> = FxHashMap::default();
+        for (i, class) in self.class.iter_mut().enumerate() {
+            let of = lists[usize::from(i >= split)].stats_of(*class);
+            let print = of.iter().fold(Fingerprint::default(), |f, x| f.word(u64::from(x.to_bits())));
+            let next = known.len() as u32;
+            *class = *known.entry(print.finish()).or_insert_with(|| {
+                stats.extend_from_slice(of);
+                next
+            });
+        }
+        stats
+    }
+
+    fn finish(self, columns: &Arc<Local>) -> List {
+        let (k, width) = (self.class.len(), columns.keys().len());
+        let mut dense = vec![0.0; k * width];
+        for (i, row) in self.rows.chunks_exact(width.max(1)).enumerate() {
+            for (c, x) in row.iter().enumerate() {
+                dense[c * k + i] = *x;
+            }
+        }
+        let local = Local::new(self.sparse.iter().map(|f| f.0).collect());
+        let ids = self.sparse.iter().filter_map(|f| local.position(f.0)).map(|p| p as u32).collect();
+        let mut offsets = vec![0];
+        offsets.extend(self.offsets);
+        List {
+            k,
+            columns: columns.clone(),
+            dense,
+            offsets,
+            ids,
+            values: self.sparse.iter().map(|f| f.1).collect(),
+            local,
+            class: self.class,
+            stats: Vec::new(),
+            width: 0,
+            fingerprint: self.fingerprint,
+            text: self.text,
+            text_end: self.text_end,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> FeatureKey {
+        FeatureKey::of(name)
+    }
+
+    fn list(columns: &Arc<Local>, candidates: &[(&str, &[(&str, f64)])]) -> List {
+        let features: Vec<Vec<(FeatureKey, f64)>> =
+            candidates.iter().map(|c| c.1.iter().map(|f| (key(f.0), f.1)).collect()).collect();
+        let candidates = candidates.iter().zip(&features).map(|(c, f)| Candidate { text: c.0, features: f });
+        let mut list = List::new(columns, candidates, true);
+        let metric: Metric = "bleu".parse().unwrap();
+        list.judge(&metric, &metric.prepare(&["a b c"]), &mut Scratch::default());
+        list
+    }
+
+    #[test]
+    fn merge_keeps_order_and_takes_only_what_is_new() {
+        let columns = Arc::new(Local::new(vec![key("lm")]));
+        let mut a = list(&columns, &[("a b", &[("lm", 1.0)]), ("c", &[("lm", 2.0), ("s", 1.0)])]);
+        let b = list(
+            &columns,
+            &[
+                ("c", &[("s", 1.0), ("lm", 2.0), ("zero", 0.0)]), // the same in another order
+                ("c", &[("lm", 2.0), ("t", 1.0)]),                // the same text, other features
+                ("a b c", &[("lm", 3.0)]),
+            ],
+        );
+        assert_eq!(a.merge(&b), 2);
+        assert_eq!((0..a.k).map(|i| a.text(i)).collect::<Vec<_>>(), ["a b", "c", "c", "a b c"]);
+        assert_eq!(a.column(0), [1.0, 2.0, 2.0, 3.0]);
+        assert_eq!(a.class, [0, 1, 1, 2]);
+        assert_eq!(a.stats_of(a.class[3])[..4], [3.0, 2.0, 1.0, 0.0]);
+        assert_eq!(a.features(2).collect::<Vec<_>>(), [(key("lm"), 2.0), (key("t"), 1.0)]);
+        assert_eq!(a.merge(&b), 0);
+    }
+
+    #[test]
+    fn scores_are_the_dot_product() {
+        let columns = Arc::new(Local::new(vec![key("lm"), key("tm")]));
+        let a = list(&columns, &[("a", &[("lm", 1.0), ("tm", 2.0), ("s", 4.0)]), ("b", &[("tm", 1.0)])]);
+        let w = Weights::parse("w", "lm 10\ntm 100\ns 0.5\n").unwrap();
+        let mut dense = Vec::new();
+        w.gather(&columns, &mut dense);
+        let mut s = vec![0.0; 2];
+        a.scores(&dense, &w, &mut s);
+        assert_eq!(s, [212.0, 100.0]);
+    }
+}

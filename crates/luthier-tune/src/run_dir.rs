@@ -1,0 +1,323 @@
+//! The run directory is the checkpoint.
+//!
+//! `run.toml` holds the settings, `weights/NNN.txt` the weights by iteration, `state/NNN.json` the rest of the
+//! state (its presence is what makes an iteration complete), `nbest/NNN.gz` the new candidates of accumulating
+//! runs, `log.jsonl` one event a line, `best.txt` the answer. Every file appears whole or not at all.
+
+use crate::{Event, List, State, Stop};
+use luthier_core::{
+    AtomicFile, Error, FeatureKey, Local, Result, Weights,
+    nbest::{Rows, read_moses},
+};
+use luthier_metric::{Metric, Scratch};
+use serde::{Deserialize, Serialize};
+use std::{
+    fs::{self, File, TryLockError},
+    io::Write as _,
+    ops::Range,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// Everything that decides a run's result, as named values.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settings(Vec<(String, String)>);
+
+impl Settings {
+    /// Adds one.
+    pub fn add(&mut self, key: &str, value: impl std::fmt::Display) {
+        self.0.push((key.to_owned(), value.to_string()));
+    }
+
+    fn to_toml(&self) -> String {
+        let line = |(k, v): &(String, String)| format!("{k} = {}\n", toml::Value::String(v.clone()));
+        self.0.iter().map(line).collect()
+    }
+
+    /// The first setting that is not the same in an existing run, as `key: there, here`.
+    fn difference(&self, there: &toml::Table) -> Option<String> {
+        let text = |v: Option<&toml::Value>| v.and_then(|v| v.as_str()).unwrap_or("not set").to_owned();
+        let changed = self.0.iter().find(|(k, v)| text(there.get(k)) != *v);
+        if let Some((k, v)) = changed {
+            return Some(format!("{k} is {} there and {v} here", text(there.get(k))));
+        }
+        let gone = there.keys().find(|k| !self.0.iter().any(|(mine, _)| mine == *k))?;
+        Some(format!("{gone} is {} there and not set here", text(there.get(gone))))
+    }
+}
+
+/// A run on disk.
+pub struct RunDir {
+    path: PathBuf,
+    settings: Settings,
+    lines: Vec<Line>,
+    created: bool,
+    columns: Option<Arc<Local>>,
+    references: Vec<Vec<String>>,
+    _lock: File,
+}
+
+/// What an accumulating run adds to its pool in one iteration.
+#[derive(Clone, Copy)]
+pub(crate) struct Kept<'a> {
+    pub(crate) pool: &'a [Arc<List>],
+    /// The new candidates of each segment.
+    pub(crate) fresh: &'a [Range<usize>],
+}
+
+/// A line of `log.jsonl`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Iteration(Event),
+    End { stop: Stop, best: u32, score: f64 },
+}
+
+/// What `state/NNN.json` holds besides the weights.
+#[derive(Debug, Serialize, Deserialize)]
+struct Saved {
+    epoch: u32,
+    /// Names of the dense features; lists that are read back must have the same columns.
+    columns: Vec<String>,
+}
+
+impl RunDir {
+    /// Makes a new run directory, or opens one with the same settings to go on. `references` judge saved
+    /// candidates when they are read back.
+    pub fn open(path: &Path, settings: Settings, references: Vec<Vec<String>>) -> Result<Self> {
+        let name = path.display().to_string();
+        let failed = |doing: &str| {
+            let (name, doing) = (name.clone(), doing.to_owned());
+            move |e: std::io::Error| Error::io(name, &doing, &e)
+        };
+        let created = !path.exists();
+        let known = path.join("run.toml");
+        if !created && !known.exists() && fs::read_dir(path).map_err(failed("read it"))?.next().is_some() {
+            return Err(Error::in_file(&name, "exists and is not a run directory")
+                .hint("give --run a new directory, or one of an earlier run to go on with"));
+        }
+        fs::create_dir_all(path).map_err(failed("make it"))?;
+        let lock = lock(path)?;
+        if known.exists() {
+            let text = fs::read_to_string(&known).map_err(failed("read it"))?;
+            let there: toml::Table = text.parse().map_err(|e: toml::de::Error| {
+                Error::in_file(known.display().to_string(), format!("damaged: {}", e.message()))
+            })?;
+            if let Some(difference) = settings.difference(&there) {
+                return Err(Error::in_file(&name, format!("holds a run with other settings: {difference}"))
+                    .hint("use the same settings to go on, or another --run directory"));
+            }
+        } else {
+            for part in ["weights", "state"] {
+                fs::create_dir_all(path.join(part)).map_err(failed("make it"))?;
+            }
+            AtomicFile::write_all_to(&known, settings.to_toml().as_bytes())?;
+        }
+        let lines = read_log(&path.join("log.jsonl"));
+        Ok(RunDir { path: path.to_owned(), settings, lines, created, columns: None, references, _lock: lock })
+    }
+
+    /// Takes a run back that has not come to its first checkpoint, so that a failure leaves nothing behind.
+    pub fn discard(self) {
+        if self.created && self.lines.is_empty() {
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+
+    /// The reason why the run ended, if it has.
+    pub fn stopped(&self) -> Option<Stop> {
+        match self.lines.last() {
+            Some(Line::End { stop, .. }) => Some(*stop),
+            _ => None,
+        }
+    }
+
+    /// The state of the last complete iteration.
+    pub(crate) fn resume(&mut self) -> Result<Option<State>> {
+        let complete = (1..u32::MAX).take_while(|&n| self.state_path(n).exists()).last().unwrap_or(0);
+        self.lines.truncate(complete as usize);
+        if complete == 0 {
+            return Ok(None);
+        }
+        let path = self.state_path(complete);
+        let damaged = |e: &dyn std::fmt::Display| {
+            Error::in_file(path.display().to_string(), format!("damaged: {e}"))
+                .hint("remove the file to redo this iteration")
+        };
+        let text = fs::read_to_string(&path).map_err(|e| damaged(&e))?;
+        let saved: Saved = serde_json::from_str(&text).map_err(|e| damaged(&e))?;
+        if self.lines.len() != complete as usize || saved.epoch != complete {
+            return Err(Error::in_file(
+                self.path.display().to_string(),
+                "log.jsonl and state/ do not belong together",
+            )
+            .hint("start again in another --run directory"));
+        }
+        self.columns = Some(Arc::new(Local::new(saved.columns.iter().map(|n| FeatureKey::of(n)).collect())));
+        Ok(Some(State { weights: self.weights(complete)?, epoch: complete }))
+    }
+
+    /// Writes the initial weights.
+    pub(crate) fn begin(&self, state: State) -> Result<State> {
+        self.write_weights(&state)?;
+        Ok(state)
+    }
+
+    /// Candidates of the iterations so far; none for fixed lists.
+    pub(crate) fn saved_lists(&self, metric: &Metric) -> Result<Vec<Arc<List>>> {
+        let Some(columns) = &self.columns else { return Ok(Vec::new()) };
+        let mut pool: Vec<Arc<List>> = Vec::new();
+        for iteration in 0..self.lines.len() as u32 {
+            let path = self.nbest_path(iteration);
+            if !path.exists() {
+                return Ok(Vec::new());
+            }
+            let mut rows = Rows::default();
+            if fs::metadata(&path).is_ok_and(|m| m.len() > EMPTY_GZ) {
+                read_moses(&path, &mut rows)?;
+            }
+            let mut lists = crate::lists(&rows, columns, None)?;
+            let mut scratch = Scratch::default();
+            for (segment, references) in self.references.iter().enumerate() {
+                if segment == lists.len() {
+                    lists.push(List::new(columns, std::iter::empty(), true));
+                }
+                let references: Vec<&str> = references.iter().map(String::as_str).collect();
+                lists[segment].judge(metric, &metric.prepare(&references), &mut scratch);
+            }
+            if pool.is_empty() {
+                pool = lists.into_iter().map(Arc::new).collect();
+            } else {
+                pool.iter_mut().zip(&lists).for_each(|(old, new)| {
+                    Arc::make_mut(old).merge(new);
+                });
+            }
+        }
+        Ok(pool)
+    }
+
+    /// Makes an iteration permanent.
+    pub(crate) fn checkpoint(&mut self, event: Event, state: &State, keep: Option<Kept<'_>>) -> Result<()> {
+        if let Some(kept) = keep {
+            self.write_lists(event.iteration, &state.weights, kept)?;
+            self.columns = kept.pool.first().map(|l| l.columns.clone());
+        }
+        let learned = event.change.is_some();
+        self.lines.push(Line::Iteration(event));
+        self.write_log()?;
+        if learned {
+            self.write_weights(state)?;
+            let columns = self.columns.as_ref().map_or(&[][..], |c| c.keys());
+            let columns = columns.iter().filter_map(|&k| state.weights.name(k)).map(str::to_owned).collect();
+            let saved = serde_json::to_string(&Saved { epoch: state.epoch, columns })
+                .map_err(|e| Error::new(e.to_string()))?;
+            AtomicFile::write_all_to(&self.state_path(state.epoch), format!("{saved}\n").as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Writes `best.txt` and the last line of the log.
+    pub(crate) fn finish(&mut self, stop: Stop, metric: &str) -> Result<()> {
+        let best = self.best_event()?.clone();
+        let mut comments = vec![format!("{metric} {:.4} at iteration {}", best.score, best.iteration)];
+        comments.extend(self.settings.0.iter().map(|(k, v)| format!("{k} {v}")));
+        let text = self.weights(best.iteration)?.to_text(&comments);
+        AtomicFile::write_all_to(&self.path.join("best.txt"), text.as_bytes())?;
+        self.lines.push(Line::End { stop, best: best.iteration, score: best.score });
+        self.write_log()
+    }
+
+    /// The best iteration so far, the earliest of equals.
+    pub(crate) fn best_event(&self) -> Result<&Event> {
+        let mut best: Option<&Event> = None;
+        for event in self.events() {
+            if best.is_none_or(|b| event.score > b.score) {
+                best = Some(event);
+            }
+        }
+        best.ok_or_else(|| Error::in_file(self.path.display().to_string(), "log.jsonl holds no iteration"))
+    }
+
+    /// The score of the initial weights.
+    pub(crate) fn first_score(&self) -> f64 {
+        self.events().next().map_or(0.0, |e| e.score)
+    }
+
+    pub(crate) fn last_event(&self) -> Option<&Event> {
+        self.events().last()
+    }
+
+    /// The weights of an iteration.
+    pub(crate) fn weights(&self, iteration: u32) -> Result<Weights> {
+        Weights::read(&self.path.join(format!("weights/{iteration:03}.txt")))
+    }
+
+    fn events(&self) -> impl Iterator<Item = &Event> {
+        self.lines.iter().filter_map(|l| if let Line::Iteration(e) = l { Some(e) } else { None })
+    }
+
+    fn state_path(&self, n: u32) -> PathBuf {
+        self.path.join(format!("state/{n:03}.json"))
+    }
+
+    fn nbest_path(&self, n: u32) -> PathBuf {
+        self.path.join(format!("nbest/{n:03}.gz"))
+    }
+
+    fn write_weights(&self, state: &State) -> Result<()> {
+        let path = self.path.join(format!("weights/{:03}.txt", state.epoch));
+        AtomicFile::write_all_to(&path, state.weights.to_text(&[]).as_bytes())
+    }
+
+    fn write_log(&self) -> Result<()> {
+        let mut text = String::new();
+        for line in &self.lines {
+            text += &serde_json::to_string(line).map_err(|e| Error::new(e.to_string()))?;
+            text.push('\n');
+        }
+        AtomicFile::write_all_to(&self.path.join("log.jsonl"), text.as_bytes())
+    }
+
+    fn write_lists(&self, iteration: u32, weights: &Weights, kept: Kept<'_>) -> Result<()> {
+        let path = self.nbest_path(iteration);
+        let failed = |e: std::io::Error| Error::io(path.display().to_string(), "write it", &e);
+        fs::create_dir_all(self.path.join("nbest")).map_err(failed)?;
+        let mut file = AtomicFile::create(&path)?;
+        for (segment, (list, fresh)) in kept.pool.iter().zip(kept.fresh).enumerate() {
+            for i in fresh.clone() {
+                write!(file, "{segment} ||| {} |||", list.text(i)).map_err(failed)?;
+                // One label per value: blocks would need their zeros, which lists do not keep.
+                for (key, value) in list.features(i) {
+                    let name = weights.name(key).unwrap_or_default();
+                    write!(file, " {name}= {value}").map_err(failed)?;
+                }
+                writeln!(file, " ||| 0").map_err(failed)?;
+            }
+        }
+        file.commit()
+    }
+}
+
+/// A gzip file without content is shorter than this.
+const EMPTY_GZ: u64 = 24;
+
+/// Two runs in one directory would overwrite each other.
+fn lock(path: &Path) -> Result<File> {
+    let file = path.join(".lock");
+    let failed = |e: std::io::Error| Error::io(path.display().to_string(), "write to it", &e);
+    let lock = File::create(&file).map_err(failed)?;
+    match lock.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            Err(Error::in_file(path.display().to_string(), "another luthier is at work here")
+                .hint("wait for it, or use another --run directory"))
+        }
+        // Some network file systems have no locks; the run is sound without.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(lock),
+    }
+}
+
+/// The whole lines of a log. It is written whole, so anything else is another program's doing.
+fn read_log(path: &Path) -> Vec<Line> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    text.lines().map_while(|l| serde_json::from_str(l).ok()).collect()
+}

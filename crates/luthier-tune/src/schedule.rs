@@ -1,0 +1,18 @@
+//! In which order things happen.
+
+/// How often to decode and learn, and when to stop.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schedule {
+    /// Epochs at most. A fixed source has one.
+    pub iterations: u32,
+    /// Whether candidates of earlier epochs are kept (batch learning) or dropped (online).
+    pub accumulate: bool,
+    /// Stop when no weight of the vector scaled to Σ|w| = 1 moves by more than this.
+    pub min_change: f64,
+}
+
+impl Default for Schedule {
+    fn default() -> Self {
+        Schedule { iterations: 25, accumulate: true, min_change: 1e-5 }
+    }
+}

@@ -1,0 +1,65 @@
+//! Where candidates come from.
+
+use crate::List;
+use luthier_core::{FeatureKey, Names, Result, SegmentId, Weights};
+use std::sync::Arc;
+
+/// What a learner learns from.
+#[derive(Debug, Clone)]
+pub enum Evidence {
+    /// One list per segment asked for, in that order.
+    Lists(Vec<Arc<List>>),
+}
+
+/// Which candidates are wanted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum Goal {
+    /// Those that the model likes best.
+    Model,
+}
+
+/// A source of candidates. Laws: the same question gets the same answer; a fixed source answers the same
+/// whatever the weights; all lists of a source have the same columns.
+pub trait Source: Sync {
+    /// Number of segments.
+    fn segments(&self) -> u32;
+    /// Candidates of some segments under some weights, judged. `&self`: several shards ask at once.
+    fn candidates(&self, batch: &[SegmentId], weights: &Weights, goal: Goal) -> Result<Evidence>;
+    /// The name behind a key that has occurred in an answer.
+    fn name(&self, key: FeatureKey) -> String;
+    /// Whether weights do not change what it returns: then there is one pass and no interpolation.
+    fn is_fixed(&self) -> bool;
+}
+
+/// Lists read from files.
+#[derive(Debug, Clone)]
+pub struct FixedLists {
+    lists: Vec<Arc<List>>,
+    names: Names,
+}
+
+impl FixedLists {
+    /// Wraps judged lists with the names of their features.
+    pub fn new(lists: Vec<List>, names: Names) -> Self {
+        FixedLists { lists: lists.into_iter().map(Arc::new).collect(), names }
+    }
+}
+
+impl Source for FixedLists {
+    fn segments(&self) -> u32 {
+        self.lists.len() as u32
+    }
+
+    fn candidates(&self, batch: &[SegmentId], _: &Weights, _: Goal) -> Result<Evidence> {
+        Ok(Evidence::Lists(batch.iter().map(|s| self.lists[s.0 as usize].clone()).collect()))
+    }
+
+    fn name(&self, key: FeatureKey) -> String {
+        self.names.get(key).unwrap_or_default().to_owned()
+    }
+
+    fn is_fixed(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,159 @@
+//! The verbs: what was typed, and what it means.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod rerank;
+mod score;
+mod tune;
+
+use crate::talk::Talk;
+use clap::{CommandFactory, Parser, Subcommand, error::ContextKind, error::ErrorKind};
+use luthier::core::{AtomicFile, Error, FeatureKey, Weights, text::Lines};
+use std::{
+    io::{self, Write},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+/// Tunes the weights of anything that scores n-best lists with a linear model.
+#[derive(Debug, Parser)]
+#[command(name = "luthier", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(after_help = "Exit codes: 0 done, 1 the answer is no, 2 error.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Settings of every verb.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Common {
+    /// Threads; results are the same for any number [default: all cores].
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// Seed of all random choices [default: 1].
+    #[arg(long, global = true, value_name = "N")]
+    seed: Option<u64>,
+    /// Say nothing but errors.
+    #[arg(long, short, global = true)]
+    quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Learn weights from n-best lists and references.
+    Tune(tune::Args),
+    /// Pick the best candidate of each segment under given weights.
+    Rerank(rerank::Args),
+    /// Score translations against references.
+    Score(score::Args),
+}
+
+/// Why a command ended early.
+pub(crate) enum Failure {
+    /// An error to show.
+    Error(Error),
+    /// The reader of our standard output went away.
+    Gone,
+}
+
+impl From<Error> for Failure {
+    fn from(e: Error) -> Self {
+        Failure::Error(e)
+    }
+}
+
+/// What a command returns.
+pub(crate) type Done = Result<ExitCode, Failure>;
+
+pub(crate) fn run(cli: Cli) -> Done {
+    if let Some(n) = cli.common.threads {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(n.into())
+            .build_global()
+            .map_err(|e| Error::new(format!("cannot start {n} threads: {e}")))?;
+    }
+    let talk = Talk { quiet: cli.common.quiet };
+    match cli.verb {
+        Verb::Tune(args) => tune::run(args, &cli.common, talk),
+        Verb::Rerank(args) => rerank::run(&args, talk),
+        Verb::Score(args) => score::run(&args),
+    }
+}
+
+/// Help and version go to standard output; a mistake is one line with the nearest flag, and exit code 2.
+pub(crate) fn usage(e: &clap::Error) -> ExitCode {
+    if matches!(
+        e.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    ) {
+        print!("{}", e.render());
+        return if e.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
+    }
+    let text = e.render().to_string();
+    let words: Vec<&str> = text
+        .lines()
+        .take_while(|l| !l.starts_with("Usage:") && !l.starts_with("For more"))
+        .map(str::trim)
+        .filter(|l| !l.is_empty() && !l.starts_with("tip:"))
+        .collect();
+    let mut line = words.join(" ").trim_start_matches("error: ").to_owned();
+    let suggested =
+        [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue];
+    if let Some(nearest) = suggested.iter().find_map(|k| e.get(*k)) {
+        line += &format!("; did you mean {nearest}?");
+    }
+    eprintln!("luthier: {line} (see {} --help)", verb_typed());
+    ExitCode::from(2)
+}
+
+/// `luthier tune` if that was typed, else `luthier`.
+fn verb_typed() -> String {
+    let verb = std::env::args().nth(1).unwrap_or_default();
+    let known = Cli::command().get_subcommands().any(|c| c.get_name() == verb);
+    if known { format!("luthier {verb}") } else { "luthier".to_owned() }
+}
+
+/// Data for a file, or for standard output: written whole in the end.
+pub(crate) fn write_out(path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
+    match path {
+        Some(path) => Ok(AtomicFile::write_all_to(path, bytes)?),
+        None => match io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()) {
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Err(Failure::Gone),
+            Err(e) => Err(Error::io("<stdout>", "write to it", &e).into()),
+            Ok(()) => Ok(()),
+        },
+    }
+}
+
+/// Reads reference files.
+pub(crate) fn read_references(paths: &[PathBuf]) -> Result<Vec<Lines>, Error> {
+    let files = paths.iter().map(|p| luthier::core::text::read_lines(p)).collect::<Result<Vec<_>, _>>()?;
+    match files.iter().find(|f| f.lines.is_empty()) {
+        Some(empty) => Err(Error::in_file(&empty.file, "is empty, expected one reference a line")),
+        None => Ok(files),
+    }
+}
+
+/// Tells about features without weight: none at all is a mistake, some are worth a word.
+pub(crate) fn check_names(weights: &Weights, file: &Path, names: &[String], talk: Talk) -> Result<(), Error> {
+    let missing: Vec<&str> =
+        names.iter().map(String::as_str).filter(|n| !weights.contains(FeatureKey::of(n))).collect();
+    let file = file.display();
+    if missing.len() == names.len() && !names.is_empty() {
+        let has = weights.iter().next().map_or("nothing".to_owned(), |(n, _)| format!("{n} and the like"));
+        return Err(Error::in_file(
+            file.to_string(),
+            format!("has no weight for {}, but for {has}", names[0]),
+        )
+        .hint("weights and n-best list must use the same feature names"));
+    }
+    if !missing.is_empty() {
+        let some = missing.iter().take(5).copied().collect::<Vec<_>>().join(", ");
+        let more = if missing.len() > 5 { ", …" } else { "" };
+        talk.warn(&format!("{file} has no weight for {some}{more}: taken as 0"));
+    }
+    Ok(())
+}

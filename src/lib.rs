@@ -1,0 +1,15 @@
+//! Luthier builds statistical machine-translation systems and tunes their weights; and it tunes any reranker
+//! that scores n-best lists with a linear model.
+//!
+//! This crate is the facade: each layer is a crate of its own, re-exported here.
+//!
+//! ```
+//! use luthier::metric::Metric;
+//! let metric: Metric = "bleu:lowercase".parse().unwrap();
+//! assert!(metric.signature(1).starts_with("nrefs:1|case:lc|eff:no|tok:none|smooth:exp|version:luthier-"));
+//! ```
+
+pub use luthier_core as core;
+pub use luthier_metric as metric;
+pub use luthier_optim as optim;
+pub use luthier_tune as tune;

@@ -1,0 +1,25 @@
+//! The `luthier` binary: the library works, this talks.
+#![allow(clippy::print_stderr)]
+
+mod command;
+mod talk;
+
+use clap::Parser;
+use command::{Cli, Failure};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => return command::usage(&e),
+    };
+    match command::run(cli) {
+        Ok(code) => code,
+        // Whoever reads our output has gone: nothing to complain about.
+        Err(Failure::Gone) => ExitCode::SUCCESS,
+        Err(Failure::Error(e)) => {
+            eprintln!("luthier: {e}");
+            ExitCode::from(2)
+        }
+    }
+}

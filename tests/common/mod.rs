@@ -1,0 +1,97 @@
+//! What the tests of the real binary share.
+#![allow(dead_code, clippy::unwrap_used, clippy::print_stderr)]
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+/// The binary under test.
+pub(crate) fn luthier() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_luthier"))
+}
+
+/// Runs it with words split at blanks.
+pub(crate) fn run(words: &str) -> Output {
+    luthier().args(words.split_whitespace()).output().unwrap()
+}
+
+pub(crate) fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+pub(crate) fn stderr(output: &Output) -> &str {
+    std::str::from_utf8(&output.stderr).unwrap()
+}
+
+/// Asserts success and returns standard output.
+pub(crate) fn ok(words: &str) -> String {
+    let output = run(words);
+    assert!(output.status.success(), "luthier {words}\n{}", stderr(&output));
+    stdout(&output).to_owned()
+}
+
+/// Asserts exit code 2 and one line on standard error, and returns it.
+pub(crate) fn fails(words: &str) -> String {
+    let output = run(words);
+    assert_eq!(output.status.code(), Some(2), "luthier {words}\n{}", stderr(&output));
+    assert_eq!(stdout(&output), "");
+    let lines: Vec<&str> = stderr(&output).lines().collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    lines[0].to_owned()
+}
+
+pub(crate) fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A real data file, or `None` after saying loudly that the test is skipped; a failure under CI=true.
+pub(crate) fn data(file: &str) -> Option<PathBuf> {
+    let base = std::env::var_os("LUTHIER_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
+    let path = base.join(file);
+    if path.exists() {
+        return Some(path);
+    }
+    skip(&format!("no {file} in {} (set LUTHIER_DATA)", base.display()));
+    None
+}
+
+/// The Python with the reference programs, which scripts/check provides.
+pub(crate) fn python() -> Option<PathBuf> {
+    let path = std::env::var_os("LUTHIER_PYTHON")
+        .map_or_else(|| root().join("target/venv/bin/python"), PathBuf::from);
+    if path.exists() {
+        return Some(path);
+    }
+    skip("no Python environment with the reference programs (run scripts/check)");
+    None
+}
+
+fn skip(why: &str) {
+    assert!(std::env::var_os("CI").is_none_or(|v| v != "true"), "under CI=true nothing is skipped: {why}");
+    eprintln!("\n*** SKIPPED: {why} ***\n");
+}
+
+/// A small n-best list that takes MERT some time: 60 segments with 60 candidates, 6 features.
+pub(crate) fn write_pool(dir: &Path) {
+    use luthier::core::random::{Purpose, Stream};
+    use std::fmt::Write as _;
+    let words = ["rot", "blau", "haus", "baum", "see", "tal", "berg", "weg"];
+    let mut s = Stream::new(17, Purpose::Test, 0, 0);
+    let (mut nbest, mut reference) = (String::new(), String::new());
+    for segment in 0..60 {
+        let mut truth: Vec<&str> = (0..9).map(|_| words[s.below(8) as usize]).collect();
+        let _ = writeln!(reference, "{}", truth.join(" "));
+        for _ in 0..60 {
+            let at = s.below(9) as usize;
+            truth[at] = words[s.below(8) as usize];
+            let _ = write!(nbest, "{segment} ||| {} ||| A=", truth.join(" "));
+            for _ in 0..6 {
+                let _ = write!(nbest, " {:.4}", s.uniform(-3.0, 3.0));
+            }
+            nbest += " ||| 0\n";
+        }
+    }
+    std::fs::write(dir.join("nbest"), nbest).unwrap();
+    std::fs::write(dir.join("ref"), reference).unwrap();
+}

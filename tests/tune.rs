@@ -1,0 +1,183 @@
+//! `tune`, `rerank` and `score` with the real binary.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{data, fails, luthier, ok, run, stderr, write_pool};
+use std::{fs, path::Path, time::Duration};
+
+/// The initial weights of the data set's README.
+const INITIAL: &str = "LexicalReordering0= 0.3 0.3 0.3 0.3 0.3 0.3\nDistortion0= 0.3\nLM0= 0.5\n\
+    WordPenalty0= -1\nPhrasePenalty0= 0.2\nTranslationModel0= 0.2 0.2 0.2 0.2\n";
+
+#[test]
+fn multi30k_improves_and_can_be_reproduced() {
+    let (Some(nbest), Some(reference)) = (data("moses/nbest/run1.nbest.gz"), data("multi30k/dev.en.gz"))
+    else {
+        return;
+    };
+    let (nbest, reference) = (nbest.display(), reference.display());
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().display();
+    fs::write(dir.path().join("init"), INITIAL).unwrap();
+    let json = ok(&format!(
+        "tune mert --nbest {nbest} --ref {reference} --init {at}/init --restarts 4 --run {at}/R --json -q"
+    ));
+    let result: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(format!("{:.2}", result["initial"].as_f64().unwrap()), "39.05");
+    let score = result["score"].as_f64().unwrap();
+    assert!(score >= 40.8, "{score}");
+    ok(&format!("rerank --nbest {nbest} --weights {at}/R/best.txt -o {at}/out"));
+    let scored = ok(&format!("score {at}/out --ref {reference} --tokenize none --json"));
+    let scored: serde_json::Value = serde_json::from_str(&scored).unwrap();
+    assert_eq!(scored[0]["score"], result["score"]);
+}
+
+fn tune(dir: &Path, run: &str, more: &str) -> std::process::Command {
+    let mut command = luthier();
+    let words = format!("tune mert --nbest nbest --ref ref --run {run} --restarts 12 -q {more}");
+    command.args(words.split_whitespace()).current_dir(dir);
+    command
+}
+
+#[test]
+fn one_thread_two_threads_same_bits() {
+    let dir = tempfile::tempdir().unwrap();
+    write_pool(dir.path());
+    for threads in ["1", "2", "3"] {
+        let status = tune(dir.path(), threads, &format!("--threads {threads}")).status().unwrap();
+        assert!(status.success());
+    }
+    let best = |run: &str| fs::read_to_string(dir.path().join(run).join("best.txt")).unwrap();
+    assert_eq!(best("1"), best("2"));
+    assert_eq!(best("1"), best("3"));
+}
+
+/// Five kills spread over the length of a run, each followed by the same command.
+#[test]
+fn killed_and_started_again_gives_the_same_bits() {
+    let dir = tempfile::tempdir().unwrap();
+    write_pool(dir.path());
+    let clock = std::time::Instant::now();
+    assert!(tune(dir.path(), "whole", "").status().unwrap().success());
+    let length = clock.elapsed();
+    let mut s = luthier::core::random::Stream::new(4, luthier::core::random::Purpose::Test, 0, 0);
+    for kill in 0..5u32 {
+        let name = format!("cut{kill}");
+        let mut child = tune(dir.path(), &name, "").spawn().unwrap();
+        std::thread::sleep(length.mul_f64(s.uniform(0.2 * f64::from(kill), 0.2 * f64::from(kill + 1))));
+        let _ = child.kill(); // SIGKILL; the last one may come too late, which is a moment too
+        child.wait().unwrap();
+        assert!(tune(dir.path(), &name, "").status().unwrap().success());
+        for file in ["best.txt", "run.toml", "weights/000.txt", "weights/001.txt"] {
+            let read = |run: &str| fs::read_to_string(dir.path().join(run).join(file)).unwrap();
+            assert_eq!(read(&name), read("whole"), "{file} after kill {kill}");
+        }
+    }
+    assert!(length < Duration::from_secs(120));
+}
+
+#[test]
+fn wrong_input_gives_one_line_and_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().display();
+    let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+    write("good", "0 ||| a b ||| x= 1 ||| 1\n0 ||| a ||| x= 2 ||| 1\n1 ||| c ||| x= 0 ||| 1\n");
+    write("ref", "a b\nc\n");
+    write("short", "a b\n");
+    write("long", "a b\nc\nd\n");
+    write("nan", "0 ||| a b ||| x= 1 ||| 1\n0 ||| a ||| x= NaN ||| 1\n1 ||| c ||| x= 0 ||| 1\n");
+    write("other", "y 1\n");
+    write("empty", "");
+    let message = |more: &str| {
+        let line = fails(&format!("tune mert --run {at}/R {more}"));
+        assert!(!dir.path().join("R").exists(), "{more} left a run directory");
+        line.replace(&format!("{at}/"), "")
+    };
+    let cases = [
+        (
+            "--nbest {at}/gone --ref {at}/ref",
+            "luthier: gone: cannot open it: no such file or directory; check the path",
+        ),
+        (
+            "--nbest {at}/nan --ref {at}/ref",
+            "luthier: nan:2: the value of x is `NaN`, expected a finite number",
+        ),
+        (
+            "--nbest {at}/good --ref {at}/short",
+            "luthier: good:3: segment 1 has no reference: short ends after line 1; segments count from 0; \
+             is the reference file cut short, or of another set?",
+        ),
+        (
+            "--nbest {at}/good --ref {at}/long",
+            "luthier: good: segment 2 has no candidate; line 3 of long has no counterpart",
+        ),
+        (
+            "--nbest {at}/good --ref {at}/ref --ref {at}/short",
+            "luthier: short:2: the file ends here, but ref has 2 lines; \
+             reference files need one line per segment, in the same order",
+        ),
+        (
+            "--nbest {at}/good --ref {at}/ref --init {at}/other",
+            "luthier: other: has no weight for x, but for y and the like; \
+             weights and n-best list must use the same feature names",
+        ),
+        ("--nbest {at}/empty --ref {at}/ref", "luthier: empty: holds no candidate, expected an n-best list"),
+        ("--nbest {at}/good --ref {at}/empty", "luthier: empty: is empty, expected one reference a line"),
+        ("--nbest {at} --ref {at}/ref", "luthier: DIR: is a directory, expected a file"),
+    ];
+    for (more, expected) in cases {
+        let found = message(&more.replace("{at}", &at.to_string()));
+        assert_eq!(found.replace(&at.to_string(), "DIR"), expected);
+    }
+}
+
+#[test]
+fn a_run_directory_is_guarded() {
+    let dir = tempfile::tempdir().unwrap();
+    write_pool(dir.path());
+    assert!(
+        tune(dir.path(), "R", "--restarts 1").output().unwrap().status.code() == Some(2),
+        "flag given twice"
+    );
+    assert!(tune(dir.path(), "R", "").status().unwrap().success());
+    let other = tune(dir.path(), "R", "--seed 9").output().unwrap();
+    assert_eq!(other.status.code(), Some(2));
+    assert!(stderr(&other).contains("seed is 1 there and 9 here"), "{}", stderr(&other));
+    fs::create_dir(dir.path().join("mine")).unwrap();
+    fs::write(dir.path().join("mine/thesis.tex"), "x").unwrap();
+    let mine = tune(dir.path(), "mine", "").output().unwrap();
+    assert!(stderr(&mine).contains("is not a run directory"), "{}", stderr(&mine));
+    assert_eq!(fs::read_dir(dir.path().join("mine")).unwrap().count(), 1);
+}
+
+#[test]
+fn rerank_writes_a_sorted_list_that_can_be_read_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().display();
+    let nbest =
+        "0 ||| a ||| x= 1 t= 1 2 ||| 1\n0 ||| b ||| x= 3 t= 0 0 ||| 1\n1 |||  ||| x= 0 t= 1 1 ||| 1\n";
+    fs::write(dir.path().join("n"), nbest).unwrap();
+    fs::write(dir.path().join("w"), "x 1\nt[0] 0.5\nt[1] 0\n").unwrap();
+    assert_eq!(ok(&format!("rerank --nbest {at}/n --weights {at}/w --nbest-out {at}/sorted")), "b\n\n");
+    let sorted = fs::read_to_string(dir.path().join("sorted")).unwrap();
+    assert_eq!(
+        sorted,
+        "0 ||| b ||| x= 3 t= 0 0 ||| 3\n0 ||| a ||| x= 1 t= 1 2 ||| 1.5\n1 |||  ||| x= 0 t= 1 1 ||| 0.5\n"
+    );
+    assert_eq!(ok(&format!("rerank --nbest {at}/sorted --weights {at}/w")), "b\n\n");
+}
+
+#[test]
+fn mistyped_flags_are_one_line_with_the_nearest() {
+    assert_eq!(
+        fails("tune mert --nbset x"),
+        "luthier: unexpected argument '--nbset' found; did you mean --nbest? (see luthier tune --help)"
+    );
+    assert_eq!(
+        fails("score x --ref y --metric blue"),
+        "luthier: unknown metric `blue`: did you mean bleu? known: bleu"
+    );
+    let help = run("tune mert --help");
+    assert!(help.status.success() && common::stdout(&help).contains("--restarts"));
+}
