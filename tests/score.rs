@@ -8,9 +8,10 @@ use std::{fs, path::Path, process::Command};
 
 fn sacrebleu(python: &Path, hypothesis: &Path, references: &[&Path], tokenize: &str) -> String {
     let output = Command::new(python)
-        .args(["-m", "sacrebleu", "-b", "-w", "6", "--force", "-tok", tokenize, "-i"])
-        .arg(hypothesis)
+        .args(["-m", "sacrebleu", "-b", "-w", "6", "--force", "-tok", tokenize])
         .args(references)
+        .arg("-i")
+        .arg(hypothesis)
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", common::stderr(&output));

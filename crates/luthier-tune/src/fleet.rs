@@ -128,7 +128,7 @@ mod tests {
 
     fn shard(s: ShardId) -> Vec<(FeatureKey, f64)> {
         (0..20)
-            .filter(|k| (k + s.0) % 3 != 0)
+            .filter(|k| !(k + s.0).is_multiple_of(3))
             .map(|k| (FeatureKey(k.into()), 1.0 / f64::from(k + s.0 + 1)))
             .collect()
     }

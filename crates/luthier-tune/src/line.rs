@@ -339,13 +339,13 @@ mod tests {
     fn random_pool(stream: &mut Stream, metric: &Metric, fine: bool) -> Vec<Arc<List>> {
         let words = ["a", "b", "c", "d"];
         let constant = stream.below(2) == 0;
-        (0..1 + stream.below(4))
+        (0..=stream.below(3))
             .map(|_| {
                 let text = |s: &mut Stream| {
                     (0..s.below(6)).map(|_| words[s.below(4) as usize]).collect::<Vec<_>>().join(" ")
                 };
                 let reference = format!("a b {}", text(stream));
-                let mut rows: Vec<(String, Vec<f64>)> = (0..1 + stream.below(12))
+                let mut rows: Vec<(String, Vec<f64>)> = (0..=stream.below(11))
                     .map(|_| {
                         let mut x: Vec<f64> =
                             (0..3)
@@ -418,7 +418,9 @@ mod tests {
             if axis < 3 {
                 d[axis] = 1.0;
             } else {
-                d.iter_mut().for_each(|d| *d = stream.uniform(-1.0, 1.0));
+                for d in &mut d {
+                    *d = stream.uniform(-1.0, 1.0);
+                }
             }
             let direction = if axis < 3 { Direction::Axis(axis) } else { Direction::Vector(&d) };
             let expected = brute_force(&lists, &metric, &w, &d);
