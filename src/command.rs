@@ -1,13 +1,19 @@
 //! The verbs: what was typed, and what it means.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod compare;
+mod oracle;
 mod rerank;
 mod score;
 mod tune;
 
 use crate::talk::Talk;
 use clap::{CommandFactory, Parser, Subcommand, error::ContextKind, error::ErrorKind};
-use luthier::core::{AtomicFile, Error, FeatureKey, Weights, text::Lines};
+use luthier::core::{
+    AtomicFile, Error, FeatureKey, Weights,
+    nbest::{Rows, read_moses},
+    text::Lines,
+};
 use std::{
     io::{self, Write},
     path::{Path, PathBuf},
@@ -31,7 +37,7 @@ pub(crate) struct Common {
     /// Threads; results are the same for any number [default: all cores].
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
-    /// Seed of all random choices [default: 1].
+    /// Seed of all random choices [default: 1; compare: 12345, sacreBLEU's].
     #[arg(long, global = true, value_name = "N")]
     seed: Option<u64>,
     /// Say nothing but errors.
@@ -47,7 +53,27 @@ enum Verb {
     Rerank(rerank::Args),
     /// Score translations against references.
     Score(score::Args),
+    /// Test whether systems differ by more than chance.
+    Compare(compare::Args),
+    /// The best and worst possible choice from n-best lists.
+    Oracle(oracle::Args),
+    /// Print a completion script for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
 }
+
+/// What a metric may be called.
+const METRICS_HELP: &str = "\
+Metrics, each with its settings after a colon:
+  bleu        order=4, tokenize=13a|intl|zh|char|none, smooth=exp|floor|add-k|none, smooth-value=V,
+              effective-order, lowercase
+  chrf        char-order=6, word-order=0, beta=2, whitespace, lowercase; chrf++ is chrf:word-order=2
+  ter         case, normalized, no-punct
+  wer, cer    lowercase
+  column:NAME the mean of a number that comes with each segment (JSON lines, or a number a line)
+  0.5*bleu+0.5*chrf  a weighted sum; error rates count negatively";
 
 /// Why a command ended early.
 pub(crate) enum Failure {
@@ -77,7 +103,15 @@ pub(crate) fn run(cli: Cli) -> Done {
     match cli.verb {
         Verb::Tune(args) => tune::run(args, &cli.common, talk),
         Verb::Rerank(args) => rerank::run(&args, talk),
-        Verb::Score(args) => score::run(&args),
+        Verb::Score(args) => score::run(&args, talk),
+        Verb::Compare(args) => compare::run(&args, &cli.common, talk),
+        Verb::Oracle(args) => oracle::run(&args, &cli.common),
+        Verb::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "luthier", &mut script);
+            write_out(None, &script)?;
+            Ok(ExitCode::SUCCESS)
+        }
     }
 }
 
@@ -126,6 +160,15 @@ pub(crate) fn write_out(path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure
             Ok(()) => Ok(()),
         },
     }
+}
+
+/// Reads n-best lists, one after the other.
+pub(crate) fn read_nbest(paths: &[PathBuf]) -> Result<Rows, Error> {
+    let mut rows = Rows::default();
+    for path in paths {
+        read_moses(path, &mut rows)?;
+    }
+    Ok(rows)
 }
 
 /// Reads reference files.

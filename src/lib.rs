@@ -6,7 +6,7 @@
 //! ```
 //! use luthier::metric::Metric;
 //! let metric: Metric = "bleu:lowercase".parse().unwrap();
-//! assert!(metric.signature(1).starts_with("nrefs:1|case:lc|eff:no|tok:none|smooth:exp|version:luthier-"));
+//! assert!(metric.signature(Some(1), "").starts_with("nrefs:1|case:lc|eff:no|tok:none|smooth:exp|version:luthier-"));
 //! ```
 
 pub use luthier_core as core;

@@ -2,6 +2,8 @@
 #![allow(clippy::print_stderr)]
 
 mod command;
+mod systems;
+mod table;
 mod talk;
 
 use clap::Parser;

@@ -5,45 +5,44 @@ mod common;
 
 use std::process::Command;
 
-/// A command and the output below it.
-struct Step {
-    command: String,
-    expected: String,
-}
-
-fn steps(text: &str) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
-    let mut inside = false;
-    for line in text.lines() {
-        if line.starts_with("```") {
-            inside = line == "```console";
-        } else if let Some(command) = line.strip_prefix("$ ").filter(|_| inside) {
-            steps.push(Step { command: command.to_owned(), expected: String::new() });
-        } else if inside && let Some(step) = steps.last_mut() {
-            step.expected += line;
-            step.expected.push('\n');
-        }
-    }
-    steps
-}
-
-#[test]
-fn commands_work_as_printed() {
-    let readme = std::fs::read_to_string(common::root().join("README.md")).unwrap();
-    let steps = steps(&readme);
-    assert!(steps.len() >= 4, "only {} commands found", steps.len());
+/// Runs every `$ command` of the README's console blocks in an empty directory with the examples, and returns
+/// the README with the outputs that they gave.
+fn played(readme: &str) -> (String, usize) {
     let dir = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(common::root().join("examples"), dir.path().join("examples")).unwrap();
     let bin = std::path::Path::new(env!("CARGO_BIN_EXE_luthier")).parent().unwrap().to_owned();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
-    for step in steps {
-        let output = Command::new("bash")
-            .args(["-c", &step.command])
-            .current_dir(dir.path())
-            .env("PATH", &path)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "$ {}\n{}", step.command, common::stderr(&output));
-        assert_eq!(common::stdout(&output), step.expected, "$ {}", step.command);
+    let (mut out, mut inside, mut commands) = (String::new(), false, 0);
+    for line in readme.lines() {
+        if line.starts_with("```") {
+            inside = line == "```console";
+        }
+        let command = line.strip_prefix("$ ").filter(|_| inside);
+        if !inside || line.starts_with("```") || command.is_some() {
+            out += &format!("{line}\n");
+        }
+        if let Some(command) = command {
+            let mut bash = Command::new("bash");
+            bash.args(["-c", command]).current_dir(dir.path()).env("PATH", &path);
+            let output = bash.output().unwrap();
+            assert!(output.status.success(), "$ {command}\n{}", common::stderr(&output));
+            out += common::stdout(&output);
+            commands += 1;
+        }
+    }
+    (out, commands)
+}
+
+/// With LUTHIER_BLESS=1 the README is rewritten instead; read the difference before committing it.
+#[test]
+fn commands_work_as_printed() {
+    let path = common::root().join("README.md");
+    let readme = std::fs::read_to_string(&path).unwrap();
+    let (played, commands) = played(&readme);
+    assert!(commands >= 4, "only {commands} commands found");
+    if std::env::var_os("LUTHIER_BLESS").is_some() {
+        std::fs::write(&path, played).unwrap();
+    } else {
+        assert_eq!(played, readme);
     }
 }

@@ -1,12 +1,9 @@
 //! `luthier rerank`.
 
-use super::{Done, check_names, write_out};
+use super::{Done, check_names, read_nbest, write_out};
 use crate::talk::Talk;
 use luthier::{
-    core::{
-        AtomicFile, Error, Weights,
-        nbest::{Rows, read_moses, write_moses},
-    },
+    core::{AtomicFile, Error, Weights, nbest::write_moses},
     tune::{columns, lists},
 };
 use std::{path::PathBuf, process::ExitCode};
@@ -30,10 +27,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let weights = Weights::read(&args.weights)?;
-    let mut rows = Rows::default();
-    for path in &args.nbest {
-        read_moses(path, &mut rows)?;
-    }
+    let rows = read_nbest(&args.nbest)?;
     check_names(&weights, &args.weights, rows.names.names(), talk)?;
     let groups = rows.by_segment();
     if let Some(missing) = groups.iter().position(Vec::is_empty) {

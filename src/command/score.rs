@@ -1,119 +1,220 @@
 //! `luthier score`.
 
-use super::{Done, read_references, write_out};
+use super::{Done, write_out};
+use crate::{
+    systems::{References, System, reference_count, statistics},
+    table::Table,
+    talk::Talk,
+};
 use luthier::{
-    core::{Error, sum, text},
-    metric::{Hypothesis, Metric, Scratch, Tokenizer},
+    core::Error,
+    metric::{Metric, Tokenizer, looks_tokenized, significance::totals},
 };
 use serde::Serialize;
+use serde_json::json;
 use std::{fmt::Write as _, path::PathBuf, process::ExitCode};
 
-/// Scores equal sacreBLEU's with the same settings.
+/// Scores translations against references; BLEU, chrF and TER equal sacreBLEU's.
 #[derive(Debug, clap::Args)]
+#[command(after_help = super::METRICS_HELP)]
 pub(crate) struct Args {
     /// Translations, one segment a line; `-` is standard input.
     #[arg(required = true, value_name = "HYP")]
     hypotheses: Vec<PathBuf>,
-    /// References, one segment a line; repeat it for several.
-    #[arg(long = "ref", required = true, num_args = 1.., value_name = "FILE")]
-    references: Vec<PathBuf>,
-    /// Metrics with their settings, such as `bleu` or `bleu:order=2`.
-    #[arg(long, default_value = "bleu", value_name = "METRIC")]
-    metric: String,
-    /// Tokeniser: 13a, or none for text that is tokenised already.
-    #[arg(long, default_value = "13a", value_name = "NAME")]
-    tokenize: String,
-    /// Ignore case.
+    #[command(flatten)]
+    judging: Judging,
+    /// A score for every segment.
     #[arg(long)]
-    lowercase: bool,
-    /// Decimals.
-    #[arg(long, default_value_t = 2, value_name = "N")]
-    width: usize,
+    sentence: bool,
     /// Print JSON.
     #[arg(long)]
     json: bool,
 }
 
+/// References and metrics, as `score` and `compare` take them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Judging {
+    /// References, one segment a line; repeat it for several. Not needed for columns.
+    #[arg(long = "ref", num_args = 1.., value_name = "FILE")]
+    pub(crate) references: Vec<PathBuf>,
+    /// A line of a reference file holds several references separated by tabs, as many as there are.
+    #[arg(long)]
+    pub(crate) ref_tabs: bool,
+    /// Metrics, separated by commas.
+    #[arg(long, short, default_value = "bleu", value_name = "METRICS")]
+    pub(crate) metric: String,
+    /// Tokeniser of BLEU: 13a, intl, zh, char, or none for text that is tokenised already.
+    #[arg(long, default_value = "13a", value_name = "NAME")]
+    pub(crate) tokenize: String,
+    /// Ignore case.
+    #[arg(long)]
+    pub(crate) lowercase: bool,
+    /// Decimals.
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    pub(crate) width: usize,
+}
+
+impl Judging {
+    pub(crate) fn metrics(&self) -> Result<Vec<Metric>, Error> {
+        let error = |e| Error::new(format!("{e}"));
+        let tokenize = Tokenizer::parse(&self.tokenize).map_err(error)?;
+        let mut metrics = Metric::parse_list(&self.metric, tokenize).map_err(error)?;
+        if self.lowercase {
+            metrics.iter_mut().for_each(Metric::set_lowercase);
+        }
+        if self.references.is_empty() && metrics.iter().any(Metric::needs_references) {
+            return Err(Error::new("no references: give them with --ref FILE"));
+        }
+        Ok(metrics)
+    }
+
+    /// Reads and checks everything; warns about text that is tokenised and should not be.
+    pub(crate) fn read(
+        &self,
+        paths: &[PathBuf],
+        metrics: &[Metric],
+        talk: Talk,
+    ) -> Result<(Vec<System>, References), Error> {
+        let references = References::read(&self.references, self.ref_tabs)?;
+        let columns = metrics.iter().any(|m| !m.columns().is_empty());
+        let systems = paths.iter().map(|p| System::read(p, columns)).collect::<Result<Vec<_>, _>>()?;
+        let by_segment = references.by_segment()?;
+        let (n, other) = if by_segment.is_empty() {
+            (systems[0].lines.len(), &systems[0].file)
+        } else {
+            (by_segment.len(), &references.file)
+        };
+        for system in &systems {
+            system.check_length(n, other)?;
+            if metrics.iter().any(Metric::tokenizes)
+                && looks_tokenized(system.lines.iter().map(String::as_str))
+            {
+                talk.warn(&format!(
+                    "{} looks tokenised (lines end in ` .`), and BLEU will tokenise it again: \
+                     detokenise it, or use --tokenize none",
+                    system.file
+                ));
+            }
+        }
+        drop(by_segment);
+        Ok((systems, references))
+    }
+}
+
 #[derive(Serialize)]
 struct Row<'a> {
     system: &'a str,
-    metric: &'static str,
+    metric: String,
     score: f64,
     signature: String,
     segments: usize,
-    details: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<String>,
 }
 
-pub(crate) fn run(args: &Args) -> Done {
-    let metric = metric(args)?;
-    let files = read_references(&args.references)?;
-    let references = text::by_segment(&files)?;
-    let mut rows = Vec::new();
-    let systems = args.hypotheses.iter().map(|p| text::read_lines(p)).collect::<Result<Vec<_>, _>>()?;
-    for system in &systems {
-        if system.lines.len() != references.len() {
-            let (n, m) = (system.lines.len(), references.len());
-            return Err(Error::at(
-                &system.file,
-                n.min(m) as u64 + 1,
-                format!("the file has {n} lines, but {} has {m}", files[0].file),
-            )
-            .hint("both need one line per segment")
-            .into());
-        }
-        let total = totals(&metric, &system.lines, &references);
-        rows.push(Row {
-            system: &system.file,
-            metric: metric.name(),
-            score: metric.score(&total),
-            signature: metric.signature(files.len()),
-            segments: system.lines.len(),
-            details: metric.details(&total),
-        });
-    }
-    let mut out = String::new();
-    if args.json {
-        out = serde_json::to_string(&rows).map_err(|e| Error::new(e.to_string()))? + "\n";
+pub(crate) fn run(args: &Args, talk: Talk) -> Done {
+    let metrics = args.judging.metrics()?;
+    let (systems, references) = args.judging.read(&args.hypotheses, &metrics, talk)?;
+    let references = references.by_segment()?;
+    let count = reference_count(&references);
+    let text = if args.sentence {
+        sentences(args, &metrics, &systems, &references)?
     } else {
-        for row in &rows {
-            let system = if rows.len() > 1 { format!("{}\t", row.system) } else { String::new() };
-            let _ = writeln!(
-                out,
-                "{system}{}|{} = {:.*} {}",
-                row.metric, row.signature, args.width, row.score, row.details
-            );
+        let mut rows = Vec::new();
+        for metric in &metrics {
+            for (system, stats) in systems.iter().zip(statistics(metric, &systems, &references)?) {
+                let total = totals(metric, &stats);
+                rows.push(Row {
+                    system: &system.file,
+                    metric: metric.name(),
+                    score: metric.shown(metric.score(&total)),
+                    signature: metric.signature(count, ""),
+                    segments: system.lines.len(),
+                    details: metric.details(&total),
+                });
+            }
         }
-    }
-    write_out(None, out.as_bytes())?;
+        if args.json {
+            serde_json::to_string(&rows).map_err(|e| Error::new(e.to_string()))? + "\n"
+        } else if systems.len() == 1 {
+            lines(&rows, args.judging.width)
+        } else {
+            table(&rows, systems.len(), args.judging.width)
+        }
+    };
+    write_out(None, text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn metric(args: &Args) -> Result<Metric, Error> {
-    let tokenize = Tokenizer::parse(&args.tokenize).map_err(|e| Error::new(e.to_string()))?;
-    let mut metric = Metric::parse(&args.metric, tokenize).map_err(|e| Error::new(e.to_string()))?;
-    if args.lowercase {
-        metric.set_lowercase();
+/// One system: a line a metric, as sacreBLEU prints it.
+fn lines(rows: &[Row<'_>], width: usize) -> String {
+    let mut out = String::new();
+    for row in rows {
+        let details = row.details.as_ref().map(|d| format!(" {d}")).unwrap_or_default();
+        let _ = writeln!(out, "{}|{} = {:.width$}{details}", row.metric, row.signature, row.score);
     }
-    Ok(metric)
+    out
 }
 
-/// Summed statistics of a system.
-fn totals(metric: &Metric, lines: &[String], references: &[Vec<&str>]) -> Vec<f64> {
-    const CHUNK: usize = 256;
-    let parts = sum::map_chunks(lines.len(), CHUNK, |range| {
-        let mut scratch = Scratch::default();
-        let mut out = vec![0.0; metric.width()];
-        let mut total = vec![0.0; metric.width()];
-        for s in range {
-            let prepared = metric.prepare(&references[s]);
-            metric.stats(&prepared, Hypothesis { text: &lines[s] }, &mut scratch, &mut out);
-            total.iter_mut().zip(&out).for_each(|(t, x)| *t += f64::from(*x));
-        }
-        total
-    });
-    let mut total = vec![0.0; metric.width()];
-    for part in parts {
-        total.iter_mut().zip(&part).for_each(|(t, x)| *t += x);
+/// Several systems: a table, and the signatures below.
+fn table(rows: &[Row<'_>], systems: usize, width: usize) -> String {
+    let mut table = Table::new("system");
+    for by_metric in rows.chunks(systems) {
+        table.column(&by_metric[0].metric);
     }
-    total
+    for s in 0..systems {
+        let scores = rows.iter().skip(s).step_by(systems).map(|r| format!("{:.width$}", r.score));
+        table.row(rows[s].system, scores.collect());
+    }
+    let mut out = table.to_string();
+    for by_metric in rows.chunks(systems) {
+        let _ = writeln!(out, "{}|{}", by_metric[0].metric, by_metric[0].signature);
+    }
+    out
+}
+
+/// A line a segment: tab-separated with a header, or JSON.
+fn sentences(
+    args: &Args,
+    metrics: &[Metric],
+    systems: &[System],
+    references: &[Vec<&str>],
+) -> Result<String, Error> {
+    let mut scores = Vec::new(); // by metric, system, segment
+    for metric in metrics {
+        let metric = metric.for_sentences();
+        let one = |stats: &[f32]| {
+            let wide: Vec<f64> = stats.iter().map(|&x| f64::from(x)).collect();
+            metric.shown(metric.score(&wide))
+        };
+        let all = statistics(&metric, systems, references)?;
+        scores.push(
+            all.iter().map(|s| s.chunks_exact(metric.width()).map(one).collect()).collect::<Vec<Vec<f64>>>(),
+        );
+    }
+    if args.json {
+        let mut rows = Vec::new();
+        for (metric, by_system) in metrics.iter().zip(&scores) {
+            let signature = metric.for_sentences().signature(reference_count(references), "");
+            for (system, scores) in systems.iter().zip(by_system) {
+                rows.push(json!({"system": system.file, "metric": metric.name(), "signature": signature, "scores": scores}));
+            }
+        }
+        return Ok(format!("{}\n", serde_json::Value::from(rows)));
+    }
+    let mut out = String::from("system\tsegment");
+    for metric in metrics {
+        let _ = write!(out, "\t{}", metric.name());
+    }
+    out.push('\n');
+    for (s, system) in systems.iter().enumerate() {
+        for segment in 0..system.lines.len() {
+            let _ = write!(out, "{}\t{segment}", system.file);
+            for by_system in &scores {
+                let _ = write!(out, "\t{:.*}", args.judging.width, by_system[s][segment]);
+            }
+            out.push('\n');
+        }
+    }
+    Ok(out)
 }

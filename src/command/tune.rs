@@ -1,14 +1,10 @@
 //! `luthier tune`.
 
-use super::{Common, Done, check_names, read_references, write_out};
+use super::{Common, Done, check_names, read_nbest, read_references, write_out};
 use crate::talk::{Talk, thousands};
 use clap::Subcommand;
 use luthier::{
-    core::{
-        Error, Weights,
-        nbest::{Rows, read_moses},
-        text,
-    },
+    core::{Error, Weights, text},
     metric::Metric,
     tune::{
         Alone, Event, FixedLists, Fleet, Judge, LineSearch, Outcome, RunDir, Schedule, Settings, columns,
@@ -33,6 +29,7 @@ enum Algorithm {
 }
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = super::METRICS_HELP)]
 struct Mert {
     #[command(flatten)]
     input: Input,
@@ -50,8 +47,7 @@ struct Input {
     /// References, one segment a line; repeat it for several.
     #[arg(long = "ref", required = true, num_args = 1.., value_name = "FILE")]
     references: Vec<PathBuf>,
-    /// What to maximise, such as `bleu` or `bleu:tokenize=13a,lowercase`. Candidates are taken to be in
-    /// tokens already (tokenize=none).
+    /// What to tune for. Candidates are taken to be in tokens already (tokenize=none).
     #[arg(long, default_value = "bleu", value_name = "METRIC")]
     metric: String,
     /// Initial weights, `name value` a line [default: all 0].
@@ -73,10 +69,7 @@ pub(crate) fn run(args: Args, common: &Common, talk: Talk) -> Done {
 
     let files = read_references(&input.references)?;
     let references = text::by_segment(&files)?;
-    let mut rows = Rows::default();
-    for path in &input.nbest {
-        read_moses(path, &mut rows)?;
-    }
+    let rows = read_nbest(&input.nbest)?;
     let initial = match &input.init {
         Some(path) => Weights::read(path)?,
         None => Weights::default(),
@@ -84,7 +77,7 @@ pub(crate) fn run(args: Args, common: &Common, talk: Talk) -> Done {
     if let Some(path) = &input.init {
         check_names(&initial, path, rows.names.names(), talk)?;
     }
-    let judge = Judge { metric: &metric, references: &references, file: &files[0].file };
+    let judge = Judge { metric: &metric, references: &references, file: &files[0].file, distinct: true };
     let lists = lists(&rows, &columns(&rows), Some(judge))?;
 
     let mut settings = Settings::default();
@@ -93,7 +86,7 @@ pub(crate) fn run(args: Args, common: &Common, talk: Talk) -> Done {
     settings.add("restarts", mert.restarts);
     settings.add("seed", seed);
     settings.add("metric", &input.metric);
-    settings.add("signature", metric.signature(files.len()));
+    settings.add("signature", metric.signature(Some(files.len()), ""));
     add_digests(&mut settings, "nbest", rows.files.iter().map(|f| (&f.name, &f.digest)));
     add_digests(&mut settings, "ref", files.iter().map(|f| (&f.file, &f.digest)));
     settings.add("init", initial_text(&initial));
@@ -122,9 +115,9 @@ pub(crate) fn run(args: Args, common: &Common, talk: Talk) -> Done {
         format!(
             "{} {:.2} -> {:.2} ({})\nweights in {}\n",
             metric.name(),
-            outcome.initial,
-            outcome.score,
-            metric.signature(files.len()),
+            metric.shown(outcome.initial),
+            metric.shown(outcome.score),
+            metric.signature(Some(files.len()), ""),
             input.run.join("best.txt").display()
         )
     };
@@ -134,7 +127,8 @@ pub(crate) fn run(args: Args, common: &Common, talk: Talk) -> Done {
 
 /// `iteration 0  BLEU 39.05  length 0.985  70,992 candidates (70,992 new)  change 0.0521  2.3 s`
 fn progress(event: &Event, metric: &Metric) -> String {
-    let mut line = format!("iteration {}  {} {:.2}", event.iteration, metric.name(), event.score);
+    let mut line =
+        format!("iteration {}  {} {:.2}", event.iteration, metric.name(), metric.shown(event.score));
     if let Some(ratio) = event.length_ratio {
         line += &format!("  length {ratio:.3}");
     }
@@ -151,9 +145,9 @@ fn result_json(outcome: &Outcome, metric: &Metric, references: usize) -> String 
     let value = json!({
         "algorithm": "mert",
         "iteration": outcome.iteration,
-        "score": outcome.score,
-        "initial": outcome.initial,
-        "signature": metric.signature(references),
+        "score": metric.shown(outcome.score),
+        "initial": metric.shown(outcome.initial),
+        "signature": metric.signature(Some(references), ""),
         "weights": weights,
         "stop": outcome.stop.text(),
     });

@@ -26,7 +26,12 @@ pub(crate) fn stderr(output: &Output) -> &str {
 
 /// Asserts success and returns standard output.
 pub(crate) fn ok(words: &str) -> String {
-    let output = run(words);
+    ok_in(Path::new("."), words)
+}
+
+/// The same in a directory.
+pub(crate) fn ok_in(dir: &Path, words: &str) -> String {
+    let output = luthier().args(words.split_whitespace()).current_dir(dir).output().unwrap();
     assert!(output.status.success(), "luthier {words}\n{}", stderr(&output));
     stdout(&output).to_owned()
 }

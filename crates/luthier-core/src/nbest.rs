@@ -68,6 +68,13 @@ impl Rows {
         Some(self.score[row]).filter(|s| !s.is_nan())
     }
 
+    /// A named number that came with a candidate.
+    pub fn column(&self, row: usize, name: &str) -> Option<f64> {
+        let (ids, values) = self.features(row);
+        let at = ids.iter().position(|&id| self.names.names()[id as usize] == name)?;
+        Some(values[at])
+    }
+
     /// An error at the line that a candidate came from.
     pub fn error(&self, row: usize, message: impl Into<String>) -> Error {
         let file = self.files.iter().rev().find(|f| f.first <= row).map_or("n-best list", |f| &f.name);

@@ -13,6 +13,8 @@ use rand_core::{Rng, SeedableRng};
 pub enum Purpose {
     /// Starting points of MERT.
     Restart = 1,
+    /// Order in which an oracle visits segments.
+    Oracle = 2,
     /// Generated test data.
     Test = 255,
 }

@@ -17,34 +17,64 @@ pub struct Bleu {
     pub lowercase: bool,
     /// What happens to an order without any match.
     pub smooth: Smooth,
+    /// Whether orders that the text is too short for are left out; sentence scores need it.
+    pub effective_order: bool,
 }
 
 impl Default for Bleu {
     fn default() -> Self {
-        Bleu { order: 4, tokenize: Tokenizer::None, lowercase: false, smooth: Smooth::Exp }
+        Bleu {
+            order: 4,
+            tokenize: Tokenizer::None,
+            lowercase: false,
+            smooth: Smooth::Exp,
+            effective_order: false,
+        }
     }
 }
 
-/// What happens to an order without any match.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What happens to an order without any match (Chen and Cherry 2014).
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Smooth {
     /// The score is 0.
     None,
     /// The k-th such order counts as 1/2ᵏ of a match (NIST), as in sacreBLEU.
     Exp,
+    /// It counts as this much of a match.
+    Floor(f64),
+    /// This is added to matches and totals of all orders above 1, matched or not.
+    AddK(f64),
 }
 
 impl Smooth {
-    /// All of them.
-    pub const ALL: &'static [Smooth] = &[Smooth::None, Smooth::Exp];
+    /// All of them, with their usual values.
+    pub const ALL: &'static [Smooth] = &[Smooth::Exp, Smooth::Floor(0.1), Smooth::AddK(1.0), Smooth::None];
 
-    /// Its name in settings and signatures.
+    /// Its name in settings.
     pub fn name(&self) -> &'static str {
         match self {
             Smooth::None => "none",
             Smooth::Exp => "exp",
+            Smooth::Floor(_) => "floor",
+            Smooth::AddK(_) => "add-k",
         }
     }
+
+    fn signature(self) -> String {
+        match self {
+            Smooth::Floor(v) | Smooth::AddK(v) => format!("{}[{v:.2}]", self.name()),
+            _ => self.name().to_owned(),
+        }
+    }
+}
+
+/// Sentence BLEU for learning (Lin and Och 2004): one is added to matches and totals of orders above 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PlusOne {
+    /// Also for unigrams, as Moses' PRO does.
+    pub unigrams: bool,
+    /// One is also added to the reference length, against a drift to short output (Nakov et al. 2012).
+    pub brevity: bool,
 }
 
 /// References ready for counting.
@@ -59,66 +89,119 @@ impl Bleu {
         2 * self.order + 1
     }
 
-    pub(crate) fn prepare(&self, references: &[&str]) -> PreparedBleu {
-        let mut scratch = Scratch::default();
-        let words: Vec<Vec<u64>> = references
-            .iter()
-            .map(|r| {
-                self.words(r, &mut scratch);
-                scratch.ngrams.words.clone()
-            })
-            .collect();
+    pub(crate) fn prepare(&self, references: &[&str], scratch: &mut Scratch) -> PreparedBleu {
+        if let [only] = references {
+            self.words(only, scratch);
+            let lengths = vec![scratch.words.len() as u32];
+            return PreparedBleu { table: NgramTable::new(&scratch.words, self.order), lengths };
+        }
+        let mut words = Vec::with_capacity(references.len());
+        for reference in references {
+            self.words(reference, scratch);
+            words.push(scratch.words.clone());
+        }
         let lengths = words.iter().map(|w| w.len() as u32).collect();
-        PreparedBleu { table: NgramTable::new(&words, self.order), lengths }
+        PreparedBleu { table: NgramTable::largest(&words, self.order), lengths }
     }
 
     fn words(&self, text: &str, scratch: &mut Scratch) {
         self.tokenize.run(text, self.lowercase, &mut scratch.tokens);
-        scratch.ngrams.words.clear();
-        scratch.ngrams.words.extend(scratch.tokens.tokens().map(ngram::word));
+        scratch.words.clear();
+        scratch.words.extend(scratch.tokens.tokens().map(ngram::word));
     }
 
     pub(crate) fn stats(&self, p: &PreparedBleu, text: &str, scratch: &mut Scratch, out: &mut [f32]) {
         self.words(text, scratch);
-        let words = std::mem::take(&mut scratch.ngrams.words);
         out.fill(0.0);
-        p.table.matches(&words, &mut scratch.ngrams, &mut out[..self.order]);
+        let words = &scratch.words;
+        p.table.matches(words, &mut scratch.ngrams, &mut out[..self.order]);
         for n in 0..self.order {
             out[self.order + n] = words.len().saturating_sub(n) as f32;
         }
         out[2 * self.order] = closest(&p.lengths, words.len() as u32) as f32;
-        scratch.ngrams.words = words;
     }
 
     pub(crate) fn score(&self, total: &[f64]) -> f64 {
         let (matched, counted) = total.split_at(self.order);
-        if matched.iter().all(|&m| m == 0.0) {
-            return 0.0;
-        }
-        let mut log_sum = 0.0;
-        for p in self.precisions(matched, counted) {
-            if p == 0.0 {
-                return 0.0;
-            }
-            log_sum += p.ln();
-        }
-        self.brevity(total) * (log_sum / self.order as f64).exp()
+        self.combine(total, matched.iter().zip(counted).map(|(&m, &t)| (m, t)), |m, t| 100.0 * m / t)
     }
 
-    /// In per cent.
-    fn precisions<'a>(&self, matched: &'a [f64], counted: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
+    /// The score as sacreBLEU computes it from resampled statistics: precisions in single precision.
+    pub(crate) fn single_score(&self, total: &[f32]) -> f64 {
+        let (matched, counted) = total.split_at(self.order);
+        let wide = |i: usize| f64::from(total[i]);
+        let lengths: Vec<f64> = (0..total.len()).map(wide).collect();
+        let orders = matched.iter().zip(counted).map(|(&m, &t)| (f64::from(m), f64::from(t)));
+        self.combine(&lengths, orders, |m, t| f64::from((100.0 * m as f32) / t as f32))
+    }
+
+    /// BLEU from matches and totals by order; `ratio` makes a precision in per cent of them.
+    fn combine(
+        &self,
+        total: &[f64],
+        orders: impl Iterator<Item = (f64, f64)> + Clone,
+        ratio: impl Fn(f64, f64) -> f64,
+    ) -> f64 {
+        if orders.clone().all(|(m, _)| m == 0.0) {
+            return 0.0;
+        }
+        let (mut log_sum, mut effective) = (0.0, 0);
+        for p in self.precisions(orders, ratio) {
+            match p {
+                Some(p) if p > 0.0 => log_sum += p.ln(),
+                None if self.effective_order => break,
+                _ => return 0.0,
+            }
+            effective += 1;
+        }
+        let order = if self.effective_order { effective } else { self.order };
+        self.brevity(total) * (log_sum / order as f64).exp()
+    }
+
+    /// In per cent; `None` where the text is too short for the order.
+    fn precisions(
+        &self,
+        orders: impl Iterator<Item = (f64, f64)>,
+        ratio: impl Fn(f64, f64) -> f64,
+    ) -> impl Iterator<Item = Option<f64>> {
         let smooth = self.smooth;
         let mut halves = 1.0;
-        matched.iter().zip(counted).map(move |(&m, &t)| {
-            if t == 0.0 {
-                0.0
-            } else if m == 0.0 && smooth == Smooth::Exp {
-                halves *= 2.0;
-                100.0 / (halves * t)
-            } else {
-                100.0 * m / t
+        let mut over = false;
+        orders.enumerate().map(move |(n, (mut m, mut t))| {
+            if let (Smooth::AddK(k), true) = (smooth, n > 0) {
+                m += k;
+                t += k;
             }
+            over |= t == 0.0;
+            if over {
+                return None;
+            }
+            Some(match smooth {
+                Smooth::Exp if m == 0.0 => {
+                    halves *= 2.0;
+                    ratio(1.0, halves * t)
+                }
+                Smooth::Floor(v) if m == 0.0 => ratio(v, t),
+                _ => ratio(m, t),
+            })
         })
+    }
+
+    /// BLEU+1 of one candidate's statistics, 0 to 100.
+    pub fn sentence_score(&self, stats: &[f32], how: PlusOne) -> f64 {
+        let mut log_sum = 0.0;
+        for n in 0..self.order {
+            let one = f64::from(u8::from(n > 0 || how.unigrams));
+            let (m, t) = (f64::from(stats[n]) + one, f64::from(stats[self.order + n]) + one);
+            if m == 0.0 {
+                return 0.0;
+            }
+            log_sum += (m / t).ln();
+        }
+        let (c, r) = (f64::from(stats[self.order]), f64::from(stats[2 * self.order]));
+        let r = r + f64::from(u8::from(how.brevity));
+        let brevity = if c > 0.0 { (1.0 - r / c).min(0.0) } else { f64::NEG_INFINITY };
+        100.0 * (log_sum / self.order as f64 + brevity).exp()
     }
 
     fn brevity(&self, total: &[f64]) -> f64 {
@@ -137,22 +220,25 @@ impl Bleu {
         (reference > 0.0).then(|| hypothesis / reference)
     }
 
-    pub(crate) fn signature(&self, references: usize) -> String {
-        let case = if self.lowercase { "lc" } else { "mixed" };
-        let order = if self.order == 4 { String::new() } else { format!("order:{}|", self.order) };
+    pub(crate) fn signature(&self) -> String {
+        let order = if self.order == 4 { String::new() } else { format!("|order:{}", self.order) };
         format!(
-            "nrefs:{references}|case:{case}|eff:no|tok:{}|smooth:{}|{order}version:luthier-{}",
+            "case:{}|eff:{}|tok:{}|smooth:{}{order}",
+            if self.lowercase { "lc" } else { "mixed" },
+            if self.effective_order { "yes" } else { "no" },
             self.tokenize.name(),
-            self.smooth.name(),
-            env!("CARGO_PKG_VERSION")
+            self.smooth.signature(),
         )
     }
 
     pub(crate) fn details(&self, total: &[f64]) -> String {
         let (matched, counted) = total.split_at(self.order);
         let none = matched.iter().all(|&m| m == 0.0);
-        let precisions: Vec<String> =
-            self.precisions(matched, counted).map(|p| format!("{:.1}", if none { 0.0 } else { p })).collect();
+        let orders = matched.iter().zip(counted).map(|(&m, &t)| (m, t));
+        let precisions: Vec<String> = self
+            .precisions(orders, |m, t| 100.0 * m / t)
+            .map(|p| format!("{:.1}", if none { 0.0 } else { p.unwrap_or(0.0) }))
+            .collect();
         format!(
             "{} (BP = {:.3} ratio = {:.3} hyp_len = {} ref_len = {})",
             precisions.join("/"),
@@ -176,7 +262,9 @@ mod tests {
 
     fn stats(metric: &Metric, references: &[&str], text: &str) -> Vec<f64> {
         let mut out = vec![0.0; metric.width()];
-        metric.stats(&metric.prepare(references), Hypothesis { text }, &mut Scratch::default(), &mut out);
+        let h = Hypothesis { text, columns: &[] };
+        let mut scratch = Scratch::default();
+        metric.stats(&metric.prepare(references, &mut scratch), h, &mut scratch, &mut out);
         out.iter().map(|&x| f64::from(x)).collect()
     }
 
@@ -197,6 +285,23 @@ mod tests {
         near(bleu([14., 8., 3., 1.], [20., 19., 18., 17.], 20.), 23.185077);
         near(bleu([39., 24., 15., 10.], [45., 44., 43., 42.], 52.), 38.101241);
         assert_eq!(format!("{:.2}", bleu([14., 8., 5., 3.], [27., 26., 25., 24.], 23.)), "25.13");
+    }
+
+    /// Moses' smoothed example, and travatar's: (3/5 · 2/5 · 1/4 · 1/3)^¼.
+    #[test]
+    fn sentence_scores() {
+        let b = Bleu::default();
+        let s = [6., 4., 2., 1., 6., 5., 4., 3., 7.];
+        let all = PlusOne { unigrams: true, brevity: false };
+        let near = |a: f64, b: f64| assert!((a - b).abs() < 0.01, "{a} {b}");
+        near(b.sentence_score(&s, all), 59.85);
+        near(b.sentence_score(&s, PlusOne { unigrams: true, brevity: true }), 50.67);
+        let metric = Metric::Bleu(b.clone());
+        let s = stats(&metric, &["taro met hanako"], "the taro met the hanako");
+        let s: Vec<f32> = s.iter().map(|&x| x as f32).collect();
+        let expected = 100.0 * (3. / 5. * 2. / 5. * 1. / 4. * 1. / 3f64).powf(0.25);
+        assert!((b.sentence_score(&s, PlusOne::default()) - expected).abs() < 1e-9);
+        assert_eq!(b.sentence_score(&[0.0; 9], all), 0.0);
     }
 
     /// Koehn's book: four references, matches clipped by the largest count.

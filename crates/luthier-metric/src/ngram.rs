@@ -1,10 +1,10 @@
-//! Clipped n-gram matches between a hypothesis and one segment's references.
+//! Clipped n-gram matches between a hypothesis and references.
 
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
-/// Words and n-grams are 64-bit hashes. A segment has at most some hundred of them, so the chance of a wrong
-/// match is below one in 10^14; comparing strings would cost most of the time and change nothing.
+/// Words and n-grams are 64-bit hashes. A segment has at most some thousand of them, so the chance of a wrong
+/// match is below one in 10^12; comparing strings would cost most of the time and change nothing.
 pub(crate) type Gram = u64;
 
 /// The hash of a word.
@@ -14,55 +14,69 @@ pub(crate) fn word(text: &str) -> Gram {
     finish(hasher.finish() ^ text.len() as u64)
 }
 
-/// The hash of an n-gram made longer by a word.
-pub(crate) fn extend(gram: Gram, word: Gram) -> Gram {
+/// The hash of an n-gram made longer by a word or a character.
+#[inline]
+fn extend(gram: Gram, word: Gram) -> Gram {
     finish(gram.rotate_left(23).wrapping_add(word))
 }
 
+#[inline]
 fn finish(x: u64) -> u64 {
     let x = (x ^ (x >> 31)).wrapping_mul(0x9fb2_1c65_1e98_df25);
     (x ^ (x >> 29)) | 1 // never 0, which marks an empty slot
 }
 
-/// The n-grams of all references with the largest count over references: an open-addressing table.
+/// The n-grams of one or more references with their counts: an open-addressing table.
 #[derive(Debug, Clone)]
 pub(crate) struct NgramTable {
-    keys: Vec<Gram>,
-    limits: Vec<u32>,
+    slots: Vec<Slot>,
     mask: usize,
 }
 
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    gram: Gram,
+    limit: u32,
+}
+
 impl NgramTable {
-    /// Of references given as words.
-    pub(crate) fn new(references: &[Vec<Gram>], order: usize) -> Self {
-        let mut counted: Vec<(Gram, u32)> = Vec::new();
-        let mut grams: Vec<Gram> = Vec::new();
-        for reference in references {
-            grams.clear();
-            for i in 0..reference.len() {
-                let mut gram = 0;
-                for &w in reference[i..].iter().take(order) {
-                    gram = extend(gram, w);
-                    grams.push(gram);
-                }
+    /// Of one sequence of words.
+    pub(crate) fn new(words: &[Gram], order: usize) -> Self {
+        let mut table = Self::with_room(words.len() * order);
+        for i in 0..words.len() {
+            let mut gram = 0;
+            for &w in words[i..].iter().take(order) {
+                gram = extend(gram, w);
+                let slot = table.slot(gram);
+                table.slots[slot].gram = gram;
+                table.slots[slot].limit += 1;
             }
-            grams.sort_unstable();
-            counted.extend(grams.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32)));
-        }
-        let size = (counted.len() * 2).next_power_of_two().max(4);
-        let mut table = NgramTable { keys: vec![0; size], limits: vec![0; size], mask: size - 1 };
-        for (gram, count) in counted {
-            let slot = table.slot(gram);
-            table.keys[slot] = gram;
-            table.limits[slot] = table.limits[slot].max(count);
         }
         table
     }
 
+    /// Of several: the largest count of each n-gram over the sequences.
+    pub(crate) fn largest(references: &[Vec<Gram>], order: usize) -> Self {
+        let mut all = Self::with_room(references.iter().map(Vec::len).sum::<usize>() * order);
+        for reference in references {
+            for s in Self::new(reference, order).slots.into_iter().filter(|s| s.gram != 0) {
+                let slot = all.slot(s.gram);
+                all.slots[slot] = Slot { gram: s.gram, limit: all.slots[slot].limit.max(s.limit) };
+            }
+        }
+        all
+    }
+
+    fn with_room(grams: usize) -> Self {
+        let size = (grams * 2).next_power_of_two().max(4);
+        NgramTable { slots: vec![Slot::default(); size], mask: size - 1 }
+    }
+
     /// Where a gram is, or the empty slot where it would be. At most half of the slots are taken.
+    #[inline]
     fn slot(&self, gram: Gram) -> usize {
         let mut slot = (gram >> 32) as usize & self.mask;
-        while self.keys[slot] != gram && self.keys[slot] != 0 {
+        while self.slots[slot].gram != gram && self.slots[slot].gram != 0 {
             slot = (slot + 1) & self.mask;
         }
         slot
@@ -71,19 +85,20 @@ impl NgramTable {
     /// Adds the clipped matches of each order to `matched`, whose length is the order. Only n-grams whose
     /// prefix is in some reference can match, so the inner loop stops early.
     pub(crate) fn matches(&self, words: &[Gram], scratch: &mut NgramScratch, matched: &mut [f32]) {
-        scratch.counts.resize(scratch.counts.len().max(self.keys.len()), 0);
+        scratch.counts.resize(scratch.counts.len().max(self.slots.len()), 0);
         for i in 0..words.len() {
             let mut gram = 0;
             for (&w, hits) in words[i..].iter().zip(matched.iter_mut()) {
                 gram = extend(gram, w);
                 let slot = self.slot(gram);
-                if self.keys[slot] == 0 {
+                if self.slots[slot].gram == 0 {
                     break;
                 }
-                if scratch.counts[slot] < self.limits[slot] {
+                let count = &mut scratch.counts[slot];
+                if *count < self.slots[slot].limit {
                     *hits += 1.0;
                 }
-                scratch.counts[slot] += 1;
+                *count += 1;
                 scratch.touched.push(slot as u32);
             }
         }
@@ -96,7 +111,6 @@ impl NgramTable {
 /// Counters that are zero between calls.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NgramScratch {
-    pub(crate) words: Vec<Gram>,
     counts: Vec<u32>,
     touched: Vec<u32>,
 }

@@ -1,6 +1,7 @@
 //! Tokenisers, equal to sacreBLEU's.
 
 use crate::{SpecError, spec::choose};
+use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
 /// How text is cut into words before they are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -10,17 +11,27 @@ pub enum Tokenizer {
     None,
     /// mteval-v13a, the usual one for published scores.
     V13a,
+    /// mteval-v14 international: punctuation and symbols by Unicode property.
+    Intl,
+    /// Chinese characters one by one, the rest as mteval does.
+    Zh,
+    /// Every character is a token.
+    Char,
 }
 
 impl Tokenizer {
     /// All of them.
-    pub const ALL: &'static [Tokenizer] = &[Tokenizer::None, Tokenizer::V13a];
+    pub const ALL: &'static [Tokenizer] =
+        &[Tokenizer::V13a, Tokenizer::Intl, Tokenizer::Zh, Tokenizer::Char, Tokenizer::None];
 
     /// Its name in settings and signatures.
     pub fn name(&self) -> &'static str {
         match self {
             Tokenizer::None => "none",
             Tokenizer::V13a => "13a",
+            Tokenizer::Intl => "intl",
+            Tokenizer::Zh => "zh",
+            Tokenizer::Char => "char",
         }
     }
 
@@ -32,6 +43,7 @@ impl Tokenizer {
     /// Writes the text, with blanks between tokens, to `scratch.text`.
     pub(crate) fn run(self, text: &str, lowercase: bool, scratch: &mut TokenScratch) {
         scratch.text.clear();
+        let text = text.trim_end_matches(is_space);
         if lowercase {
             // Character by character would miss the final sigma.
             scratch.text.push_str(&text.to_lowercase());
@@ -41,6 +53,9 @@ impl Tokenizer {
         match self {
             Tokenizer::None => {}
             Tokenizer::V13a => v13a(scratch),
+            Tokenizer::Intl => international(scratch),
+            Tokenizer::Zh => chinese(scratch),
+            Tokenizer::Char => characters(scratch),
         }
     }
 }
@@ -49,14 +64,15 @@ impl Tokenizer {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TokenScratch {
     pub(crate) text: String,
-    from: Vec<u8>,
-    to: Vec<u8>,
+    cut: Vec<u8>,
+    bytes: [Vec<u8>; 2],
+    chars: [Vec<char>; 2],
 }
 
 impl TokenScratch {
     /// The tokens of the last run.
     pub(crate) fn tokens(&self) -> impl Iterator<Item = &str> {
-        self.text.split(is_space).filter(|t| !t.is_empty())
+        words(&self.text)
     }
 }
 
@@ -65,48 +81,205 @@ pub(crate) fn is_space(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
 }
 
+/// The words between white space.
+pub(crate) fn words(text: &str) -> Words<'_> {
+    Words { text, at: 0 }
+}
+
+/// Looks at bytes, and decodes only what is not ASCII.
+pub(crate) struct Words<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Words<'_> {
+    /// The length of the white space at `at`, 0 if there is none.
+    fn space(&self, at: usize) -> usize {
+        match self.text.as_bytes()[at] {
+            b' ' | b'\t'..=b'\r' | 0x1c..=0x1f => 1,
+            0..0x80 => 0,
+            _ if !self.text.is_char_boundary(at) => 0,
+            _ => self.text[at..].chars().next().filter(|&c| is_space(c)).map_or(0, char::len_utf8),
+        }
+    }
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let n = self.text.len();
+        while self.at < n {
+            match self.space(self.at) {
+                0 => break,
+                length => self.at += length,
+            }
+        }
+        let start = self.at;
+        while self.at < n && self.space(self.at) == 0 {
+            self.at += 1;
+        }
+        (start < self.at).then(|| &self.text[start..self.at])
+    }
+}
+
 /// The entities that mteval undoes, in its order: `&amp;lt;` becomes `<`.
 const ENTITIES: [(&str, &str); 4] = [("&quot;", "\""), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">")];
 
-/// Four substitutions one after the other, each over bytes: the patterns only ever look at ASCII, and a byte
-/// of a longer character behaves as any other non-digit.
+pub(crate) fn undo_entities(text: &mut String) {
+    if text.contains('&') {
+        for (entity, plain) in ENTITIES {
+            if text.contains(entity) {
+                *text = text.replace(entity, plain);
+            }
+        }
+    }
+}
+
 fn v13a(scratch: &mut TokenScratch) {
     if scratch.text.contains("<skipped>") {
         scratch.text = scratch.text.replace("<skipped>", "");
     }
-    if scratch.text.contains('&') {
-        for (entity, plain) in ENTITIES {
-            if scratch.text.contains(entity) {
-                scratch.text = scratch.text.replace(entity, plain);
-            }
-        }
-    }
-    let TokenScratch { text, from, to } = scratch;
-    from.clear();
-    from.push(b' ');
-    from.extend_from_slice(text.as_bytes());
-    from.push(b' ');
+    undo_entities(&mut scratch.text);
+    mteval(scratch, true);
+}
 
-    to.clear();
-    for &c in from.iter() {
-        if matches!(c, b'{'..=b'~' | b'['..=b'`' | b' '..=b'&' | b'('..=b'+' | b':'..=b'@' | b'/') {
-            to.extend_from_slice(&[b' ', c, b' ']);
+/// What `mteval` may change: ASCII other than letters, digits and the apostrophe.
+const SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    let mut c = b' ';
+    while c < 0x7f {
+        special[c as usize] = !(c.is_ascii_alphanumeric() || c == b'\'');
+        c += 1;
+    }
+    special
+};
+
+/// Four substitutions one after the other. The first puts blanks around every blank, so what stands between
+/// two blanks can be cut on its own, and most of it needs no cutting. `padded` says whether a blank is taken to
+/// stand at both ends of the text.
+fn mteval(scratch: &mut TokenScratch, padded: bool) {
+    let TokenScratch { text, cut: out, bytes, .. } = scratch;
+    out.clear();
+    let last = text.len();
+    let mut start = 0;
+    for part in text.split(' ') {
+        let end = start + part.len();
+        if part.bytes().any(|c| SPECIAL[c as usize]) {
+            mteval_part(part.as_bytes(), padded || start > 0, padded || end < last, bytes, out);
         } else {
-            to.push(c);
+            out.extend_from_slice(part.as_bytes());
+        }
+        out.push(b' ');
+        start = end + 1;
+    }
+    text.clear();
+    match std::str::from_utf8(out) {
+        Ok(cut) => text.push_str(cut),
+        // Only ASCII was put between whole characters.
+        Err(_) => unreachable!("tokenising broke a character"),
+    }
+}
+
+/// Works on bytes: the patterns only ever look at ASCII, and a byte of a longer character behaves as any other
+/// non-digit.
+fn mteval_part(part: &[u8], before: bool, after: bool, bytes: &mut [Vec<u8>; 2], out: &mut Vec<u8>) {
+    let [from, to] = bytes;
+    from.clear();
+    from.extend(before.then_some(b' '));
+    for &c in part {
+        if matches!(c, b'{'..=b'~' | b'['..=b'`' | b' '..=b'&' | b'('..=b'+' | b':'..=b'@' | b'/') {
+            from.extend_from_slice(&[b' ', c, b' ']);
+        } else {
+            from.push(c);
         }
     }
+    from.extend(after.then_some(b' '));
     let point = |c: u8| c == b'.' || c == b',';
-    pairs(to, from, |a, b| !a.is_ascii_digit() && point(b), |a, b| [a, b' ', b, b' ']);
-    pairs(from, to, |a, b| point(a) && !b.is_ascii_digit(), |a, b| [b' ', a, b' ', b]);
-    pairs(to, from, |a, b| a.is_ascii_digit() && b == b'-', |a, b| [a, b' ', b, b' ']);
+    pairs(from, to, |a, b| !a.is_ascii_digit() && point(b), |a, b| [a, b' ', b, b' ']);
+    pairs(to, from, |a, b| point(a) && !b.is_ascii_digit(), |a, b| [b' ', a, b' ', b]);
+    pairs(from, to, |a, b| a.is_ascii_digit() && b == b'-', |a, b| [a, b' ', b, b' ']);
+    out.extend_from_slice(to);
+}
 
+/// Punctuation is cut off unless a number stands on that side; symbols always.
+fn international(scratch: &mut TokenScratch) {
+    let TokenScratch { text, chars: [from, to], .. } = scratch;
+    from.clear();
+    from.extend(text.chars());
+    pairs(from, to, |a, b| !is(a, NUMBER) && is(b, PUNCTUATION), |a, b| [a, ' ', b, ' ']);
+    pairs(to, from, |a, b| is(a, PUNCTUATION) && !is(b, NUMBER), |a, b| [' ', a, ' ', b]);
     text.clear();
-    // Only ASCII was put between whole characters, so this never replaces anything.
-    text.push_str(&String::from_utf8_lossy(from));
+    for &c in from.iter() {
+        if is(c, SYMBOL) {
+            text.extend([' ', c, ' ']);
+        } else {
+            text.push(c);
+        }
+    }
+}
+
+const NUMBER: GeneralCategoryGroup = GeneralCategoryGroup::Number;
+const PUNCTUATION: GeneralCategoryGroup = GeneralCategoryGroup::Punctuation;
+const SYMBOL: GeneralCategoryGroup = GeneralCategoryGroup::Symbol;
+
+fn is(c: char, group: GeneralCategoryGroup) -> bool {
+    if c.is_ascii_alphabetic() || c == ' ' {
+        return false; // most of the time
+    }
+    c.general_category_group() == group
+}
+
+fn chinese(scratch: &mut TokenScratch) {
+    let mut out = String::with_capacity(scratch.text.len() * 2);
+    for c in scratch.text.trim_matches(is_space).chars() {
+        if is_chinese(c) {
+            out.extend([' ', c, ' ']);
+        } else {
+            out.push(c);
+        }
+    }
+    scratch.text = out;
+    mteval(scratch, false);
+}
+
+/// sacreBLEU's ranges as they work there: two of them, meant for characters beyond U+FFFF, are written with
+/// four digits too few and so cover U+2001 to U+2A6D and U+2F81 to U+2FA1 instead.
+fn is_chinese(c: char) -> bool {
+    matches!(c,
+        '\u{2001}'..='\u{2a6d}'
+        | '\u{2e80}'..='\u{2eff}'
+        | '\u{2f00}'..='\u{2fdf}'
+        | '\u{2ff0}'..='\u{303f}'
+        | '\u{3100}'..='\u{312f}'
+        | '\u{31a0}'..='\u{31bf}'
+        | '\u{31c0}'..='\u{31ef}'
+        | '\u{3200}'..='\u{33ff}'
+        | '\u{3400}'..='\u{4db5}'
+        | '\u{4e00}'..='\u{9fbb}'
+        | '\u{f900}'..='\u{fa2d}'
+        | '\u{fa30}'..='\u{fa6a}'
+        | '\u{fa70}'..='\u{fad9}'
+        | '\u{fe10}'..='\u{fe1f}'
+        | '\u{fe30}'..='\u{fe4f}'
+        | '\u{ff00}'..='\u{ffef}')
+}
+
+fn characters(scratch: &mut TokenScratch) {
+    let mut out = String::with_capacity(scratch.text.len() * 2);
+    for c in scratch.text.chars() {
+        out.extend([c, ' ']);
+    }
+    scratch.text = out;
 }
 
 /// Replaces non-overlapping pairs from left to right, as a regular expression of two characters does.
-fn pairs(from: &[u8], to: &mut Vec<u8>, matches: impl Fn(u8, u8) -> bool, put: impl Fn(u8, u8) -> [u8; 4]) {
+pub(crate) fn pairs<T: Copy>(
+    from: &[T],
+    to: &mut Vec<T>,
+    matches: impl Fn(T, T) -> bool,
+    put: impl Fn(T, T) -> [T; 4],
+) {
     to.clear();
     let mut i = 0;
     while i < from.len() {
@@ -139,7 +312,10 @@ mod tests {
     }
 
     #[test]
-    fn white_space_is_pythons() {
+    fn others() {
+        assert_eq!(cut(Tokenizer::Intl, "“Größe” 1,5 €3 in 1999."), "“ Größe ” 1,5 € 3 in 1999.");
+        assert_eq!(cut(Tokenizer::Zh, "我有2.5个apple."), "我 有 2.5 个 apple .");
+        assert_eq!(cut(Tokenizer::Char, "ab c"), "a b c");
         assert_eq!(cut(Tokenizer::None, " a\u{a0}b\u{1c}c\u{3000}\td "), "a b c d");
     }
 }

@@ -287,9 +287,11 @@ mod tests {
         let columns = Arc::new(Local::new(keys.clone()));
         let features: Vec<Vec<(FeatureKey, f64)>> =
             rows.iter().map(|r| keys.iter().copied().zip(r.1.iter().copied()).collect()).collect();
-        let candidates = rows.iter().zip(&features).map(|(r, f)| Candidate { text: r.0, features: f });
+        let candidates =
+            rows.iter().zip(&features).map(|(r, f)| Candidate { text: r.0, features: f, columns: &[] });
         let mut list = List::new(&columns, candidates, false);
-        list.judge(metric, &metric.prepare(&[reference]), &mut Scratch::default());
+        let mut scratch = Scratch::default();
+        list.judge(metric, &metric.prepare(&[reference], &mut scratch), &mut scratch);
         Arc::new(list)
     }
 

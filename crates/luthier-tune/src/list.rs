@@ -12,6 +12,8 @@ pub struct Candidate<'a> {
     pub text: &'a str,
     /// Its features: keys and values, in any order, no key twice.
     pub features: &'a [(FeatureKey, f64)],
+    /// Numbers that a metric reads ([`Metric::columns`]).
+    pub columns: &'a [f64],
 }
 
 /// One segment's candidates. It owns its columns, so that a merge touches one segment only.
@@ -41,6 +43,14 @@ pub struct List {
     pub fingerprint: Vec<u128>,
     text: String,
     text_end: Vec<u32>,
+    /// Metric columns of each candidate, until they have been judged.
+    given: Vec<f64>,
+}
+
+impl AsRef<List> for List {
+    fn as_ref(&self) -> &List {
+        self
+    }
 }
 
 impl List {
@@ -92,8 +102,11 @@ impl List {
         let mut out = vec![0.0; self.width];
         let mut classes: FxHashMap<u128, u32> = FxHashMap::default();
         self.stats.clear();
+        let given = std::mem::take(&mut self.given);
+        let width = metric.columns().len();
         for i in 0..self.k {
-            metric.stats(prepared, Hypothesis { text: self.text(i) }, scratch, &mut out);
+            let hypothesis = Hypothesis { text: self.text(i), columns: &given[i * width..(i + 1) * width] };
+            metric.stats(prepared, hypothesis, scratch, &mut out);
             let print = out.iter().fold(Fingerprint::default(), |f, x| f.word(u64::from(x.to_bits())));
             let next = classes.len() as u32;
             self.class[i] = *classes.entry(print.finish()).or_insert_with(|| {
@@ -180,6 +193,7 @@ struct Builder {
     class: Vec<u32>,
     text: String,
     text_end: Vec<u32>,
+    given: Vec<f64>,
 }
 
 impl Builder {
@@ -195,6 +209,7 @@ impl Builder {
             }
         }
         self.sparse[first..].sort_unstable_by_key(|f| f.0);
+        self.given.extend_from_slice(candidate.columns);
         self.end(candidate.text, print, 0);
     }
 
@@ -255,6 +270,7 @@ impl Builder {
             fingerprint: self.fingerprint,
             text: self.text,
             text_end: self.text_end,
+            given: self.given,
         }
     }
 }
@@ -270,10 +286,12 @@ mod tests {
     fn list(columns: &Arc<Local>, candidates: &[(&str, &[(&str, f64)])]) -> List {
         let features: Vec<Vec<(FeatureKey, f64)>> =
             candidates.iter().map(|c| c.1.iter().map(|f| (key(f.0), f.1)).collect()).collect();
-        let candidates = candidates.iter().zip(&features).map(|(c, f)| Candidate { text: c.0, features: f });
+        let candidates =
+            candidates.iter().zip(&features).map(|(c, f)| Candidate { text: c.0, features: f, columns: &[] });
         let mut list = List::new(columns, candidates, true);
         let metric: Metric = "bleu".parse().unwrap();
-        list.judge(&metric, &metric.prepare(&["a b c"]), &mut Scratch::default());
+        let mut scratch = Scratch::default();
+        list.judge(&metric, &metric.prepare(&["a b c"], &mut scratch), &mut scratch);
         list
     }
 

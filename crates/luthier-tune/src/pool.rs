@@ -18,6 +18,8 @@ pub struct Judge<'a> {
     pub references: &'a [Vec<&'a str>],
     /// The reference file, for messages.
     pub file: &'a str,
+    /// Whether repeated candidates are left out.
+    pub distinct: bool,
 }
 
 /// Which features become dense columns: all if they are few, else those that at least half of the
@@ -37,21 +39,26 @@ pub fn columns(rows: &Rows) -> Arc<Local> {
     Arc::new(Local::new((0..keys.len()).filter(dense).map(|id| keys[id]).collect()))
 }
 
-/// One list per segment. With a judge, every segment must have candidates and a reference, and repeated
-/// candidates are left out; without, the lists are as they were read.
+/// One list per segment. With a judge, every segment must have candidates and a reference; without, the lists
+/// are as they were read.
 pub fn lists(rows: &Rows, columns: &Arc<Local>, judge: Option<Judge<'_>>) -> Result<Vec<List>> {
     let mut groups = rows.by_segment();
     if let Some(judge) = judge {
         check_segments(rows, &groups, &judge)?;
         groups.resize(judge.references.len(), Vec::new());
     }
+    let given = match judge {
+        Some(judge) => metric_columns(rows, judge.metric)?,
+        None => Vec::new(),
+    };
+    let distinct = judge.is_some_and(|j| j.distinct);
     Ok(groups
         .into_par_iter()
         .enumerate()
         .map_init(Scratch::default, |scratch, (segment, group)| {
-            let mut list = one_list(rows, columns, &group, judge.is_some());
+            let mut list = one_list(rows, columns, &group, &given, distinct);
             if let Some(judge) = judge {
-                let prepared = judge.metric.prepare(&judge.references[segment]);
+                let prepared = judge.metric.prepare(&judge.references[segment], scratch);
                 list.judge(judge.metric, &prepared, scratch);
             }
             list
@@ -59,7 +66,21 @@ pub fn lists(rows: &Rows, columns: &Arc<Local>, judge: Option<Judge<'_>>) -> Res
         .collect())
 }
 
-fn one_list(rows: &Rows, columns: &Arc<Local>, group: &[u32], distinct: bool) -> List {
+/// The numbers that a metric reads from the candidates, row after row.
+fn metric_columns(rows: &Rows, metric: &Metric) -> Result<Vec<f64>> {
+    let names = metric.columns();
+    let mut given = Vec::with_capacity(names.len() * rows.len());
+    for row in 0..rows.len() {
+        for name in &names {
+            given.push(rows.column(row, name).ok_or_else(|| {
+                rows.error(row, format!("the candidate has no score `{name}`, which the metric reads"))
+            })?);
+        }
+    }
+    Ok(given)
+}
+
+fn one_list(rows: &Rows, columns: &Arc<Local>, group: &[u32], given: &[f64], distinct: bool) -> List {
     let keys = rows.names.keys();
     let mut features: Vec<(FeatureKey, f64)> = Vec::new();
     let mut ends = Vec::with_capacity(group.len());
@@ -68,9 +89,15 @@ fn one_list(rows: &Rows, columns: &Arc<Local>, group: &[u32], distinct: bool) ->
         features.extend(ids.iter().zip(values).map(|(&id, &v)| (keys[id as usize], v)));
         ends.push(features.len());
     }
+    let width = given.len() / rows.len().max(1);
     let candidates = group.iter().enumerate().map(|(i, &row)| {
         let start = if i == 0 { 0 } else { ends[i - 1] };
-        Candidate { text: rows.text(row as usize), features: &features[start..ends[i]] }
+        let row = row as usize;
+        Candidate {
+            text: rows.text(row),
+            features: &features[start..ends[i]],
+            columns: &given[row * width..(row + 1) * width],
+        }
     });
     List::new(columns, candidates, distinct)
 }

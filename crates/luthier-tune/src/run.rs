@@ -120,7 +120,7 @@ pub fn run(
         let keep = (!source.is_fixed() && schedule.accumulate).then_some(Kept { pool: &pool, fresh: &fresh });
         dir.checkpoint(event, &state, keep)?;
         if let Some(stop) = stop {
-            dir.finish(stop, metric.name())?;
+            dir.finish(stop, metric)?;
             return outcome(dir, stop);
         }
     }

@@ -183,7 +183,8 @@ impl RunDir {
                     lists.push(List::new(columns, std::iter::empty(), true));
                 }
                 let references: Vec<&str> = references.iter().map(String::as_str).collect();
-                lists[segment].judge(metric, &metric.prepare(&references), &mut scratch);
+                let prepared = metric.prepare(&references, &mut scratch);
+                lists[segment].judge(metric, &prepared, &mut scratch);
             }
             if pool.is_empty() {
                 pool = lists.into_iter().map(Arc::new).collect();
@@ -217,9 +218,14 @@ impl RunDir {
     }
 
     /// Writes `best.txt` and the last line of the log.
-    pub(crate) fn finish(&mut self, stop: Stop, metric: &str) -> Result<()> {
+    pub(crate) fn finish(&mut self, stop: Stop, metric: &Metric) -> Result<()> {
         let best = self.best_event()?.clone();
-        let mut comments = vec![format!("{metric} {:.4} at iteration {}", best.score, best.iteration)];
+        let mut comments = vec![format!(
+            "{} {:.4} at iteration {}",
+            metric.name(),
+            metric.shown(best.score),
+            best.iteration
+        )];
         comments.extend(self.settings.0.iter().map(|(k, v)| format!("{k} {v}")));
         let text = self.weights(best.iteration)?.to_text(&comments);
         AtomicFile::write_all_to(&self.path.join("best.txt"), text.as_bytes())?;

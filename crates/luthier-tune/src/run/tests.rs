@@ -67,10 +67,15 @@ impl Source for Decoder {
             let mut order: Vec<usize> = (0..self.texts[s].len()).collect();
             order.sort_by(|&i, &j| score(j).total_cmp(&score(i)).then(i.cmp(&j)));
             let best = order[..self.k].iter();
-            let candidates =
-                best.map(|&i| Candidate { text: &self.texts[s][i], features: &self.features[s][i] });
+            let candidates = best.map(|&i| Candidate {
+                text: &self.texts[s][i],
+                features: &self.features[s][i],
+                columns: &[],
+            });
             let mut list = List::new(&self.columns, candidates, true);
-            list.judge(&self.metric, &self.metric.prepare(&[&self.references[s]]), &mut Scratch::default());
+            let mut scratch = Scratch::default();
+            let prepared = self.metric.prepare(&[&self.references[s]], &mut scratch);
+            list.judge(&self.metric, &prepared, &mut scratch);
             Arc::new(list)
         };
         Ok(Evidence::Lists(batch.iter().map(list).collect()))

@@ -1,0 +1,136 @@
+//! Word and character error rates, for speech recognition.
+//!
+//! The Levenshtein distance to the nearest reference, over that reference's length. Statistics: edits, length.
+
+use crate::{Scratch, ngram, tokenize::words};
+
+/// Settings of WER and CER.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ErrorRate {
+    /// Characters (CER, single blanks between words count) instead of words (WER).
+    pub characters: bool,
+    /// Whether case is ignored.
+    pub lowercase: bool,
+}
+
+impl ErrorRate {
+    pub(crate) fn prepare(&self, references: &[&str]) -> Vec<Vec<u64>> {
+        let mut units = Vec::new();
+        let one = |r: &&str| {
+            self.cut(r, &mut units);
+            units.clone()
+        };
+        references.iter().map(one).collect()
+    }
+
+    fn cut(&self, text: &str, out: &mut Vec<u64>) {
+        let lower;
+        let text = if self.lowercase {
+            lower = text.to_lowercase();
+            &lower
+        } else {
+            text
+        };
+        out.clear();
+        if !self.characters {
+            out.extend(words(text).map(ngram::word));
+            return;
+        }
+        for word in words(text) {
+            if !out.is_empty() {
+                out.push(u64::from(u32::from(' ')));
+            }
+            out.extend(word.chars().map(|c| u64::from(u32::from(c))));
+        }
+    }
+
+    pub(crate) fn stats(&self, references: &[Vec<u64>], text: &str, scratch: &mut Scratch, out: &mut [f32]) {
+        self.cut(text, &mut scratch.words);
+        let mut best = (usize::MAX, 0);
+        for reference in references {
+            let edits = distance(&scratch.words, reference, &mut scratch.row);
+            if edits < best.0 {
+                best = (edits, reference.len());
+            }
+        }
+        out.copy_from_slice(&[if references.is_empty() { 0.0 } else { best.0 as f32 }, best.1 as f32]);
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        if self.characters { "CER" } else { "WER" }
+    }
+
+    pub(crate) fn signature(&self) -> String {
+        format!("case:{}", if self.lowercase { "lc" } else { "mixed" })
+    }
+}
+
+/// Errors per reference unit in per cent; 100 for text without any reference unit, as in sacreBLEU's TER.
+pub(crate) fn rate(total: &[f64]) -> f64 {
+    match (total[0], total[1]) {
+        (edits, length) if length > 0.0 => 100.0 * edits / length,
+        (edits, _) if edits > 0.0 => 100.0,
+        _ => 0.0,
+    }
+}
+
+/// Levenshtein distance in one row of memory.
+fn distance(a: &[u64], b: &[u64], row: &mut Vec<u32>) -> usize {
+    row.clear();
+    row.extend(0..=b.len() as u32);
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i as u32 + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replace = diagonal + u32::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replace.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()] as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// By the definition, without memory.
+    fn slow(a: &[u64], b: &[u64]) -> usize {
+        match (a, b) {
+            ([], _) => b.len(),
+            (_, []) => a.len(),
+            ([x, s @ ..], [y, t @ ..]) if x == y => slow(s, t),
+            ([_, s @ ..], [_, t @ ..]) => 1 + slow(s, t).min(slow(s, b)).min(slow(a, t)),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn equals_the_definition(
+            a in prop::collection::vec(0u64..3, 0..7),
+            b in prop::collection::vec(0u64..3, 0..7),
+        ) {
+            prop_assert_eq!(distance(&a, &b, &mut Vec::new()), slow(&a, &b));
+        }
+    }
+
+    #[test]
+    fn nearest_reference_and_units() {
+        let mut out = [0.0; 2];
+        let mut scratch = Scratch::default();
+        let wer = ErrorRate::default();
+        wer.stats(
+            &wer.prepare(&["a x y z", "taro met hanako"]),
+            "the taro met the hanako",
+            &mut scratch,
+            &mut out,
+        );
+        assert_eq!(out, [2.0, 3.0]);
+        let cer = ErrorRate { characters: true, lowercase: true };
+        cer.stats(&cer.prepare(&["Ab  c"]), "ab d", &mut scratch, &mut out);
+        assert_eq!(out, [1.0, 4.0]);
+        cer.stats(&cer.prepare(&[""]), "ab", &mut scratch, &mut out);
+        assert_eq!((out, rate(&[2.0, 0.0])), ([2.0, 0.0], 100.0));
+    }
+}

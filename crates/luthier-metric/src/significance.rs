@@ -1,0 +1,202 @@
+//! Is the difference between two systems more than chance? Paired bootstrap resampling (Koehn 2004) and
+//! approximate randomisation (Riezler and Maxwell 2005), over any statistics that add.
+//!
+//! Both follow sacreBLEU to the digit: its random numbers, its single-precision arithmetic, and
+//! p = (c + 1)/(n + 1), c being the number of samples whose difference exceeds the observed one.
+
+use crate::{
+    Metric,
+    numpy::{BitBuffer, Generator, pairwise_sum},
+};
+use rayon::prelude::*;
+
+/// Which test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Test {
+    /// Resample segments with replacement; 1,000 samples are usual.
+    Bootstrap,
+    /// Swap the systems' outputs of random segments; 10,000 trials are usual.
+    Randomization,
+}
+
+/// What is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Question {
+    /// Which test.
+    pub test: Test,
+    /// Samples or trials.
+    pub samples: usize,
+    /// Seed; sacreBLEU's is 12345.
+    pub seed: u64,
+}
+
+/// How a system fares, in the orientation that people see ([`Metric::shown`]).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Verdict {
+    /// Its score.
+    pub score: f64,
+    /// Its score less the baseline's.
+    pub delta: f64,
+    /// Mean of its bootstrap samples.
+    pub mean: f64,
+    /// Half the width of their 95 % interval.
+    pub interval: f64,
+    /// Probability of such a difference by chance; none for the baseline.
+    pub p_value: Option<f64>,
+}
+
+/// Samples of the bootstrap that gives the interval when the test is another one.
+const INTERVAL_SAMPLES: usize = 1000;
+
+/// How many samples are drawn before they are shared out: bounds memory.
+const BATCH: usize = 256;
+
+/// Compares systems with the first one, the baseline. Each is `metric.width()` statistics per segment; all
+/// have the same segments, at least one.
+pub fn compare(metric: &Metric, systems: &[&[f32]], question: Question) -> Vec<Verdict> {
+    let samples = match question.test {
+        Test::Bootstrap => question.samples,
+        Test::Randomization => INTERVAL_SAMPLES,
+    };
+    let resampled = resample(metric, systems, samples, question.seed);
+    let scores: Vec<f64> = systems.iter().map(|s| metric.score(&totals(metric, s))).collect();
+    let gap = |i: usize| (scores[i] - scores[0]).abs();
+    let p_values: Vec<f64> = match question.test {
+        Test::Bootstrap => {
+            (1..systems.len()).map(|i| bootstrap(metric, &resampled[0], &resampled[i], gap(i))).collect()
+        }
+        Test::Randomization => (1..systems.len())
+            .map(|i| {
+                let trials = swap(metric, systems[0], systems[i], question);
+                p_value(trials.iter().filter(|&&d| d > gap(i)).count(), trials.len())
+            })
+            .collect(),
+    };
+    (0..systems.len())
+        .map(|i| {
+            let (mean, interval) = spread(metric, &resampled[i]);
+            Verdict {
+                score: metric.shown(scores[i]),
+                delta: metric.shown(scores[i] - scores[0]),
+                mean,
+                interval,
+                p_value: i.checked_sub(1).map(|j| p_values[j]),
+            }
+        })
+        .collect()
+}
+
+/// Summed statistics of a system.
+pub fn totals(metric: &Metric, stats: &[f32]) -> Vec<f64> {
+    let mut total = vec![0.0; metric.width()];
+    for row in stats.chunks_exact(metric.width()) {
+        total.iter_mut().zip(row).for_each(|(t, x)| *t += f64::from(*x));
+    }
+    total
+}
+
+/// Scores of each system on the same bootstrap samples.
+fn resample(metric: &Metric, systems: &[&[f32]], samples: usize, seed: u64) -> Vec<Vec<f64>> {
+    let segments = systems[0].len() / metric.width();
+    let mut generator = Generator::new(seed);
+    let mut scores = vec![Vec::with_capacity(samples); systems.len()];
+    let mut rows = vec![0; segments * BATCH];
+    let mut left = samples;
+    while left > 0 {
+        let n = left.min(BATCH);
+        rows[..segments * n].fill_with(|| generator.choice(segments as u32));
+        for (scores, stats) in scores.iter_mut().zip(systems) {
+            let batch = rows[..segments * n].par_chunks(segments).map(|rows| one_sample(metric, stats, rows));
+            scores.extend(batch.collect::<Vec<f64>>());
+        }
+        left -= n;
+    }
+    scores
+}
+
+/// The score of the segments drawn, summed in single precision.
+fn one_sample(metric: &Metric, stats: &[f32], rows: &[u32]) -> f64 {
+    let width = metric.width();
+    let mut total = vec![0f32; width];
+    for &row in rows {
+        for (t, x) in total.iter_mut().zip(&stats[row as usize * width..][..width]) {
+            *t += x;
+        }
+    }
+    metric.single_score(&total)
+}
+
+/// Mean and half the 95 % interval of resampled scores, as people see them.
+fn spread(metric: &Metric, scores: &[f64]) -> (f64, f64) {
+    let mut sorted: Vec<f64> = scores.iter().map(|&s| metric.shown(s)).collect();
+    sorted.sort_by(f64::total_cmp);
+    let low = sorted.len() / 40;
+    let (low, high) = (sorted[low], sorted[sorted.len() - low - 1]);
+    if metric.samples_are_single() {
+        (f64::from(mean32(&single(&sorted))), f64::from(0.5 * (high as f32 - low as f32)))
+    } else {
+        (mean64(&sorted), 0.5 * (high - low))
+    }
+}
+
+/// How often two systems' scores on the same samples differ by more than the mean and the observed gap.
+fn bootstrap(metric: &Metric, baseline: &[f64], system: &[f64], gap: f64) -> f64 {
+    let gaps: Vec<f64> = baseline.iter().zip(system).map(|(a, b)| (b - a).abs()).collect();
+    let beyond = if metric.samples_are_single() {
+        let gaps: Vec<f32> =
+            single(baseline).iter().zip(single(system)).map(|(a, b)| (b - a).abs()).collect();
+        let mean = mean32(&gaps);
+        gaps.iter().filter(|&&g| g - mean > gap as f32).count()
+    } else {
+        let mean = mean64(&gaps);
+        gaps.iter().filter(|&&g| g - mean > gap).count()
+    };
+    p_value(beyond, gaps.len())
+}
+
+/// Differences between two systems whose outputs are swapped in random segments.
+fn swap(metric: &Metric, baseline: &[f32], system: &[f32], question: Question) -> Vec<f64> {
+    let segments = baseline.len() / metric.width();
+    let mut generator = Generator::new(question.seed);
+    let mut bits = BitBuffer::default();
+    let mut coins = vec![false; segments * BATCH];
+    let mut gaps = Vec::with_capacity(question.samples);
+    while gaps.len() < question.samples {
+        let n = (question.samples - gaps.len()).min(BATCH);
+        generator.bits(&mut coins[..segments * n], &mut bits);
+        let batch =
+            coins[..segments * n].par_chunks(segments).map(|c| one_trial(metric, baseline, system, c));
+        gaps.extend(batch.collect::<Vec<f64>>());
+    }
+    gaps
+}
+
+fn one_trial(metric: &Metric, baseline: &[f32], system: &[f32], coins: &[bool]) -> f64 {
+    let width = metric.width();
+    let (mut a, mut b) = (vec![0.0; width], vec![0.0; width]);
+    let rows = baseline.chunks_exact(width).zip(system.chunks_exact(width));
+    for ((x, y), &keep) in rows.zip(coins) {
+        let (x, y) = if keep { (x, y) } else { (y, x) };
+        for (((a, b), x), y) in a.iter_mut().zip(&mut b).zip(x).zip(y) {
+            *a += f64::from(*x);
+            *b += f64::from(*y);
+        }
+    }
+    (metric.score(&a) - metric.score(&b)).abs()
+}
+
+fn p_value(beyond: usize, samples: usize) -> f64 {
+    (beyond + 1) as f64 / (samples + 1) as f64
+}
+
+fn single(x: &[f64]) -> Vec<f32> {
+    x.iter().map(|&v| v as f32).collect()
+}
+
+fn mean32(x: &[f32]) -> f32 {
+    pairwise_sum(x) / x.len() as f32
+}
+
+fn mean64(x: &[f64]) -> f64 {
+    pairwise_sum(x) / x.len() as f64
+}

@@ -1,0 +1,232 @@
+//! The best that a choice of one candidate per segment can score, and the worst (Watanabe 2012, §3.1).
+//!
+//! Corpus scores such as BLEU are no sums over segments, so the best choice is found by climbing: start from
+//! the best candidate of each segment by sentence score, visit segments in random order, replace the choice
+//! where another one raises the corpus score (the lowest index among equals), until a pass changes nothing.
+//! A replacement costs as much as a statistics vector is long. Pools with few combinations are searched
+//! exhaustively instead.
+
+use crate::List;
+use luthier_core::random::{Purpose, Stream};
+use luthier_metric::{Bleu, Metric, Smooth};
+
+/// A choice of one candidate per segment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// Candidate by segment; 0 where a segment has none.
+    pub chosen: Vec<usize>,
+    /// Its corpus score.
+    pub score: f64,
+}
+
+/// Up to this many combinations of different statistics are all tried.
+const EXHAUSTIVE: usize = 100_000;
+
+/// The choice with the highest corpus score, or with `worst` the lowest.
+pub fn oracle<L: AsRef<List>>(lists: &[L], metric: &Metric, worst: bool, seed: u64) -> Choice {
+    let sign = if worst { -1.0 } else { 1.0 };
+    let mut search = Search::new(lists, metric, sign);
+    let combinations =
+        search.classes.iter().try_fold(1usize, |n, &c| n.checked_mul(c).filter(|&n| n <= EXHAUSTIVE));
+    match combinations {
+        Some(_) => search.exhaust(),
+        None => search.climb(seed),
+    }
+    let chosen = (0..lists.len()).map(|s| search.candidate(s)).collect();
+    Choice { chosen, score: metric.score(&search.total) }
+}
+
+struct Search<'a, L> {
+    lists: &'a [L],
+    metric: &'a Metric,
+    sign: f64,
+    /// Number of different statistics of each segment, at least 1.
+    classes: Vec<usize>,
+    class: Vec<u32>,
+    total: Vec<f64>,
+}
+
+impl<'a, L: AsRef<List>> Search<'a, L> {
+    /// Starts from the best sentence scores.
+    fn new(lists: &'a [L], metric: &'a Metric, sign: f64) -> Self {
+        let mut search = Search {
+            lists,
+            metric,
+            sign,
+            classes: Vec::new(),
+            class: Vec::new(),
+            total: vec![0.0; metric.width()],
+        };
+        for list in lists.iter().map(AsRef::as_ref) {
+            let n = list.stats.len() / metric.width();
+            let score = |c: u32| sign * metric.sentence_score(list.stats_of(c));
+            let mut best = 0;
+            for c in 1..n as u32 {
+                if score(c) > score(best) {
+                    best = c;
+                }
+            }
+            search.classes.push(n.max(1));
+            search.class.push(best);
+            if n > 0 {
+                add(&mut search.total, list.stats_of(best), 1.0);
+            }
+        }
+        search
+    }
+
+    /// What is climbed. On the way up, while some order of BLEU has no match at all, one is added to all counts.
+    fn height(&self, total: &[f64]) -> f64 {
+        if let Metric::Bleu(b) = self.metric
+            && self.sign > 0.0
+            && total[..b.order].contains(&0.0)
+        {
+            // Below every true score, so that leaving the flat is always a rise.
+            let smooth = Bleu { smooth: Smooth::AddK(1.0), ..b.clone() };
+            return Metric::Bleu(smooth).score(total) - 100.0;
+        }
+        self.sign * self.metric.score(total)
+    }
+
+    fn climb(&mut self, seed: u64) {
+        let mut stream = Stream::new(seed, Purpose::Oracle, 0, 0);
+        let mut order: Vec<usize> = (0..self.lists.len()).collect();
+        let mut trial = vec![0.0; self.total.len()];
+        let mut changed = true;
+        while changed {
+            changed = false;
+            stream.shuffle(&mut order);
+            for &s in &order {
+                let list = self.lists[s].as_ref();
+                let mut best = (self.class[s], self.height(&self.total));
+                for c in (0..self.classes[s] as u32).filter(|_| list.k > 0) {
+                    trial.copy_from_slice(&self.total);
+                    add(&mut trial, list.stats_of(self.class[s]), -1.0);
+                    add(&mut trial, list.stats_of(c), 1.0);
+                    let height = self.height(&trial);
+                    // Differences in the last bits would make it go round in circles.
+                    if height > best.1 + 1e-10 {
+                        best = (c, height);
+                    }
+                }
+                if best.0 != self.class[s] {
+                    self.replace(s, best.0);
+                    changed = true;
+                }
+            }
+        }
+    }
+
+    /// Counts through all combinations, the last segment fastest.
+    fn exhaust(&mut self) {
+        for s in 0..self.lists.len() {
+            self.replace(s, 0);
+        }
+        let mut best = (self.class.clone(), self.sign * self.metric.score(&self.total));
+        while let Some(s) =
+            (0..self.lists.len()).rev().find(|&s| self.class[s] as usize + 1 < self.classes[s])
+        {
+            self.replace(s, self.class[s] + 1);
+            for later in s + 1..self.lists.len() {
+                self.replace(later, 0);
+            }
+            let score = self.sign * self.metric.score(&self.total);
+            if score > best.1 {
+                best = (self.class.clone(), score);
+            }
+        }
+        for (s, &class) in best.0.iter().enumerate() {
+            self.replace(s, class);
+        }
+    }
+
+    fn replace(&mut self, s: usize, class: u32) {
+        let list = self.lists[s].as_ref();
+        if list.k > 0 && class != self.class[s] {
+            add(&mut self.total, list.stats_of(self.class[s]), -1.0);
+            add(&mut self.total, list.stats_of(class), 1.0);
+            self.class[s] = class;
+        }
+    }
+
+    /// The first candidate of the chosen class.
+    fn candidate(&self, s: usize) -> usize {
+        self.lists[s].as_ref().class.iter().position(|&c| c == self.class[s]).unwrap_or(0)
+    }
+}
+
+fn add(total: &mut [f64], stats: &[f32], sign: f64) {
+    total.iter_mut().zip(stats).for_each(|(t, x)| *t += sign * f64::from(*x));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Candidate;
+    use luthier_core::Local;
+    use luthier_metric::Scratch;
+    use std::sync::Arc;
+
+    fn pool(stream: &mut Stream, metric: &Metric, segments: usize, k: u64) -> Vec<Arc<List>> {
+        let words = ["a", "b", "c", "d"];
+        let columns = Arc::new(Local::default());
+        (0..segments)
+            .map(|_| {
+                let mut text =
+                    |n: u64| (0..n).map(|_| words[stream.below(4) as usize]).collect::<Vec<_>>().join(" ");
+                let reference = text(6);
+                let texts: Vec<String> = (0..k).map(|i| text(3 + i % 5)).collect();
+                let candidates = texts.iter().map(|t| Candidate { text: t, features: &[], columns: &[] });
+                let mut list = List::new(&columns, candidates, false);
+                let mut scratch = Scratch::default();
+                list.judge(metric, &metric.prepare(&[&reference], &mut scratch), &mut scratch);
+                Arc::new(list)
+            })
+            .collect()
+    }
+
+    fn score(lists: &[Arc<List>], metric: &Metric, chosen: &[usize]) -> f64 {
+        let mut total = vec![0.0; metric.width()];
+        for (list, &i) in lists.iter().zip(chosen) {
+            add(&mut total, list.stats_of(list.class[i]), 1.0);
+        }
+        metric.score(&total)
+    }
+
+    #[test]
+    fn small_pools_against_all_choices() {
+        for (round, name) in ["bleu", "chrf", "ter", "0.5*bleu+0.5*wer"].iter().cycle().take(24).enumerate() {
+            let metric: Metric = name.parse().unwrap();
+            let mut stream = Stream::new(2, Purpose::Test, 0, round as u32);
+            let lists = pool(&mut stream, &metric, 4, 5);
+            let all: Vec<f64> = (0..5usize.pow(4))
+                .map(|n| score(&lists, &metric, &[n % 5, n / 5 % 5, n / 25 % 5, n / 125]))
+                .collect();
+            let best = oracle(&lists, &metric, false, 1);
+            let worst = oracle(&lists, &metric, true, 1);
+            assert!((best.score - all.iter().copied().fold(f64::MIN, f64::max)).abs() < 1e-9, "{name}");
+            assert!((worst.score - all.iter().copied().fold(f64::MAX, f64::min)).abs() < 1e-9, "{name}");
+            assert!((score(&lists, &metric, &best.chosen) - best.score).abs() < 1e-9);
+        }
+    }
+
+    /// No single replacement improves what climbing found, and it beats every fixed rank.
+    #[test]
+    fn larger_pools_cannot_be_improved_by_one_replacement() {
+        let metric: Metric = "bleu".parse().unwrap();
+        let mut stream = Stream::new(3, Purpose::Test, 0, 0);
+        let lists = pool(&mut stream, &metric, 40, 12);
+        let best = oracle(&lists, &metric, false, 1);
+        for s in 0..lists.len() {
+            for i in 0..12 {
+                let mut other = best.chosen.clone();
+                other[s] = i;
+                assert!(score(&lists, &metric, &other) <= best.score + 1e-9);
+            }
+        }
+        for rank in 0..12 {
+            assert!(score(&lists, &metric, &[rank; 40]) <= best.score);
+        }
+        assert!(oracle(&lists, &metric, true, 1).score < score(&lists, &metric, &[0; 40]));
+    }
+}

@@ -1,0 +1,141 @@
+//! `luthier compare`.
+
+use super::{Common, Done, score::Judging, write_out};
+use crate::{
+    systems::{reference_count, statistics},
+    table::Table,
+    talk::Talk,
+};
+use luthier::{
+    core::Error,
+    metric::{
+        Metric,
+        significance::{Question, Test, Verdict, compare},
+    },
+};
+use serde_json::json;
+use std::{path::PathBuf, process::ExitCode};
+
+/// Tests whether systems differ from a baseline by more than chance. With sacreBLEU's seed the p-values are
+/// sacreBLEU's. Exit code 1 if no difference is significant.
+#[derive(Debug, clap::Args)]
+#[command(after_help = super::METRICS_HELP)]
+pub(crate) struct Args {
+    /// The system that the others are compared with.
+    #[arg(long, value_name = "HYP")]
+    baseline: PathBuf,
+    /// The other systems.
+    #[arg(required = true, value_name = "HYP")]
+    systems: Vec<PathBuf>,
+    #[command(flatten)]
+    judging: Judging,
+    /// Paired bootstrap resampling or approximate randomisation.
+    #[arg(long, value_enum, default_value_t = TestName::Bootstrap)]
+    test: TestName,
+    /// Samples [default: 1000 for bootstrap, 10000 for randomization].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    samples: Option<u32>,
+    /// A difference is significant below this p-value.
+    #[arg(long, default_value_t = 0.05, value_name = "P")]
+    alpha: f64,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum TestName {
+    Bootstrap,
+    Randomization,
+}
+
+impl Args {
+    /// Two equal systems never differ more in a sample than they do, so their p-value is the smallest; it says
+    /// nothing.
+    fn significant(&self, v: &Verdict) -> bool {
+        v.delta != 0.0 && v.p_value.is_some_and(|p| p < self.alpha)
+    }
+}
+
+/// sacreBLEU's seed.
+const SEED: u64 = 12345;
+
+pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
+    let metrics = args.judging.metrics()?;
+    let paths: Vec<PathBuf> = std::iter::once(&args.baseline).chain(&args.systems).cloned().collect();
+    let (systems, references) = args.judging.read(&paths, &metrics, talk)?;
+    let references = references.by_segment()?;
+    let (test, usual, short) = match args.test {
+        TestName::Bootstrap => (Test::Bootstrap, 1000, "bs"),
+        TestName::Randomization => (Test::Randomization, 10_000, "ar"),
+    };
+    let samples = args.samples.unwrap_or(usual);
+    let seed = common.seed.unwrap_or(SEED);
+    let question = Question { test, samples: samples as usize, seed };
+    let mut results: Vec<(&Metric, Vec<Verdict>)> = Vec::new();
+    for metric in &metrics {
+        let stats = statistics(metric, &systems, &references)?;
+        let stats: Vec<&[f32]> = stats.iter().map(Vec::as_slice).collect();
+        results.push((metric, compare(metric, &stats, question)));
+    }
+    let names: Vec<&str> = systems.iter().map(|s| s.file.as_str()).collect();
+    let count = reference_count(&references);
+    let signature = |m: &Metric| m.signature(count, &format!("{short}:{samples}|seed:{seed}"));
+    let text = if args.json {
+        as_json(&names, &results, signature)?
+    } else {
+        as_table(args, &names, &results, signature)
+    };
+    write_out(None, text.as_bytes())?;
+    let significant = results.iter().flat_map(|r| &r.1).any(|v| args.significant(v));
+    Ok(if significant { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn as_json(
+    names: &[&str],
+    results: &[(&Metric, Vec<Verdict>)],
+    signature: impl Fn(&Metric) -> String,
+) -> Result<String, Error> {
+    let entry = |name: &str, metric: &Metric, v: &Verdict| {
+        json!({
+            "system": name, "metric": metric.name(), "score": v.score, "delta": v.delta, "p_value": v.p_value,
+            "mean": v.mean, "interval": v.interval, "signature": signature(metric),
+        })
+    };
+    let (mut baseline, mut systems) = (Vec::new(), Vec::new());
+    for (metric, verdicts) in results {
+        baseline.push(entry(names[0], metric, &verdicts[0]));
+        systems.extend(names.iter().zip(verdicts).skip(1).map(|(n, v)| entry(n, metric, v)));
+    }
+    let all = json!({"baseline": names[0], "baseline_scores": baseline, "systems": systems});
+    serde_json::to_string(&all).map(|s| s + "\n").map_err(|e| Error::new(e.to_string()))
+}
+
+fn as_table(
+    args: &Args,
+    names: &[&str],
+    results: &[(&Metric, Vec<Verdict>)],
+    signature: impl Fn(&Metric) -> String,
+) -> String {
+    let w = args.judging.width;
+    let mut out = String::new();
+    for (metric, verdicts) in results {
+        let mut table = Table::new("system");
+        for column in [&metric.name(), "difference", "mean ± 95 %", "p"] {
+            table.column(column);
+        }
+        for (name, v) in names.iter().zip(verdicts) {
+            let spread = format!("{:.w$} ± {:.w$}", v.mean, v.interval);
+            let (difference, p) = match v.p_value {
+                Some(p) => {
+                    let star = if args.significant(v) { "*" } else { " " };
+                    (format!("{:+.w$}", v.delta), format!("{p:.4}{star}"))
+                }
+                None => ("baseline".to_owned(), String::new()),
+            };
+            table.row(name, vec![format!("{:.w$}", v.score), difference, spread, p]);
+        }
+        out += &format!("{table}{}|{}\n", metric.name(), signature(metric));
+    }
+    out
+}

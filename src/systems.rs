@@ -1,0 +1,136 @@
+//! Files of translations: what `score` and `compare` read.
+
+use luthier::{
+    core::{Error, Result, sum, text},
+    metric::{Hypothesis, Metric, Scratch},
+};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// References by segment; segments may differ in number.
+pub(crate) struct References {
+    /// The first file, for messages.
+    pub(crate) file: String,
+    files: Vec<text::Lines>,
+    tabs: bool,
+}
+
+impl References {
+    /// Reads reference files; with `tabs`, a line holds several references separated by tabs.
+    pub(crate) fn read(paths: &[PathBuf], tabs: bool) -> Result<Self> {
+        let files = super::command::read_references(paths)?;
+        let file = files.first().map(|f| f.file.clone()).unwrap_or_default();
+        Ok(References { file, files, tabs })
+    }
+
+    pub(crate) fn by_segment(&self) -> Result<Vec<Vec<&str>>> {
+        let rows = text::by_segment(&self.files)?;
+        if !self.tabs {
+            return Ok(rows);
+        }
+        Ok(rows.into_iter().map(|row| row.into_iter().flat_map(|line| line.split('\t')).collect()).collect())
+    }
+}
+
+/// How many references every segment has, if all have as many.
+pub(crate) fn reference_count(references: &[Vec<&str>]) -> Option<usize> {
+    let first = references.first().map_or(0, Vec::len);
+    references.iter().all(|r| r.len() == first).then_some(first)
+}
+
+/// One system's output.
+pub(crate) struct System {
+    pub(crate) file: String,
+    pub(crate) lines: Vec<String>,
+    /// Lines as JSON, where a metric reads a column.
+    objects: Vec<Value>,
+}
+
+impl System {
+    /// Reads a system. If `columns` are wanted, lines are JSON objects, or plain numbers for a single column.
+    pub(crate) fn read(path: &Path, columns: bool) -> Result<Self> {
+        let text::Lines { file, mut lines, .. } = text::read_lines(path)?;
+        if lines.is_empty() {
+            return Err(Error::in_file(file, "is empty, expected one translation a line"));
+        }
+        let mut objects = Vec::new();
+        if columns {
+            for (i, line) in lines.iter_mut().enumerate() {
+                let value: Value = serde_json::from_str(line).map_err(|_| {
+                    let shown: String = line.chars().take(30).collect();
+                    Error::at(
+                        &file,
+                        i as u64 + 1,
+                        format!("found `{shown}`, expected a JSON object or a number"),
+                    )
+                    .hint("a column metric reads a number per segment")
+                })?;
+                value.get("text").and_then(Value::as_str).unwrap_or_default().clone_into(line);
+                objects.push(value);
+            }
+        }
+        Ok(System { file, lines, objects })
+    }
+
+    /// The columns that a metric reads, segment after segment.
+    fn columns(&self, metric: &Metric) -> Result<Vec<f64>> {
+        let names = metric.columns();
+        let mut out = Vec::with_capacity(names.len() * self.lines.len());
+        for (i, object) in self.objects.iter().enumerate() {
+            for name in &names {
+                let nested = |key: &str| object.get(key).and_then(|o| o.get(name)).and_then(Value::as_f64);
+                let top = object.get(name).and_then(Value::as_f64).or_else(|| object.as_f64());
+                let found = top.or_else(|| nested("scores")).or_else(|| nested("features"));
+                out.push(found.filter(|v| v.is_finite()).ok_or_else(|| {
+                    Error::at(&self.file, i as u64 + 1, format!("has no number `{name}`"))
+                        .hint(format!("column:{name} reads it from every line"))
+                })?);
+            }
+        }
+        Ok(out)
+    }
+
+    /// As long as the references?
+    pub(crate) fn check_length(&self, n: usize, other: &str) -> Result<()> {
+        if self.lines.len() == n {
+            return Ok(());
+        }
+        let first = self.lines.len().min(n) as u64 + 1;
+        Err(Error::at(
+            &self.file,
+            first,
+            format!("the file has {} lines, but {other} has {n}", self.lines.len()),
+        )
+        .hint("both need one line per segment, in the same order"))
+    }
+}
+
+/// Statistics of every system under one metric, `metric.width()` numbers per segment.
+pub(crate) fn statistics(
+    metric: &Metric,
+    systems: &[System],
+    references: &[Vec<&str>],
+) -> Result<Vec<Vec<f32>>> {
+    const CHUNK: usize = 256;
+    let (width, segments) = (metric.width(), systems[0].lines.len());
+    let columns = systems.iter().map(|s| s.columns(metric)).collect::<Result<Vec<_>>>()?;
+    let per_segment = metric.columns().len();
+    let parts = sum::map_chunks(segments, CHUNK, |range| {
+        let mut scratch = Scratch::default();
+        let mut out = vec![vec![0.0; width * range.len()]; systems.len()];
+        for (i, s) in range.enumerate() {
+            let prepared = metric.prepare(references.get(s).map_or(&[][..], |r| r), &mut scratch);
+            for (system, (out, columns)) in systems.iter().zip(out.iter_mut().zip(&columns)) {
+                let columns = &columns[s * per_segment..(s + 1) * per_segment];
+                let h = Hypothesis { text: &system.lines[s], columns };
+                metric.stats(&prepared, h, &mut scratch, &mut out[i * width..(i + 1) * width]);
+            }
+        }
+        out
+    });
+    let mut all = vec![Vec::with_capacity(width * segments); systems.len()];
+    for part in parts {
+        all.iter_mut().zip(part).for_each(|(all, part)| all.extend(part));
+    }
+    Ok(all)
+}
