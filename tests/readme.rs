@@ -33,7 +33,7 @@ fn played(readme: &str) -> (String, usize) {
     (out, commands)
 }
 
-/// With LUTHIER_BLESS=1 the README is rewritten instead; read the difference before committing it.
+/// With `LUTHIER_BLESS=1` the README is rewritten instead; read the difference before committing it.
 #[test]
 fn commands_work_as_printed() {
     let path = common::root().join("README.md");
