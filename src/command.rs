@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod compare;
+mod convert;
 mod oracle;
 mod rerank;
 mod score;
@@ -9,11 +10,7 @@ mod tune;
 
 use crate::talk::Talk;
 use clap::{CommandFactory, Parser, Subcommand, error::ContextKind, error::ErrorKind};
-use luthier::core::{
-    AtomicFile, Error, FeatureKey, Weights,
-    nbest::{Rows, read_moses},
-    text::Lines,
-};
+use luthier::core::{AtomicFile, Error, FeatureKey, Weights, text::Lines};
 use std::{
     io::{self, Write},
     path::{Path, PathBuf},
@@ -51,6 +48,8 @@ enum Verb {
     Tune(tune::Args),
     /// Pick the best candidate of each segment under given weights.
     Rerank(rerank::Args),
+    /// Rewrite n-best lists in another dialect.
+    Convert(convert::Args),
     /// Score translations against references.
     Score(score::Args),
     /// Test whether systems differ by more than chance.
@@ -103,6 +102,7 @@ pub(crate) fn run(cli: Cli) -> Done {
     match cli.verb {
         Verb::Tune(args) => tune::run(args, &cli.common, talk),
         Verb::Rerank(args) => rerank::run(&args, talk),
+        Verb::Convert(args) => convert::run(&args, talk),
         Verb::Score(args) => score::run(&args, talk),
         Verb::Compare(args) => compare::run(&args, &cli.common, talk),
         Verb::Oracle(args) => oracle::run(&args, &cli.common),
@@ -150,6 +150,11 @@ fn verb_typed() -> String {
     if known { format!("luthier {verb}") } else { "luthier".to_owned() }
 }
 
+/// An error while writing, or no error if it was standard output and its reader has gone.
+pub(crate) fn stdout_gone(standard: bool, e: Error) -> Done {
+    if standard && e.to_string().contains("broken pipe") { Err(Failure::Gone) } else { Err(e.into()) }
+}
+
 /// Data for a file, or for standard output: written whole in the end.
 pub(crate) fn write_out(path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
     match path {
@@ -160,15 +165,6 @@ pub(crate) fn write_out(path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure
             Ok(()) => Ok(()),
         },
     }
-}
-
-/// Reads n-best lists, one after the other.
-pub(crate) fn read_nbest(paths: &[PathBuf]) -> Result<Rows, Error> {
-    let mut rows = Rows::default();
-    for path in paths {
-        read_moses(path, &mut rows)?;
-    }
-    Ok(rows)
 }
 
 /// Reads reference files.

@@ -2,6 +2,7 @@
 #![allow(clippy::print_stderr)]
 
 mod command;
+mod lists;
 mod systems;
 mod table;
 mod talk;

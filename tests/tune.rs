@@ -109,7 +109,7 @@ fn wrong_input_gives_one_line_and_leaves_nothing() {
         ),
         (
             "--nbest {at}/good --ref {at}/long",
-            "luthier: good: segment 2 has no candidate; line 3 of long has no counterpart",
+            "luthier: good: segment 2 has no candidate for line 3 of long; --allow-missing goes on without it",
         ),
         (
             "--nbest {at}/good --ref {at}/ref --ref {at}/short",
@@ -175,7 +175,7 @@ fn mistyped_flags_are_one_line_with_the_nearest() {
     );
     assert_eq!(
         fails("score x --ref y --metric blue"),
-        "luthier: unknown metric `blue`: did you mean bleu? known: bleu"
+        "luthier: unknown metric `blue`: did you mean bleu? known: bleu, chrf, chrf++, ter, wer, cer, column:NAME"
     );
     let help = run("tune mert --help");
     assert!(help.status.success() && common::stdout(&help).contains("--restarts"));

@@ -1,6 +1,7 @@
 //! `luthier oracle`.
 
-use super::{Common, Done, read_nbest, read_references, write_out};
+use super::{Common, Done, read_references, write_out};
+use crate::lists::Nbest;
 use luthier::{
     core::{AtomicFile, Error, text},
     metric::Metric,
@@ -13,9 +14,8 @@ use std::{path::PathBuf, process::ExitCode};
 #[derive(Debug, clap::Args)]
 #[command(after_help = super::METRICS_HELP)]
 pub(crate) struct Args {
-    /// N-best lists in Moses' format, plain or gzip; `-` is standard input.
-    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
-    nbest: Vec<PathBuf>,
+    #[command(flatten)]
+    nbest: Nbest,
     /// References, one segment a line; repeat it for several.
     #[arg(long = "ref", required = true, num_args = 1.., value_name = "FILE")]
     references: Vec<PathBuf>,
@@ -34,15 +34,20 @@ pub(crate) fn run(args: &Args, common: &Common) -> Done {
     let metric: Metric = args.metric.parse().map_err(|e| Error::new(format!("{e}")))?;
     let files = read_references(&args.references)?;
     let references = text::by_segment(&files)?;
-    let rows = read_nbest(&args.nbest)?;
-    let judge = Judge { metric: &metric, references: &references, file: &files[0].file, distinct: false };
-    let lists = lists(&rows, &columns(&rows), Some(judge))?;
+    let rows = args.nbest.read()?;
+    let mut judge = Judge::new(&metric, &references, &files[0].file);
+    (judge.distinct, judge.allow_missing) = (false, args.nbest.allow_missing);
+    let lists = lists(&rows, &columns(&rows, Some(&metric)), Some(judge))?;
     let seed = common.seed.unwrap_or(1);
     let best = oracle(&lists, &metric, false, seed);
     let worst = oracle(&lists, &metric, true, seed);
     let first = first_score(&lists, &metric);
     if let Some(path) = &args.output {
-        let text: String = lists.iter().zip(&best.chosen).map(|(l, &i)| format!("{}\n", l.text(i))).collect();
+        let text: String = lists
+            .iter()
+            .zip(&best.chosen)
+            .map(|(l, &i)| format!("{}\n", if l.k > 0 { l.text(i) } else { "" }))
+            .collect();
         AtomicFile::write_all_to(path, text.as_bytes())?;
     }
     let shown = |choice: &Choice| metric.shown(choice.score);
@@ -73,7 +78,7 @@ pub(crate) fn run(args: &Args, common: &Common) -> Done {
 /// The score of the first candidates, as the lists came.
 fn first_score(lists: &[List], metric: &Metric) -> f64 {
     let mut total = vec![0.0; metric.width()];
-    for list in lists {
+    for list in lists.iter().filter(|l| l.k > 0) {
         total.iter_mut().zip(list.stats_of(list.class[0])).for_each(|(t, x)| *t += f64::from(*x));
     }
     metric.score(&total)

@@ -1,64 +1,68 @@
 //! `luthier rerank`.
 
-use super::{Done, check_names, read_nbest, write_out};
-use crate::talk::Talk;
+use super::{Done, check_names, convert::ToName, write_out};
+use crate::{lists::Nbest, talk::Talk};
 use luthier::{
-    core::{AtomicFile, Error, Weights, nbest::write_moses},
-    tune::{columns, lists},
+    core::{AtomicFile, Weights, nbest::Writer},
+    tune::{columns, list},
 };
 use std::{path::PathBuf, process::ExitCode};
 
 /// Picks the candidate with the highest weighted sum of features; the first of equals.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// N-best lists in Moses' format, plain or gzip; `-` is standard input.
-    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
-    nbest: Vec<PathBuf>,
-    /// Weights: `name value` a line, as `tune` writes them.
+    #[command(flatten)]
+    nbest: Nbest,
+    /// Weights: `name value` a line, as `tune` writes them, or a Moses configuration.
     #[arg(long, value_name = "FILE")]
     weights: PathBuf,
     /// Where the best candidates go, one a line [default: standard output].
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Also write all candidates, best first, with their new scores.
+    /// Write the candidates, best first, with their new scores; `.jsonl` and `.tsv` names choose those formats.
     #[arg(long, value_name = "FILE")]
     nbest_out: Option<PathBuf>,
+    /// Keep so many candidates of each segment in --nbest-out [default: all].
+    #[arg(long, value_name = "K", requires = "nbest_out")]
+    top: Option<usize>,
 }
 
 pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let weights = Weights::read(&args.weights)?;
-    let rows = read_nbest(&args.nbest)?;
+    let rows = args.nbest.read()?;
     check_names(&weights, &args.weights, rows.names.names(), talk)?;
-    let groups = rows.by_segment();
-    if let Some(missing) = groups.iter().position(Vec::is_empty) {
-        return Err(Error::in_file(&rows.files[0].name, format!("segment {missing} has no candidate"))
-            .hint("the output would lose its line; add a candidate for it")
-            .into());
-    }
-    let columns = columns(&rows);
-    let lists = lists(&rows, &columns, None)?;
+    let groups = rows.by_segment(args.nbest.allow_missing)?;
+    let columns = columns(&rows, None);
     let mut dense = Vec::new();
     weights.gather(&columns, &mut dense);
     let mut text = String::new();
-    let mut resorted = args.nbest_out.as_deref().map(AtomicFile::create).transpose()?;
-    for (segment, (list, group)) in lists.iter().zip(&groups).enumerate() {
+    let mut file = args.nbest_out.as_deref().map(AtomicFile::create).transpose()?;
+    let mut writer = match (&args.nbest_out, &mut file) {
+        (Some(path), Some(file)) => {
+            Some(Writer::new(&rows, ToName::of(path).into(), true, file, &path.display().to_string())?)
+        }
+        _ => None,
+    };
+    for group in &groups {
+        let list = list(&rows, &columns, group);
         let mut scores = vec![0.0; list.k];
         list.scores(&dense, &weights, &mut scores);
         let mut order: Vec<usize> = (0..list.k).collect();
         order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
-        text.push_str(list.text(order[0]));
+        if let Some(&best) = order.first() {
+            text.push_str(list.text(best));
+        }
         text.push('\n');
-        let Some(out) = &mut resorted else { continue };
-        for &i in &order {
-            let (ids, values) = rows.features(group[i] as usize);
-            let names = ids.iter().map(|&id| rows.names.names()[id as usize].as_str());
-            write_moses(out, segment as u32, list.text(i), names.zip(values.iter().copied()), scores[i])
-                .map_err(|e| Error::io("--nbest-out", "write it", &e))?;
+        if let Some(writer) = &mut writer {
+            for &i in order.iter().take(args.top.unwrap_or(usize::MAX)) {
+                writer.write(group[i] as usize, Some(scores[i]))?;
+            }
         }
     }
+    drop(writer);
     write_out(args.output.as_deref(), text.as_bytes())?;
-    if let Some(out) = resorted {
-        out.commit()?;
+    if let Some(file) = file {
+        file.commit()?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -72,7 +72,7 @@ pub(crate) fn python() -> Option<PathBuf> {
     None
 }
 
-fn skip(why: &str) {
+pub(crate) fn skip(why: &str) {
     assert!(std::env::var_os("CI").is_none_or(|v| v != "true"), "under CI=true nothing is skipped: {why}");
     eprintln!("\n*** SKIPPED: {why} ***\n");
 }

@@ -13,6 +13,7 @@ use std::{
 pub struct Input {
     name: String,
     line: u64,
+    ahead: Vec<u8>,
     reader: Box<dyn BufRead + Send>,
     hasher: Arc<Mutex<blake3::Hasher>>,
 }
@@ -36,12 +37,19 @@ impl Input {
         let hasher = Arc::new(Mutex::new(blake3::Hasher::new()));
         let mut bytes = BufReader::with_capacity(1 << 16, Tee { raw, hasher: hasher.clone() });
         let head = bytes.fill_buf().map_err(|e| Error::io(name, "read it", &e))?;
-        let reader: Box<dyn BufRead + Send> = if head.starts_with(&[0x1f, 0x8b]) {
-            Box::new(BufReader::with_capacity(1 << 18, MultiGzDecoder::new(bytes)))
-        } else {
-            Box::new(bytes)
+        let reader: Box<dyn BufRead + Send> = match head {
+            [0x1f, 0x8b, ..] => buffered(MultiGzDecoder::new(bytes)),
+            [b'B', b'Z', b'h', b'1'..=b'9', ..] => buffered(bzip2::bufread::MultiBzDecoder::new(bytes)),
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
+                buffered(liblzma::bufread::XzDecoder::new_multi_decoder(bytes))
+            }
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => {
+                let decoder = zstd::stream::read::Decoder::with_buffer(bytes);
+                buffered(decoder.map_err(|e| Error::io(name, "read it", &e))?)
+            }
+            _ => Box::new(bytes),
         };
-        Ok(Input { name: name.to_owned(), line: 0, reader, hasher })
+        Ok(Input { name: name.to_owned(), line: 0, ahead: Vec::new(), reader, hasher })
     }
 
     /// The file as the user named it.
@@ -57,6 +65,19 @@ impl Input {
     /// An error at the line that was read last.
     pub fn error(&self, message: impl Into<String>) -> Error {
         Error::at(&self.name, self.line, message)
+    }
+
+    /// The beginning of what is still to be read, up to about `n` bytes, without reading it.
+    pub fn peek(&mut self, n: usize) -> Result<&[u8]> {
+        if self.ahead.is_empty() {
+            let mut head = Vec::new();
+            (&mut self.reader).take(n as u64).read_to_end(&mut head).map_err(|e| self.broken(&e))?;
+            // What was taken is put back in front.
+            let rest = std::mem::replace(&mut self.reader, Box::new(io::empty()));
+            self.reader = Box::new(io::Cursor::new(head.clone()).chain(rest));
+            self.ahead = head;
+        }
+        Ok(&self.ahead)
     }
 
     /// Reads the next line into `buffer`, without its end and without a byte order mark; false at the end.
@@ -100,12 +121,19 @@ impl Input {
         match e.kind() {
             io::ErrorKind::UnexpectedEof => Error::at(&self.name, after, "the compressed data end too early")
                 .hint("the file was cut short: copy or make it again"),
-            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
+            // Only decompressors say these; each has its own words.
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::Other => {
                 Error::at(&self.name, after, format!("the compressed data are damaged ({e})"))
+                    .hint("copy or make the file again")
             }
             _ => Error::io(&self.name, "read it", e),
         }
     }
+}
+
+/// Large blocks: decompressors are slow to start.
+fn buffered(decoder: impl Read + Send + 'static) -> Box<dyn BufRead + Send> {
+    Box::new(BufReader::with_capacity(1 << 18, decoder))
 }
 
 /// Hashes bytes on their way.

@@ -12,6 +12,7 @@ mod error;
 mod feature;
 mod fingerprint;
 mod input;
+pub mod moses_ini;
 mod names;
 pub mod nbest;
 mod output;

@@ -1,102 +1,147 @@
-//! N-best lists as they come: candidates in file order, in columns.
+//! N-best lists as they come, in every dialect: candidates in file order, in columns.
+//!
+//! A dialect is recognised by its content. Whatever the dialect, a candidate is a segment number, a text, named
+//! features, and named scores that are not features: `total`, the model's own, and others such as COMET.
 
-mod moses;
+mod bars;
+mod fairseq;
+mod flat;
+mod json;
+mod moses_dat;
+mod rows;
+mod tsv;
+mod write;
 
-pub use moses::{read_moses, write_moses};
+pub use moses_dat::read_scores;
+pub use rows::{RowFile, Rows};
+pub use write::{To, Writer};
 
-use crate::{Error, Names};
+use crate::{Error, Input, Result};
+use std::path::Path;
 
-/// Everything that was read from one or more n-best files. A row is one candidate.
+/// A dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// `id ||| text ||| features ||| score`: Moses, cdec, Joshua, Marian, Phrasal; travatar puts the score first.
+    Bars,
+    /// JSON, an object a line.
+    Json,
+    /// Tab-separated, with a header.
+    Tsv,
+    /// What `fairseq-generate` prints.
+    Fairseq,
+    /// Text, so many lines a segment.
+    Flat,
+    /// Feature file of Moses' extractor, without texts.
+    Feats,
+}
+
+impl Dialect {
+    /// All, by the name that `--nbest-format` takes; the dialects with bars may be called by their program.
+    pub const NAMES: &'static [(&'static str, Dialect)] = &[
+        ("moses", Dialect::Bars),
+        ("cdec", Dialect::Bars),
+        ("joshua", Dialect::Bars),
+        ("travatar", Dialect::Bars),
+        ("marian", Dialect::Bars),
+        ("phrasal", Dialect::Bars),
+        ("jsonl", Dialect::Json),
+        ("tsv", Dialect::Tsv),
+        ("fairseq", Dialect::Fairseq),
+        ("flat", Dialect::Flat),
+        ("feats", Dialect::Feats),
+    ];
+}
+
+/// What the user says about a list besides its name.
 #[derive(Debug, Clone, Default)]
-pub struct Rows {
-    /// The features' names; `ids` are numbers in it.
-    pub names: Names,
-    /// Files in reading order, with their first row and digest.
-    pub files: Vec<RowFile>,
-    segment: Vec<u32>,
-    line: Vec<u32>,
-    text: String,
-    text_end: Vec<usize>,
-    ids: Vec<u32>,
-    values: Vec<f64>,
-    row_end: Vec<usize>,
-    score: Vec<f64>,
+pub struct Options {
+    /// The dialect; told by content if none is given.
+    pub dialect: Option<Dialect>,
+    /// Candidates per segment, for text without segment numbers.
+    pub per_source: Option<u32>,
 }
 
-/// One file that rows came from.
-#[derive(Debug, Clone)]
-pub struct RowFile {
-    /// The file as the user named it.
-    pub name: String,
-    /// Its first row.
-    pub first: usize,
-    /// Digest of its bytes.
-    pub digest: String,
+/// How much of a file is looked at to tell its dialect. Log lines may come before fairseq's candidates.
+const LOOK: usize = 1 << 16;
+
+/// Reads a file and appends its candidates.
+pub fn read(path: &Path, options: &Options, rows: &mut Rows) -> Result<()> {
+    read_input(Input::open(path)?, options, rows)
 }
 
-impl Rows {
-    /// Number of candidates.
-    pub fn len(&self) -> usize {
-        self.segment.len()
+/// Reads from anything.
+pub fn read_input(mut input: Input, options: &Options, rows: &mut Rows) -> Result<()> {
+    let dialect = match options.dialect {
+        Some(dialect) => dialect,
+        None => recognize(&mut input, options)?,
+    };
+    let file = rows.begin_file(input.name());
+    match dialect {
+        Dialect::Bars => bars::read(&mut input, rows)?,
+        Dialect::Json => json::read(&mut input, rows)?,
+        Dialect::Tsv => tsv::read(&mut input, options.per_source, rows)?,
+        Dialect::Fairseq => fairseq::read(&mut input, rows)?,
+        Dialect::Flat => flat::read(&mut input, options.per_source, rows)?,
+        Dialect::Feats => moses_dat::read_features(&mut input, rows)?,
     }
-
-    /// True without candidates.
-    pub fn is_empty(&self) -> bool {
-        self.segment.is_empty()
+    if rows.files[file].first == rows.len() {
+        return Err(Error::in_file(input.name(), "holds no candidate, expected an n-best list"));
     }
-
-    /// The segment that a candidate translates.
-    pub fn segment(&self, row: usize) -> u32 {
-        self.segment[row]
-    }
-
-    /// A candidate's text.
-    pub fn text(&self, row: usize) -> &str {
-        let start = if row == 0 { 0 } else { self.text_end[row - 1] };
-        &self.text[start..self.text_end[row]]
-    }
-
-    /// A candidate's features: numbers of names, and values.
-    pub fn features(&self, row: usize) -> (&[u32], &[f64]) {
-        let start = if row == 0 { 0 } else { self.row_end[row - 1] };
-        let range = start..self.row_end[row];
-        (&self.ids[range.clone()], &self.values[range])
-    }
-
-    /// The score that came with a candidate.
-    pub fn score(&self, row: usize) -> Option<f64> {
-        Some(self.score[row]).filter(|s| !s.is_nan())
-    }
-
-    /// A named number that came with a candidate.
-    pub fn column(&self, row: usize, name: &str) -> Option<f64> {
-        let (ids, values) = self.features(row);
-        let at = ids.iter().position(|&id| self.names.names()[id as usize] == name)?;
-        Some(values[at])
-    }
-
-    /// An error at the line that a candidate came from.
-    pub fn error(&self, row: usize, message: impl Into<String>) -> Error {
-        let file = self.files.iter().rev().find(|f| f.first <= row).map_or("n-best list", |f| &f.name);
-        Error::at(file, u64::from(self.line[row]), message)
-    }
-
-    /// Rows of each segment, in reading order; the vector is as long as the largest id asks for.
-    pub fn by_segment(&self) -> Vec<Vec<u32>> {
-        let n = self.segment.iter().max().map_or(0, |&m| m as usize + 1);
-        let mut groups = vec![Vec::new(); n];
-        for (row, &s) in self.segment.iter().enumerate() {
-            groups[s as usize].push(row as u32);
-        }
-        groups
-    }
-
-    /// Ends the row whose text and features have been appended.
-    fn end_row(&mut self, segment: u32, line: u64, score: Option<f64>) {
-        self.segment.push(segment);
-        self.line.push(u32::try_from(line).unwrap_or(u32::MAX));
-        self.text_end.push(self.text.len());
-        self.row_end.push(self.ids.len());
-        self.score.push(score.unwrap_or(f64::NAN));
-    }
+    rows.files[file].digest = input.digest()?;
+    Ok(())
 }
+
+fn recognize(input: &mut Input, options: &Options) -> Result<Dialect> {
+    let head = input.peek(LOOK)?;
+    let text = String::from_utf8_lossy(head);
+    let text = text.trim_start_matches('\u{feff}');
+    let mut lines = text.lines().filter(|l| !l.trim().is_empty());
+    let first = lines.next().unwrap_or_default();
+    Ok(if first.trim_start().starts_with('{') {
+        Dialect::Json
+    } else if first.starts_with("FEATURES_") {
+        Dialect::Feats
+    } else if first.contains("|||") || first.is_empty() {
+        Dialect::Bars
+    } else if text.lines().any(fairseq::is_candidate) {
+        Dialect::Fairseq
+    } else if tsv::is_header(first) || (first.contains('\t') && options.per_source.is_some()) {
+        Dialect::Tsv
+    } else if options.per_source.is_some() {
+        Dialect::Flat
+    } else {
+        let shown: String = first.chars().take(40).collect();
+        return Err(Error::at(
+            input.name(),
+            1,
+            format!("found `{shown}`, which is no n-best list that I know"),
+        )
+        .hint("give --per-source N for plain text with N lines a segment, or say --nbest-format"));
+    })
+}
+
+/// A finite number; infinities, NaN and numbers too large for a double are none.
+fn number(word: &str) -> Option<f64> {
+    word.parse().ok().filter(|v: &f64| v.is_finite())
+}
+
+/// A segment number.
+fn segment_id(input: &Input, word: &str) -> Result<u32> {
+    word.parse().ok().filter(|&id| id <= rows::MAX_SEGMENT).ok_or_else(|| {
+        input
+            .error(format!("the segment id is `{word}`, expected a number"))
+            .hint("number the segments from 0, in the order of the references")
+    })
+}
+
+fn not_finite(input: &Input, name: &str, word: &str) -> Error {
+    input.error(format!("the value of {name} is `{word}`, expected a finite number"))
+}
+
+fn plural(n: usize) -> &'static str {
+    if n == 1 { "" } else { "s" }
+}
+
+#[cfg(test)]
+mod tests;

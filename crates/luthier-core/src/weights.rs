@@ -1,6 +1,6 @@
 //! A weight per feature, and the file that holds them: `name value` a line, `#` for comments.
 
-use crate::{FeatureKey, Input, Local, Result, names::collision};
+use crate::{FeatureKey, Input, Local, Result, moses_ini, names::collision};
 use rustc_hash::FxHashMap;
 use std::{fmt::Write as _, io, path::Path};
 
@@ -14,14 +14,34 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Reads a weights file.
+    /// Reads a weights file: `name value` a line, or a Moses configuration with a `[weight]` section.
     pub fn read(path: &Path) -> Result<Self> {
-        Self::from_input(Input::open(path)?)
+        let mut input = Input::open(path)?;
+        let mut text = String::new();
+        let mut buffer = Vec::new();
+        while input.line(&mut buffer)? {
+            text += input.utf8(&buffer)?;
+            text.push('\n');
+        }
+        Self::parse(input.name(), &text)
     }
 
     /// Reads weights from text; `file` is its name in messages.
     pub fn parse(file: &str, text: &str) -> Result<Self> {
-        Self::from_input(Input::new(file, io::Cursor::new(text.as_bytes().to_vec()))?)
+        let text =
+            if moses_ini::is_moses_ini(text) { moses_ini::weight_lines(text) } else { text.to_owned() };
+        Self::from_input(Input::new(file, io::Cursor::new(text.into_bytes()))?)
+    }
+
+    /// Keeps the weights of features that `keep` wants.
+    pub fn retain(&mut self, keep: impl Fn(FeatureKey) -> bool) {
+        let kept = std::mem::take(self);
+        for (name, value) in kept.names.into_iter().zip(kept.values) {
+            let key = FeatureKey::of(&name);
+            if keep(key) {
+                self.insert(key, name, value);
+            }
+        }
     }
 
     /// Besides `name value`, a Moses line `Name= a b c` is understood: its weights are `Name[0]`, `Name[1]`…

@@ -96,23 +96,30 @@ impl List {
         &self.stats[class as usize * self.width..][..self.width]
     }
 
+    /// Takes the given columns as statistics.
+    pub fn judge_given(&mut self, width: usize) {
+        let given = std::mem::take(&mut self.given);
+        self.width = width;
+        let mut classes = Classes::default();
+        self.stats.clear();
+        for (i, stats) in given.chunks_exact(width).enumerate() {
+            let stats: Vec<f32> = stats.iter().map(|&x| x as f32).collect();
+            self.class[i] = classes.of(&stats, &mut self.stats);
+        }
+    }
+
     /// Fills in statistics and classes.
     pub fn judge(&mut self, metric: &Metric, prepared: &Prepared, scratch: &mut Scratch) {
         self.width = metric.width();
         let mut out = vec![0.0; self.width];
-        let mut classes: FxHashMap<u128, u32> = FxHashMap::default();
+        let mut classes = Classes::default();
         self.stats.clear();
         let given = std::mem::take(&mut self.given);
         let width = metric.columns().len();
         for i in 0..self.k {
             let hypothesis = Hypothesis { text: self.text(i), columns: &given[i * width..(i + 1) * width] };
             metric.stats(prepared, hypothesis, scratch, &mut out);
-            let print = out.iter().fold(Fingerprint::default(), |f, x| f.word(u64::from(x.to_bits())));
-            let next = classes.len() as u32;
-            self.class[i] = *classes.entry(print.finish()).or_insert_with(|| {
-                self.stats.extend_from_slice(&out);
-                next
-            });
+            self.class[i] = classes.of(&out, &mut self.stats);
         }
     }
 
@@ -156,6 +163,22 @@ impl List {
             *self = List { stats, width: self.width.max(other.width), ..rows.finish(&columns) };
         }
         new.len()
+    }
+}
+
+/// Numbers different statistics in the order of first sight.
+#[derive(Default)]
+struct Classes(FxHashMap<u128, u32>);
+
+impl Classes {
+    /// The class of some statistics, which are appended to `all` if they are new.
+    fn of(&mut self, stats: &[f32], all: &mut Vec<f32>) -> u32 {
+        let print = stats.iter().fold(Fingerprint::default(), |f, x| f.word(u64::from(x.to_bits())));
+        let next = self.0.len() as u32;
+        *self.0.entry(print.finish()).or_insert_with(|| {
+            all.extend_from_slice(stats);
+            next
+        })
     }
 }
 
@@ -231,15 +254,10 @@ impl Builder {
     /// Renumbers the classes of two lists, the second of which begins at row `split`.
     fn classes(&mut self, lists: [&List; 2], split: usize) -> Vec<f32> {
         let mut stats = Vec::new();
-        let mut known: FxHashMap<u128, u32> = FxHashMap::default();
+        let mut classes = Classes::default();
         for (i, class) in self.class.iter_mut().enumerate() {
             let of = lists[usize::from(i >= split)].stats_of(*class);
-            let print = of.iter().fold(Fingerprint::default(), |f, x| f.word(u64::from(x.to_bits())));
-            let next = known.len() as u32;
-            *class = *known.entry(print.finish()).or_insert_with(|| {
-                stats.extend_from_slice(of);
-                next
-            });
+            *class = classes.of(of, &mut stats);
         }
         stats
     }

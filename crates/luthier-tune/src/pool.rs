@@ -20,50 +20,83 @@ pub struct Judge<'a> {
     pub file: &'a str,
     /// Whether repeated candidates are left out.
     pub distinct: bool,
+    /// Whether segments may have no candidate; they then count for nothing.
+    pub allow_missing: bool,
+    /// Statistics of every row, where they were not computed here.
+    pub given: Option<&'a [f32]>,
+}
+
+impl<'a> Judge<'a> {
+    /// By references in a file, for tuning.
+    pub fn new(metric: &'a Metric, references: &'a [Vec<&'a str>], file: &'a str) -> Self {
+        Judge { metric, references, file, distinct: true, allow_missing: false, given: None }
+    }
 }
 
 /// Which features become dense columns: all if they are few, else those that at least half of the
-/// candidates have.
-pub fn columns(rows: &Rows) -> Arc<Local> {
-    let keys = rows.names.keys();
+/// candidates have. What the metric reads is not a feature.
+pub fn columns(rows: &Rows, metric: Option<&Metric>) -> Arc<Local> {
+    let read = read_by(metric);
+    let keys: Vec<FeatureKey> = rows.names.keys().iter().copied().filter(|k| !read.contains(k)).collect();
     if keys.len() <= SMALL {
-        return Arc::new(Local::new(keys.to_vec()));
+        return Arc::new(Local::new(keys));
     }
+    let keys = rows.names.keys();
     let mut counts = vec![0usize; keys.len()];
     for row in 0..rows.len() {
         for &id in rows.features(row).0 {
             counts[id as usize] += 1;
         }
     }
-    let dense = |id: &usize| counts[*id] * 2 >= rows.len();
+    let dense = |id: &usize| counts[*id] * 2 >= rows.len() && !read.contains(&keys[*id]);
     Arc::new(Local::new((0..keys.len()).filter(dense).map(|id| keys[id]).collect()))
+}
+
+/// Keys of the columns that a metric reads.
+fn read_by(metric: Option<&Metric>) -> Vec<FeatureKey> {
+    metric.map_or(Vec::new(), |m| m.columns().iter().map(|n| FeatureKey::of(n)).collect())
 }
 
 /// One list per segment. With a judge, every segment must have candidates and a reference; without, the lists
 /// are as they were read.
 pub fn lists(rows: &Rows, columns: &Arc<Local>, judge: Option<Judge<'_>>) -> Result<Vec<List>> {
-    let mut groups = rows.by_segment();
+    let allow_missing = judge.is_none_or(|j| j.allow_missing);
+    let mut given = Vec::new();
     if let Some(judge) = judge {
-        check_segments(rows, &groups, &judge)?;
+        if let Some(stats) = judge.given {
+            given = stats.iter().map(|&x| f64::from(x)).collect();
+        } else {
+            check_segments(rows, &judge)?;
+            given = metric_columns(rows, judge.metric)?;
+        }
+    }
+    let mut groups = rows.by_segment(allow_missing)?;
+    if let Some(judge) = judge.filter(|j| j.given.is_none()) {
         groups.resize(judge.references.len(), Vec::new());
     }
-    let given = match judge {
-        Some(judge) => metric_columns(rows, judge.metric)?,
-        None => Vec::new(),
-    };
+    let read = read_by(judge.map(|j| j.metric));
     let distinct = judge.is_some_and(|j| j.distinct);
     Ok(groups
         .into_par_iter()
         .enumerate()
         .map_init(Scratch::default, |scratch, (segment, group)| {
-            let mut list = one_list(rows, columns, &group, &given, distinct);
-            if let Some(judge) = judge {
-                let prepared = judge.metric.prepare(&judge.references[segment], scratch);
-                list.judge(judge.metric, &prepared, scratch);
+            let mut list = one_list(rows, columns, &read, &group, &given, distinct);
+            match judge {
+                Some(j) if j.given.is_some() => list.judge_given(j.metric.width()),
+                Some(j) => {
+                    let prepared = j.metric.prepare(&j.references[segment], scratch);
+                    list.judge(j.metric, &prepared, scratch);
+                }
+                None => {}
             }
             list
         })
         .collect())
+}
+
+/// The candidates of one segment as they were read.
+pub fn list(rows: &Rows, columns: &Arc<Local>, group: &[u32]) -> List {
+    one_list(rows, columns, &[], group, &[], false)
 }
 
 /// The numbers that a metric reads from the candidates, row after row.
@@ -80,13 +113,21 @@ fn metric_columns(rows: &Rows, metric: &Metric) -> Result<Vec<f64>> {
     Ok(given)
 }
 
-fn one_list(rows: &Rows, columns: &Arc<Local>, group: &[u32], given: &[f64], distinct: bool) -> List {
+fn one_list(
+    rows: &Rows,
+    columns: &Arc<Local>,
+    read: &[FeatureKey],
+    group: &[u32],
+    given: &[f64],
+    distinct: bool,
+) -> List {
     let keys = rows.names.keys();
     let mut features: Vec<(FeatureKey, f64)> = Vec::new();
     let mut ends = Vec::with_capacity(group.len());
     for &row in group {
         let (ids, values) = rows.features(row as usize);
-        features.extend(ids.iter().zip(values).map(|(&id, &v)| (keys[id as usize], v)));
+        let named = ids.iter().zip(values).map(|(&id, &v)| (keys[id as usize], v));
+        features.extend(named.filter(|f| !read.contains(&f.0)));
         ends.push(features.len());
     }
     let width = given.len() / rows.len().max(1);
@@ -102,24 +143,26 @@ fn one_list(rows: &Rows, columns: &Arc<Local>, group: &[u32], given: &[f64], dis
     List::new(columns, candidates, distinct)
 }
 
-fn check_segments(rows: &Rows, groups: &[Vec<u32>], judge: &Judge<'_>) -> Result<()> {
+/// Every candidate needs a reference, and every reference a candidate.
+fn check_segments(rows: &Rows, judge: &Judge<'_>) -> Result<()> {
     let n = judge.references.len();
-    if groups.len() > n {
-        // The first offending line of the file, not of the segment, is what the user will look for.
-        let row = groups[n..].iter().flatten().copied().min().unwrap_or(0) as usize;
+    if let Some(row) = (0..rows.len()).find(|&row| rows.segment(row) as usize >= n) {
         let found = rows.segment(row);
         return Err(rows
             .error(row, format!("segment {found} has no reference: {} ends after line {n}", judge.file))
             .hint("segments count from 0; is the reference file cut short, or of another set?"));
     }
-    let missing = groups.iter().position(Vec::is_empty).unwrap_or(groups.len());
-    if missing < n {
-        let file = rows.files.first().map_or("n-best list", |f| f.name.as_str());
-        return Err(Error::in_file(file, format!("segment {missing} has no candidate")).hint(format!(
-            "line {} of {} has no counterpart",
-            missing + 1,
-            judge.file
-        )));
+    let mut has = vec![false; n];
+    (0..rows.len()).for_each(|row| has[rows.segment(row) as usize] = true);
+    match has.iter().position(|h| !h).filter(|_| !judge.allow_missing) {
+        None => Ok(()),
+        Some(missing) => {
+            let file = rows.files.first().map_or("n-best list", |f| f.name.as_str());
+            Err(Error::in_file(
+                file,
+                format!("segment {missing} has no candidate for line {} of {}", missing + 1, judge.file),
+            )
+            .hint("--allow-missing goes on without it"))
+        }
     }
-    Ok(())
 }

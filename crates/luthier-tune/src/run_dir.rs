@@ -7,7 +7,7 @@
 use crate::{Event, List, State, Stop};
 use luthier_core::{
     AtomicFile, Error, FeatureKey, Local, Result, Weights,
-    nbest::{Rows, read_moses},
+    nbest::{self, Options, Rows},
 };
 use luthier_metric::{Metric, Scratch};
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,11 @@ impl Settings {
     /// Adds one.
     pub fn add(&mut self, key: &str, value: impl std::fmt::Display) {
         self.0.push((key.to_owned(), value.to_string()));
+    }
+
+    /// Adds all of another.
+    pub fn extend(&mut self, more: Settings) {
+        self.0.extend(more.0);
     }
 
     fn to_toml(&self) -> String {
@@ -174,7 +179,11 @@ impl RunDir {
             }
             let mut rows = Rows::default();
             if fs::metadata(&path).is_ok_and(|m| m.len() > EMPTY_GZ) {
-                read_moses(&path, &mut rows)?;
+                nbest::read(
+                    &path,
+                    &Options { dialect: Some(nbest::Dialect::Bars), per_source: None },
+                    &mut rows,
+                )?;
             }
             let mut lists = crate::lists(&rows, columns, None)?;
             let mut scratch = Scratch::default();

@@ -1,0 +1,116 @@
+//! Weights inside a Moses configuration: the `[weight]` section, everything else byte for byte.
+
+use crate::{Error, FeatureKey, Result, Weights};
+
+/// Whether a text is such a configuration.
+pub fn is_moses_ini(text: &str) -> bool {
+    text.lines().any(|l| l.trim() == "[weight]")
+}
+
+/// Puts weights into the `[weight]` section. Lines whose feature has no weight stay as they are; `file` is the
+/// configuration's name for messages.
+pub fn replace(file: &str, text: &str, weights: &Weights) -> Result<String> {
+    if !is_moses_ini(text) {
+        return Err(Error::in_file(file, "has no [weight] section, expected a Moses configuration"));
+    }
+    let mut out = String::with_capacity(text.len());
+    for (i, line) in lines(text).enumerate() {
+        match line {
+            Line::Weights { name, values, whole } => match new_values(name, values.len(), weights) {
+                Some(new) => {
+                    let end = whole.len() - whole.trim_end().len();
+                    out += &format!("{name}= {}{}", new.join(" "), &whole[whole.len() - end..]);
+                }
+                None if partly(name, values.len(), weights) => {
+                    let message =
+                        format!("{name} has {} weights here, another number was tuned", values.len());
+                    return Err(Error::at(file, i as u64 + 1, message));
+                }
+                None => out += whole,
+            },
+            Line::Other(whole) => out += whole,
+        }
+    }
+    Ok(out)
+}
+
+/// The weights of a `[weight]` section as `name value` lines, comments and the rest as empty lines, so that line
+/// numbers stay true.
+pub(crate) fn weight_lines(text: &str) -> String {
+    lines(text)
+        .map(|line| match line {
+            Line::Weights { whole, .. } if !whole.ends_with('\n') => format!("{whole}\n"),
+            Line::Weights { whole, .. } => whole.to_owned(),
+            Line::Other(_) => "\n".to_owned(),
+        })
+        .collect()
+}
+
+enum Line<'a> {
+    /// `Name= v1 v2` in the `[weight]` section.
+    Weights {
+        name: &'a str,
+        values: Vec<&'a str>,
+        whole: &'a str,
+    },
+    Other(&'a str),
+}
+
+fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+    let mut inside = false;
+    text.split_inclusive('\n').map(move |whole| {
+        let line = whole.trim();
+        if line.starts_with('[') {
+            inside = line == "[weight]";
+            return Line::Other(whole);
+        }
+        match line.split_once('=') {
+            Some((name, values)) if inside && !line.starts_with('#') => {
+                Line::Weights { name: name.trim(), values: values.split_whitespace().collect(), whole }
+            }
+            _ => Line::Other(whole),
+        }
+    })
+}
+
+fn names(name: &str, n: usize) -> Vec<String> {
+    if n == 1 { vec![name.to_owned()] } else { (0..n).map(|i| format!("{name}[{i}]")).collect() }
+}
+
+fn new_values(name: &str, n: usize, weights: &Weights) -> Option<Vec<String>> {
+    let keys: Vec<FeatureKey> = names(name, n).iter().map(|n| FeatureKey::of(n)).collect();
+    let exact = keys.iter().all(|&k| weights.contains(k))
+        && !weights.contains(FeatureKey::of(&format!("{name}[{n}]")));
+    exact.then(|| keys.iter().map(|&k| weights.get(k).to_string()).collect())
+}
+
+/// Whether weights were tuned under this name, but not as many.
+fn partly(name: &str, n: usize, weights: &Weights) -> bool {
+    let has = |name: &str| weights.contains(FeatureKey::of(name));
+    has(&format!("{name}[0]")) || (n > 1 && has(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INI: &str = "# mine\r\n[feature]\nWordPenalty\nKENLM name=LM0 order=5\n\n[weight]\n# w\nLM0= 0.5\nTM0= 0.1  0.2\nUnknownWordPenalty0= 1\n\n[distortion-limit]\n6";
+
+    #[test]
+    fn weights_come_out_and_go_back_in() {
+        let w = Weights::parse("moses.ini", INI).unwrap();
+        let all: Vec<_> = w.iter().collect();
+        assert_eq!(all, [("LM0", 0.5), ("TM0[0]", 0.1), ("TM0[1]", 0.2), ("UnknownWordPenalty0", 1.0)]);
+        let new = Weights::parse("w", "LM0 0.25\nTM0[0] -1\nTM0[1] 1e-9\n").unwrap();
+        let expected = INI.replace("LM0= 0.5", "LM0= 0.25").replace("TM0= 0.1  0.2", "TM0= -1 0.000000001");
+        assert_eq!(replace("moses.ini", INI, &new).unwrap(), expected);
+    }
+
+    #[test]
+    fn another_number_of_weights_is_refused() {
+        let new = Weights::parse("w", "TM0[0] 1\nTM0[1] 1\nTM0[2] 1\n").unwrap();
+        let message = replace("moses.ini", INI, &new).unwrap_err().to_string();
+        assert_eq!(message, "moses.ini:9: TM0 has 2 weights here, another number was tuned");
+        assert!(replace("x", "lm 1\n", &new).is_err());
+    }
+}

@@ -1,0 +1,77 @@
+//! What `fairseq-generate` prints: `H-12<TAB>score<TAB>tokens`, `D-12<TAB>score<TAB>text` and
+//! `P-12<TAB>scores of the tokens` among log lines, in any order of segments.
+//!
+//! Scores are in base 2 there and natural logarithms here. `score` is the length-normalised one; with `P` lines
+//! there are also `logprob`, their sum, and `length`, their number. The text is that of `D` if there is one.
+
+use super::{Rows, not_finite, number, segment_id};
+use crate::{Input, Result};
+use std::f64::consts::LN_2;
+
+/// Whether a line is one of a candidate's.
+pub(super) fn is_candidate(line: &str) -> bool {
+    parts(line).is_some_and(|(kind, ..)| kind == b'H')
+}
+
+/// Kind, id and rest of a line such as `H-12<TAB>…`.
+fn parts(line: &str) -> Option<(u8, &str, &str)> {
+    let (head, rest) = line.split_once('\t')?;
+    let (kind, id) = head.split_once('-')?;
+    let known = matches!(kind, "H" | "D" | "P") && !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit());
+    known.then(|| (kind.as_bytes()[0], id, rest))
+}
+
+/// A candidate that further lines may add to.
+struct Open {
+    segment: u32,
+    line: u64,
+    text: String,
+    score: f64,
+    positions: Option<(f64, usize)>,
+}
+
+pub(super) fn read(input: &mut Input, rows: &mut Rows) -> Result<()> {
+    let mut buffer = Vec::new();
+    let mut open: Option<Open> = None;
+    while input.line(&mut buffer)? {
+        let line = input.utf8(&buffer)?;
+        let Some((kind, id, rest)) = parts(line) else { continue };
+        let segment = segment_id(input, id)?;
+        match (kind, &mut open) {
+            (b'H', _) => {
+                finish(input, open.take(), rows)?;
+                let (score, text) = scored(input, rest)?;
+                open = Some(Open { segment, line: input.line_number(), text, score, positions: None });
+            }
+            (b'D', Some(o)) if o.segment == segment => o.text = scored(input, rest)?.1,
+            (b'P', Some(o)) if o.segment == segment => {
+                let mut sum = 0.0;
+                for word in rest.split_ascii_whitespace() {
+                    sum += number(word).ok_or_else(|| not_finite(input, "P", word))?;
+                }
+                o.positions = Some((sum * LN_2, rest.split_ascii_whitespace().count()));
+            }
+            _ => return Err(input.error(format!("a {} line without its H line before it", kind as char))),
+        }
+    }
+    finish(input, open, rows)
+}
+
+/// `score<TAB>text`; an empty hypothesis may lack the tab.
+fn scored(input: &Input, rest: &str) -> Result<(f64, String)> {
+    let (score, text) = rest.split_once('\t').unwrap_or((rest, ""));
+    let value = number(score.trim()).ok_or_else(|| not_finite(input, "score", score))?;
+    Ok((value * LN_2, text.trim().to_owned()))
+}
+
+fn finish(input: &Input, open: Option<Open>, rows: &mut Rows) -> Result<()> {
+    let Some(o) = open else { return Ok(()) };
+    rows.push_text(&o.text);
+    rows.push_named(input, "score", o.score)?;
+    if let Some((logprob, length)) = o.positions {
+        rows.push_named(input, "logprob", logprob)?;
+        rows.push_named(input, "length", length as f64)?;
+    }
+    rows.end_row(o.segment, o.line, None);
+    Ok(())
+}

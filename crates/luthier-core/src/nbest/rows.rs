@@ -1,0 +1,250 @@
+//! Candidates in columns.
+
+use crate::{Error, Input, Names, Result};
+
+/// Segments are numbered from 0; beyond this an id is surely not one.
+pub(super) const MAX_SEGMENT: u32 = 10_000_000;
+
+/// Everything that was read from one or more n-best files. A row is one candidate.
+#[derive(Debug, Clone, Default)]
+pub struct Rows {
+    /// The features' names; feature numbers refer to it.
+    pub names: Names,
+    /// Names of scores that are not features, besides the total.
+    pub score_names: Names,
+    /// Files in reading order.
+    pub files: Vec<RowFile>,
+    segment: Vec<u32>,
+    line: Vec<u32>,
+    text: String,
+    text_end: Vec<usize>,
+    features: Cells,
+    scores: Cells,
+    total: Vec<f64>,
+}
+
+/// One file that rows came from.
+#[derive(Debug, Clone)]
+pub struct RowFile {
+    /// The file as the user named it.
+    pub name: String,
+    /// Its first row.
+    pub first: usize,
+    /// Digest of its bytes.
+    pub digest: String,
+}
+
+/// Sparse rows of numbers.
+#[derive(Debug, Clone, Default)]
+struct Cells {
+    ids: Vec<u32>,
+    values: Vec<f64>,
+    end: Vec<usize>,
+    /// By id, one more than the row that had it last: finds repetitions without searching.
+    seen: Vec<u32>,
+}
+
+impl Cells {
+    fn range(&self, row: usize) -> std::ops::Range<usize> {
+        (if row == 0 { 0 } else { self.end[row - 1] })..self.end[row]
+    }
+
+    /// False if this row has that number already.
+    fn push(&mut self, row: usize, id: u32, value: f64) -> bool {
+        if self.seen.len() <= id as usize {
+            self.seen.resize(id as usize + 1, 0);
+        }
+        let mark = row as u32 + 1;
+        let new = std::mem::replace(&mut self.seen[id as usize], mark) != mark;
+        self.ids.push(id);
+        self.values.push(value);
+        new
+    }
+}
+
+impl Rows {
+    /// Number of candidates.
+    pub fn len(&self) -> usize {
+        self.segment.len()
+    }
+
+    /// True without candidates.
+    pub fn is_empty(&self) -> bool {
+        self.segment.is_empty()
+    }
+
+    /// The segment that a candidate translates.
+    pub fn segment(&self, row: usize) -> u32 {
+        self.segment[row]
+    }
+
+    /// A candidate's text.
+    pub fn text(&self, row: usize) -> &str {
+        let start = if row == 0 { 0 } else { self.text_end[row - 1] };
+        &self.text[start..self.text_end[row]]
+    }
+
+    /// A candidate's features: numbers of names, and values.
+    pub fn features(&self, row: usize) -> (&[u32], &[f64]) {
+        let range = self.features.range(row);
+        (&self.features.ids[range.clone()], &self.features.values[range])
+    }
+
+    /// A candidate's features by name.
+    pub fn named_features(&self, row: usize) -> impl Iterator<Item = (&str, f64)> {
+        let (ids, values) = self.features(row);
+        ids.iter().zip(values).map(|(&id, &v)| (self.names.names()[id as usize].as_str(), v))
+    }
+
+    /// A candidate's scores that are not features, by name, without the total.
+    pub fn named_scores(&self, row: usize) -> impl Iterator<Item = (&str, f64)> {
+        let range = self.scores.range(row);
+        let ids = self.scores.ids[range.clone()].iter();
+        ids.zip(&self.scores.values[range])
+            .map(|(&id, &v)| (self.score_names.names()[id as usize].as_str(), v))
+    }
+
+    /// The model's own score that came with a candidate.
+    pub fn total(&self, row: usize) -> Option<f64> {
+        Some(self.total[row]).filter(|s| !s.is_nan())
+    }
+
+    /// Whether any candidate came with the model's own score.
+    pub fn has_totals(&self) -> bool {
+        self.total.iter().any(|t| !t.is_nan())
+    }
+
+    /// A named number that came with a candidate: a score, the total, or a feature.
+    pub fn column(&self, row: usize, name: &str) -> Option<f64> {
+        let named = |(n, v): (&str, f64)| (n == name).then_some(v);
+        self.named_scores(row)
+            .find_map(named)
+            .or_else(|| self.total(row).filter(|_| name == "total"))
+            .or_else(|| self.named_features(row).find_map(named))
+    }
+
+    /// An error at the line that a candidate came from.
+    pub fn error(&self, row: usize, message: impl Into<String>) -> Error {
+        let file = self.files.iter().rev().find(|f| f.first <= row).map_or("n-best list", |f| &f.name);
+        Error::at(file, u64::from(self.line[row]), message)
+    }
+
+    /// Rows of each segment, in reading order. Every segment must have some unless `allow_missing`.
+    pub fn by_segment(&self, allow_missing: bool) -> Result<Vec<Vec<u32>>> {
+        let n = self.segment.iter().max().map_or(0, |&m| m as usize + 1);
+        // Fewer candidates than segments: say so before memory is taken for ids that a typing error made.
+        let mut groups = if allow_missing || n <= self.len() {
+            vec![Vec::new(); n]
+        } else {
+            return Err(self.missing(&self.first_missing()));
+        };
+        for (row, &s) in self.segment.iter().enumerate() {
+            groups[s as usize].push(row as u32);
+        }
+        match groups.iter().position(Vec::is_empty) {
+            Some(s) if !allow_missing => Err(self.missing(&s.to_string())),
+            _ => Ok(groups),
+        }
+    }
+
+    fn first_missing(&self) -> String {
+        let mut ids = self.segment.clone();
+        ids.sort_unstable();
+        ids.dedup();
+        let gap = ids.iter().enumerate().find(|(i, id)| *i as u32 != **id).map_or(ids.len(), |(i, _)| i);
+        gap.to_string()
+    }
+
+    fn missing(&self, segment: &str) -> Error {
+        let file = self.files.first().map_or("n-best list", |f| f.name.as_str());
+        Error::in_file(file, format!("segment {segment} has no candidate"))
+            .hint("segments count from 0; --allow-missing goes on without it")
+    }
+
+    /// Appends what was read elsewhere, after everything here.
+    pub fn append(&mut self, other: Rows) -> Result<()> {
+        let (rows, text) = (self.len(), self.text.len());
+        let renumber = |mine: &mut Names, theirs: &Names| {
+            theirs.names().iter().map(|n| mine.intern(n)).collect::<Result<Vec<u32>>>()
+        };
+        let ids = renumber(&mut self.names, &other.names)?;
+        let score_ids = renumber(&mut self.score_names, &other.score_names)?;
+        self.files.extend(other.files.into_iter().map(|f| RowFile { first: f.first + rows, ..f }));
+        self.segment.extend(other.segment);
+        self.line.extend(other.line);
+        self.text += &other.text;
+        self.text_end.extend(other.text_end.iter().map(|e| e + text));
+        self.total.extend(other.total);
+        for (mine, theirs, ids) in
+            [(&mut self.features, other.features, ids), (&mut self.scores, other.scores, score_ids)]
+        {
+            let cells = mine.ids.len();
+            mine.ids.extend(theirs.ids.iter().map(|&id| ids[id as usize]));
+            mine.values.extend(theirs.values);
+            mine.end.extend(theirs.end.iter().map(|e| e + cells));
+        }
+        Ok(())
+    }
+
+    pub(super) fn begin_file(&mut self, name: &str) -> usize {
+        self.files.push(RowFile { name: name.to_owned(), first: self.len(), digest: String::new() });
+        self.files.len() - 1
+    }
+
+    /// Adds to the text of the row that is being read.
+    pub(super) fn push_text(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Adds a feature by its number.
+    pub(super) fn push_feature(&mut self, input: &Input, id: u32, value: f64) -> Result<()> {
+        if self.features.push(self.segment.len(), id, value) {
+            return Ok(());
+        }
+        let name = &self.names.names()[id as usize];
+        Err(input.error(format!("the feature {name} stands twice")).hint("remove one of the two"))
+    }
+
+    /// Adds a feature by its name.
+    pub(super) fn push_named(&mut self, input: &Input, name: &str, value: f64) -> Result<()> {
+        let id = self.names.intern(name)?;
+        self.push_feature(input, id, value)
+    }
+
+    /// Adds a score that is not a feature.
+    pub(super) fn push_score(&mut self, input: &Input, name: &str, value: f64) -> Result<()> {
+        let id = self.score_names.intern(name)?;
+        if self.scores.push(self.segment.len(), id, value) {
+            return Ok(());
+        }
+        Err(input.error(format!("the score {name} stands twice")).hint("remove one of the two"))
+    }
+
+    /// Ends the row whose text, features and scores have been added.
+    pub(super) fn end_row(&mut self, segment: u32, line: u64, total: Option<f64>) {
+        self.segment.push(segment);
+        self.line.push(u32::try_from(line).unwrap_or(u32::MAX));
+        self.text_end.push(self.text.len());
+        self.features.end.push(self.features.ids.len());
+        self.scores.end.push(self.scores.ids.len());
+        self.total.push(total.unwrap_or(f64::NAN));
+    }
+
+    /// Adds a feature to rows that are already there: one number a row, from row `first` on.
+    pub fn add_feature(&mut self, name: &str, first: usize, numbers: &[f64]) -> Result<()> {
+        let id = self.names.intern(name)?;
+        let mut wider = Cells::default();
+        for row in 0..self.len() {
+            let range = self.features.range(row);
+            for (&id, &value) in self.features.ids[range.clone()].iter().zip(&self.features.values[range]) {
+                wider.push(row, id, value);
+            }
+            if row >= first && !wider.push(row, id, numbers[row - first]) {
+                return Err(self.error(row, format!("the feature {name} is in the list already")));
+            }
+            wider.end.push(wider.ids.len());
+        }
+        self.features = wider;
+        Ok(())
+    }
+}

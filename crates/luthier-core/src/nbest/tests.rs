@@ -1,0 +1,296 @@
+use super::*;
+use proptest::prelude::*;
+use std::io::Cursor;
+
+fn read_text(text: &[u8], options: &Options) -> Result<Rows> {
+    let mut rows = Rows::default();
+    read_input(Input::new("n.best", Cursor::new(text.to_vec()))?, options, &mut rows)?;
+    Ok(rows)
+}
+
+fn plain(text: &str) -> Result<Rows> {
+    read_text(text.as_bytes(), &Options::default())
+}
+
+/// Everything that counts about the candidates, features sorted by name.
+type Flat = Vec<(u32, String, Vec<(String, f64)>, Option<f64>)>;
+
+fn flat(rows: &Rows) -> Flat {
+    let order = rows.by_segment(true).unwrap();
+    order
+        .into_iter()
+        .flatten()
+        .map(|row| {
+            let row = row as usize;
+            let mut features: Vec<(String, f64)> =
+                rows.named_features(row).map(|(n, v)| (n.to_owned(), v)).collect();
+            features.sort_by(|a, b| a.0.cmp(&b.0));
+            (rows.segment(row), rows.text(row).to_owned(), features, rows.total(row))
+        })
+        .collect()
+}
+
+/// One data set in every dialect. The second one of segment 0 is empty, segment 1 has one candidate.
+#[test]
+fn all_dialects_say_the_same() {
+    let expected: Flat = vec![
+        (0, "the house".into(), vec![("lm".into(), -3.25), ("tm".into(), -2.0)], Some(-7.5)),
+        (0, String::new(), vec![("lm".into(), -1.0), ("tm".into(), 0.5)], Some(-0.5)),
+        (1, "a tree".into(), vec![("lm".into(), 0.0), ("tm".into(), 1e-3)], Some(2.0)),
+    ];
+    let with_total: &[&str] = &[
+        // Moses, with alignments after the score, ids out of order
+        "1 ||| a tree ||| lm= 0 tm= 0.001 ||| 2 ||| 0-0=0-0 ||| 0-0\n0 ||| the house ||| lm= -3.25 tm= -2 ||| -7.5 ||| 0-1=0-1\n0 |||  ||| lm= -1 tm= 0.5 ||| -0.5 |||  ||| \n",
+        // old Moses and Phrasal: colons, no blank before the first bars
+        "0||| the house ||| lm: -3.25 tm: -2 ||| -7.5\n0|||  ||| lm: -1 tm: 0.5 ||| -0.5\n1||| a tree ||| lm: 0 tm: 0.001 ||| 2\n",
+        // cdec, Joshua, old Marian
+        "0 ||| the house ||| lm=-3.25 tm=-2 ||| -7.5\n0 |||  ||| lm=-1 tm=0.5 ||| -0.5\n1 ||| a tree ||| tm=0.001 lm=0 ||| 2\n",
+        // travatar: the score first
+        "0 ||| the house ||| -7.5 ||| lm=-3.25 tm=-2\n0 |||  ||| -0.5 ||| lm=-1 tm=0.5\n1 ||| a tree ||| 2 ||| lm=0 tm=0.001\n",
+        // Marian with --alignment and --word-scores
+        "0 ||| the house ||| 0-0 1-1 ||| WordScores= -1 -2 -0.5 ||| lm= -3.25 tm= -2 ||| -7.5\n0 |||  |||  ||| WordScores= -1 ||| lm= -1 tm= 0.5 ||| -0.5\n1 ||| a tree ||| 0-0 ||| WordScores= -1 -1 ||| lm= 0 tm= 0.001 ||| 2\n",
+        // ours
+        "{\"id\":0,\"text\":\"the house\",\"features\":{\"lm\":-3.25,\"tm\":-2},\"scores\":{\"total\":-7.5}}\n{\"id\":0,\"text\":\"\",\"features\":{\"lm\":-1,\"tm\":0.5},\"scores\":{\"total\":-0.5}}\n{\"id\":1,\"text\":\"a tree\",\"features\":{\"lm\":0,\"tm\":0.001},\"scores\":{\"total\":2}}\n",
+        "id\ttext\tlm\ttm\tscore:total\n0\tthe house\t-3.25\t-2\t-7.5\n0\t\t-1\t0.5\t-0.5\n1\ta tree\t0\t0.001\t2\n",
+    ];
+    for text in with_total {
+        assert_eq!(flat(&plain(text).unwrap()), expected, "{text}");
+    }
+    let without: Flat = expected.iter().cloned().map(|(s, t, f, _)| (s, t, f, None)).collect();
+    let others: &[&str] = &[
+        // flat JSON, nested JSON, parallel arrays; a BOM, CRLF and no last line end
+        "\u{feff}{\"id\":0,\"hyp\":\"the house\",\"lm\":-3.25,\"tm\":-2}\r\n{\"id\":0,\"hyp\":\"\",\"lm\":-1,\"tm\":0.5}\r\n{\"id\":1,\"hyp\":\"a tree\",\"lm\":0,\"tm\":0.001}",
+        "{\"src\":\"das haus\",\"hyps\":[{\"text\":\"the house\",\"scores\":{\"lm\":-3.25,\"tm\":-2}},{\"text\":\"\",\"scores\":{\"lm\":-1,\"tm\":0.5}}]}\n{\"hyps\":[{\"text\":\"a tree\",\"scores\":{\"lm\":0,\"tm\":0.001}}]}\n",
+        "{\"hyps\":[\"the house\",\"\"],\"lm\":[-3.25,-1],\"tm\":[-2,0.5]}\n{\"hyps\":[\"a tree\"],\"lm\":[0],\"tm\":[0.001]}\n",
+        "segment\tlm\ttranslation\ttm\r\n0\t-3.25\tthe house\t-2\r\n0\t-1\t\t0.5\r\n1\t0\ta tree\t0.001",
+    ];
+    for text in others {
+        assert_eq!(flat(&plain(text).unwrap()), without, "{text}");
+    }
+}
+
+#[test]
+fn blocks_sparse_features_and_equals_signs_in_names() {
+    let rows =
+        plain("0 ||| x ||| TM0= -2.1 -1.9 WT_a=b= 1 p=q=2 ||| 1\n0 ||| y ||| TM0= 0 1 ||| 1\n").unwrap();
+    let first: Vec<_> = rows.named_features(0).collect();
+    assert_eq!(first, [("TM0[0]", -2.1), ("TM0[1]", -1.9), ("WT_a=b", 1.0), ("p=q", 2.0)]);
+}
+
+#[test]
+fn fairseq_in_natural_logarithms() {
+    let log = "2024 | INFO | loading\nS-1\tein baum\nT-1\ta tree\nH-1\t-1.0\ta@@ tree\nD-1\t-1.0\ta tree\nP-1\t-0.5 -1.5\n\
+               S-0\thaus\nH-0\t-2\thouse\nP-0\t-2.0\nH-0\t-3\t\nP-0\t-3.0\n| Generate test\n";
+    let ln2 = std::f64::consts::LN_2;
+    let f = |score: f64, logprob: f64, length: f64| {
+        vec![
+            ("length".to_owned(), length),
+            ("logprob".to_owned(), logprob * ln2),
+            ("score".to_owned(), score * ln2),
+        ]
+    };
+    let expected: Flat = vec![
+        (0, "house".into(), f(-2.0, -2.0, 1.0), None),
+        (0, String::new(), f(-3.0, -3.0, 1.0), None),
+        (1, "a tree".into(), f(-1.0, -2.0, 2.0), None),
+    ];
+    assert_eq!(flat(&plain(log).unwrap()), expected);
+}
+
+#[test]
+fn flat_text_nemo_and_extractor_files() {
+    let options = Options { dialect: None, per_source: Some(2) };
+    let rows = read_text(b"a\nb\n\nd\n", &options).unwrap();
+    assert_eq!(
+        (0..4).map(|r| (rows.segment(r), rows.text(r))).collect::<Vec<_>>(),
+        [(0, "a"), (0, "b"), (1, ""), (1, "d")]
+    );
+    let nemo = read_text(b"a b\t-1.5\nc\t-2\n", &options).unwrap();
+    assert_eq!(nemo.named_features(1).collect::<Vec<_>>(), [("score", -2.0)]);
+    let feats = plain("FEATURES_TXT_BEGIN_0 0 2 2 d_0 LM0_0\n0 -1.5 WT_a~b=1\n1 -2\nFEATURES_TXT_END_0\nFEATURES_TXT_BEGIN_0 1 1 2 d_0 LM0_0\n3 4\nFEATURES_TXT_END_0\n").unwrap();
+    assert_eq!(feats.named_features(0).collect::<Vec<_>>(), [("d_0", 0.0), ("LM0_0", -1.5), ("WT_a~b", 1.0)]);
+    assert_eq!((feats.len(), feats.segment(2)), (3, 1));
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s");
+    std::fs::write(&path, "SCORES_TXT_BEGIN_0 0 1 9 BLEU\n3 4 1 3 0 2 0 1 5\nSCORES_TXT_END_0\n").unwrap();
+    assert_eq!(read_scores(&path).unwrap(), [(0, [3., 1., 0., 0., 4., 3., 2., 1., 5.])]);
+}
+
+/// Whole messages.
+#[test]
+fn mistakes() {
+    let fails = |text: &str, expected: &str| {
+        let message = plain(text).unwrap_err().to_string();
+        assert_eq!(message, format!("n.best:{expected}"), "{text}");
+    };
+    let second = |line: &str, expected: &str| {
+        fails(&format!("0 ||| a ||| LM= 1 TM= 1 2 ||| 3\n{line}\n"), &format!("2: {expected}"));
+    };
+    second("1 ||| b", "found 2 fields, expected `id ||| text ||| features ||| score`");
+    second(
+        "x ||| b ||| LM= 1 ||| 2",
+        "the segment id is `x`, expected a number; number the segments from 0, in the order of the references",
+    );
+    second(
+        "-1 ||| b ||| LM= 1 ||| 2",
+        "the segment id is `-1`, expected a number; number the segments from 0, in the order of the references",
+    );
+    for bad in ["NaN", "inf", "-infinity", "1e999", "0x1", "1,5"] {
+        second(
+            &format!("1 ||| b ||| LM= {bad} ||| 2"),
+            &format!("the value of LM is `{bad}`, expected a finite number"),
+        );
+        second(
+            &format!("1 ||| b ||| LM={bad} ||| 2"),
+            &format!("the value of LM is `{bad}`, expected a finite number"),
+        );
+    }
+    second("1 ||| b ||| LM= ||| 2", "LM has 0 values here and 1 in line 1");
+    second("1 ||| b ||| LM= 1 LM= 1 ||| 2", "the feature LM stands twice; remove one of the two");
+    second("1 ||| b ||| TM= 1 2 3 ||| 2", "TM has 3 values here and 2 in line 1");
+    second(
+        "1 ||| b ||| LM: 1 ||| 2",
+        "the label `LM:` ends otherwise than those before; a file has labels with `=` or with `:`, not both",
+    );
+    second(
+        "1 ||| b ||| c ||| LM= 1 ||| 2",
+        "the features begin with `c`, expected a label such as `LM0=`; `|||` must not stand inside the text",
+    );
+    second(
+        "1 ||| b ||| LM= 1 ||| two",
+        "the total score is `two`, expected a finite number; `|||` must not stand inside the text",
+    );
+    fails("", " holds no candidate, expected an n-best list");
+    fails(
+        "hello\nworld\n",
+        "1: found `hello`, which is no n-best list that I know; give --per-source N for plain text with N lines a segment, or say --nbest-format",
+    );
+    fails(
+        "{\"id\":0,\"text\":\"a\"",
+        "1: broken JSON at column 18: EOF while parsing an object; each object must stand in one line",
+    );
+    fails(
+        "{\"id\":0,\"features\":{}}\n",
+        "1: the candidate has no text; name it one of: text, hyp, hypothesis, translation, output, sentence, mt, pred",
+    );
+    fails(
+        "{\"id\":0,\"text\":\"a\",\"features\":{\"x\":\"y\"}}\n",
+        "1: the value of x is \"y\", expected a finite number",
+    );
+    fails(
+        "{\"id\":\"doc1\",\"text\":\"a\"}\n",
+        "1: the segment id is `doc1`, expected a number; number the segments from 0, in the order of the references",
+    );
+    fails("{\"hyps\":[\"a\",\"b\"],\"lm\":[1]}\n", "1: `lm` has 1 numbers for 2 candidates");
+    fails("{\"id\":0,\"text\":\"a\",\"lm\":1e999}\n", "1: broken JSON at column 29: number out of range");
+    fails("id\ttext\tlm\n0\ta\n", "2: found 2 columns, expected 3");
+    fails(
+        "text\tlm\na\t1\n",
+        "2: no column tells which segment a candidate belongs to; add a column `id`, or give --per-source N",
+    );
+    fails("id\ttext\tlm\tlm\n", "1: two columns are named lm");
+    fails(
+        "FEATURES_TXT_BEGIN_0 0 2 1 a\n1\n",
+        "3: the file ends inside a block; it was cut short: make it again",
+    );
+    fails(
+        "FEATURES_BIN_BEGIN_0 0 2 1 a\n",
+        "1: found `FEATURES_BIN_BEGIN_0`, expected `FEATURES_TXT_BEGIN_0`; write it in text form, without --binary",
+    );
+    let bytes = read_text(b"0 ||| a ||| x= 1 ||| 1\n0 ||| \xff ||| x= 1 ||| 1\n", &Options::default());
+    assert_eq!(
+        bytes.unwrap_err().to_string(),
+        "n.best:2: byte 7 of the line (0xff) is not UTF-8; convert the file to UTF-8, with iconv for instance"
+    );
+    let three = read_text(b"a\nb\nc\n", &Options { dialect: None, per_source: Some(2) });
+    assert_eq!(
+        three.unwrap_err().to_string(),
+        "n.best:3: the file ends after 3 lines, which is no multiple of 2; every segment needs --per-source lines"
+    );
+    let far = plain("9999999 ||| a ||| x= 1 ||| 1\n").unwrap().by_segment(false);
+    assert_eq!(
+        far.unwrap_err().to_string(),
+        "n.best: segment 0 has no candidate; segments count from 0; --allow-missing goes on without it"
+    );
+}
+
+fn write(rows: &Rows, to: To) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut writer = Writer::new(rows, to, rows.has_totals(), &mut out, "out")?;
+    for row in 0..rows.len() {
+        writer.write(row, None)?;
+    }
+    drop(writer);
+    Ok(out)
+}
+
+/// A candidate as JSON: text of any kind, features of a few names, perhaps a total and a score.
+fn candidate() -> impl Strategy<Value = (u8, String, Vec<(u8, f64)>, Option<f64>, Option<f64>)> {
+    let number = prop_oneof![-1e6..1e6f64, Just(0.0), Just(1e-300), Just(-0.125)];
+    let features =
+        prop::collection::btree_map(0u8..6, number.clone(), 0..6).prop_map(|m| m.into_iter().collect());
+    (
+        0u8..4,
+        "[a-zäß中😀 .|\\\\\"]{0,12}",
+        features,
+        prop::option::of(number.clone()),
+        prop::option::of(number),
+    )
+}
+
+proptest! {
+    #[test]
+    fn reading_what_was_written_is_the_identity(candidates in prop::collection::vec(candidate(), 1..12)) {
+        const NAMES: [&str; 6] = ["lm", "TM[0]", "TM[1]", "WT_a~b", "p=q", "größe"];
+        let mut text = String::new();
+        for (id, words, features, total, comet) in &candidates {
+            let mut scores = serde_json::Map::new();
+            if let Some(t) = total { scores.insert("total".into(), (*t).into()); }
+            if let Some(c) = comet { scores.insert("comet".into(), (*c).into()); }
+            let features: serde_json::Map<_, _> =
+                features.iter().map(|(n, v)| (NAMES[*n as usize].to_owned(), (*v).into())).collect();
+            text += &serde_json::json!({"id": id, "text": words.trim(), "features": features, "scores": scores}).to_string();
+            text.push('\n');
+        }
+        let rows = plain(&text).unwrap();
+        let scores = |rows: &Rows| -> Vec<Vec<(String, f64)>> {
+            (0..rows.len()).map(|r| rows.named_scores(r).map(|(n, v)| (n.to_owned(), v)).collect()).collect()
+        };
+        for to in [To::Json, To::Tsv] {
+            let again = read_text(&write(&rows, to).unwrap(), &Options::default()).unwrap();
+            prop_assert_eq!(flat(&again), flat(&rows));
+            prop_assert_eq!(scores(&again), scores(&rows));
+        }
+        match write(&rows, To::Moses) {
+            Err(e) => prop_assert!(e.to_string().contains("Moses' format")),
+            // A block that some candidate has only half of cannot be told from a single feature: it is refused or
+            // read back, never changed.
+            Ok(written) => if let Ok(again) = read_text(&written, &Options { dialect: Some(Dialect::Bars), per_source: None }) {
+                prop_assert_eq!(flat(&again), flat(&rows));
+            },
+        }
+    }
+
+    /// Bytes of any kind, and bytes that look like a list: an answer or an error, never a panic.
+    #[test]
+    fn arbitrary_bytes_never_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+        pieces in prop::collection::vec(prop::sample::select(vec![
+            "0", "1", " ||| ", "|||", "a", "LM=", "LM=1", "d:", " ", "\t", "\n", "-1.5", "nan", "{", "}", "\"id\"", ":", ",",
+            "\"text\"", "[", "]", "\"hyps\"", "\"scores\"", "H-0\t", "P-0\t", "D-1\t", "text", "id", "FEATURES_TXT_BEGIN_0 0 1 1 a",
+            "FEATURES_TXT_END_0", "1e999", "\u{feff}", "ä", "\r", "9999999", "\0",
+        ]), 0..40),
+        per_source in prop::option::of(1u32..4),
+    ) {
+        for input in [bytes, pieces.concat().into_bytes()] {
+            for dialect in std::iter::once(None).chain(Dialect::NAMES.iter().map(|n| Some(n.1))) {
+                if let Ok(rows) = read_text(&input, &Options { dialect, per_source }) {
+                    let _ = rows.by_segment(false);
+                    for to in [To::Moses, To::Json, To::Tsv] {
+                        let _ = write(&rows, to);
+                    }
+                }
+            }
+        }
+    }
+}

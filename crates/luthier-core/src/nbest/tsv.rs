@@ -1,0 +1,103 @@
+//! Tab-separated values with a header: `id`, `text`, and a column per feature; `score:NAME` columns are scores
+//! that are not features. Without a header, `text<TAB>score` with so many lines a segment (`NeMo`).
+
+use super::{Rows, not_finite, number, segment_id};
+use crate::{Input, Result};
+
+const TEXT: &[&str] = &["text", "hyp", "hypothesis", "translation", "output", "sentence", "mt"];
+const ID: &[&str] = &["id", "segment", "index", "idx", "segment_id", "sent_id"];
+
+/// Whether a line is a header that names a text column.
+pub(super) fn is_header(line: &str) -> bool {
+    line.contains('\t') && line.split('\t').any(|name| TEXT.contains(&name.trim()))
+}
+
+/// What a column holds.
+enum Column {
+    Id,
+    Text,
+    Feature(String),
+    Score(String),
+}
+
+pub(super) fn read(input: &mut Input, per_source: Option<u32>, rows: &mut Rows) -> Result<()> {
+    let mut buffer = Vec::new();
+    if !input.line(&mut buffer)? {
+        return Ok(());
+    }
+    let first = input.utf8(&buffer)?.to_owned();
+    let headed = is_header(&first);
+    let columns =
+        if headed { header(input, &first)? } else { vec![Column::Text, Column::Feature("score".into())] };
+    let mut count = 0;
+    if !headed {
+        line(input, &first, &columns, per_source, &mut count, rows)?;
+    }
+    while input.line(&mut buffer)? {
+        let text = input.utf8(&buffer)?;
+        if !text.is_empty() {
+            line(input, text, &columns, per_source, &mut count, rows)?;
+        }
+    }
+    Ok(())
+}
+
+fn header(input: &Input, line: &str) -> Result<Vec<Column>> {
+    let mut seen: Vec<&str> = Vec::new();
+    let mut columns = Vec::new();
+    for name in line.split('\t').map(str::trim) {
+        if name.is_empty() || seen.contains(&name) {
+            let what = if name.is_empty() {
+                "a column has no name".to_owned()
+            } else {
+                format!("two columns are named {name}")
+            };
+            return Err(input.error(what));
+        }
+        seen.push(name);
+        let has_text = columns.iter().any(|c| matches!(c, Column::Text));
+        columns.push(match name.strip_prefix("score:") {
+            Some(score) => Column::Score(score.to_owned()),
+            None if ID.contains(&name) => Column::Id,
+            None if TEXT.contains(&name) && !has_text => Column::Text,
+            None => Column::Feature(name.to_owned()),
+        });
+    }
+    Ok(columns)
+}
+
+fn line(
+    input: &Input,
+    text: &str,
+    columns: &[Column],
+    per_source: Option<u32>,
+    count: &mut u32,
+    rows: &mut Rows,
+) -> Result<()> {
+    let cells: Vec<&str> = text.split('\t').collect();
+    if cells.len() != columns.len() {
+        return Err(input.error(format!("found {} columns, expected {}", cells.len(), columns.len())));
+    }
+    let mut segment = per_source.map(|n| *count / n.max(1));
+    let mut total = None;
+    for (column, cell) in columns.iter().zip(cells) {
+        let value = |name: &str| number(cell.trim()).ok_or_else(|| not_finite(input, name, cell));
+        match column {
+            Column::Id => segment = Some(segment_id(input, cell.trim())?),
+            Column::Text => rows.push_text(cell.trim()),
+            // An empty cell is a feature that the candidate does not have.
+            Column::Feature(_) | Column::Score(_) if cell.trim().is_empty() => {}
+            Column::Feature(name) => rows.push_named(input, name, value(name)?)?,
+            Column::Score(name) if name == "total" => total = Some(value(name)?),
+            Column::Score(name) => rows.push_score(input, name, value(name)?)?,
+        }
+    }
+    let Some(segment) = segment else {
+        return Err(input
+            .error("no column tells which segment a candidate belongs to")
+            .hint("add a column `id`, or give --per-source N"));
+    };
+    *count += 1;
+    rows.end_row(segment, input.line_number(), total);
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! Writing lists: Moses, JSON lines, TSV.
+
+use super::Rows;
+use crate::{Error, Result};
+use serde_json::{Map, Value, json};
+use std::io::Write;
+
+/// What can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum To {
+    /// `id ||| text ||| Name= v v ||| score`.
+    Moses,
+    /// An object a line: `{"id":0,"text":"…","features":{…},"scores":{…}}`.
+    Json,
+    /// Tab-separated with a header.
+    Tsv,
+}
+
+/// Writes candidates of `rows`, in any order.
+pub struct Writer<'a> {
+    rows: &'a Rows,
+    to: To,
+    out: &'a mut dyn Write,
+    totals: bool,
+    file: String,
+    cells: Vec<String>,
+}
+
+impl<'a> Writer<'a> {
+    /// Begins; `totals` says whether a TSV has a column for the total score, and `file` is the output's name for
+    /// messages.
+    pub fn new(rows: &'a Rows, to: To, totals: bool, out: &'a mut dyn Write, file: &str) -> Result<Self> {
+        let mut writer = Writer { rows, to, totals, out, file: file.to_owned(), cells: Vec::new() };
+        if to == To::Tsv {
+            let mut header = vec!["id".to_owned(), "text".to_owned()];
+            header.extend(rows.names.names().iter().cloned());
+            header.extend(totals.then(|| "score:total".to_owned()));
+            header.extend(rows.score_names.names().iter().map(|n| format!("score:{n}")));
+            if let Some(odd) = header.iter().find(|n| n.contains(['\t', '\n', '\r'])) {
+                return Err(Error::in_file(file, format!("the name `{odd}` cannot be a TSV column")));
+            }
+            writer.line(&header.join("\t"))?;
+        }
+        Ok(writer)
+    }
+
+    /// Whether a score that is not a feature would be lost.
+    pub fn loses_scores(rows: &Rows, to: To) -> bool {
+        to == To::Moses && !rows.score_names.names().is_empty()
+    }
+
+    /// Writes a candidate, with another total score than its own if one is given.
+    pub fn write(&mut self, row: usize, total: Option<f64>) -> Result<()> {
+        let total = total.or_else(|| self.rows.total(row));
+        match self.to {
+            To::Moses => self.moses(row, total),
+            To::Json => self.json(row, total),
+            To::Tsv => self.tsv(row, total),
+        }
+    }
+
+    fn line(&mut self, line: &str) -> Result<()> {
+        writeln!(self.out, "{line}").map_err(|e| Error::io(&self.file, "write it", &e))
+    }
+
+    fn check(&self, row: usize, forbidden: &[&str], format: &str) -> Result<()> {
+        let text = self.rows.text(row);
+        match forbidden.iter().find(|f| text.contains(**f)) {
+            None => Ok(()),
+            Some(f) => Err(self
+                .rows
+                .error(row, format!("the text contains {f:?}, which {format} cannot hold"))
+                .hint("write JSON lines (--to jsonl)")),
+        }
+    }
+
+    fn moses(&mut self, row: usize, total: Option<f64>) -> Result<()> {
+        self.check(row, &["|||", "\n", "\r"], "Moses' format")?;
+        let mut line = format!("{} ||| {} |||", self.rows.segment(row), self.rows.text(row));
+        let features: Vec<(&str, f64)> = self.rows.named_features(row).collect();
+        let mut i = 0;
+        while i < features.len() {
+            let n = block(&features[i..]);
+            let name = features[i].0;
+            let label = if n > 1 { &name[..name.len() - 3] } else { name };
+            if label.contains(|c: char| c.is_whitespace()) || label.contains("|||") || label.is_empty() {
+                return Err(self
+                    .rows
+                    .error(row, format!("the feature name `{label}` cannot be written in Moses' format"))
+                    .hint("write JSON lines (--to jsonl)"));
+            }
+            line += &format!(" {label}=");
+            for (_, value) in &features[i..i + n] {
+                line += &format!(" {value}");
+            }
+            i += n;
+        }
+        line += " |||";
+        if let Some(total) = total {
+            line += &format!(" {total}");
+        }
+        self.line(&line)
+    }
+
+    fn json(&mut self, row: usize, total: Option<f64>) -> Result<()> {
+        let map = |items: &mut dyn Iterator<Item = (&str, f64)>| {
+            Value::Object(items.map(|(n, v)| (n.to_owned(), json!(v))).collect::<Map<_, _>>())
+        };
+        let features = map(&mut self.rows.named_features(row));
+        let scores = map(&mut total.map(|t| ("total", t)).into_iter().chain(self.rows.named_scores(row)));
+        let object = json!({
+            "id": self.rows.segment(row), "text": self.rows.text(row), "features": features, "scores": scores,
+        });
+        self.line(&object.to_string())
+    }
+
+    fn tsv(&mut self, row: usize, total: Option<f64>) -> Result<()> {
+        self.check(row, &["\t", "\n", "\r"], "TSV")?;
+        let rows = self.rows;
+        let (features, scores) = (rows.names.names().len(), rows.score_names.names().len());
+        self.cells.clear();
+        self.cells.resize(2 + features + usize::from(self.totals) + scores, String::new());
+        self.cells[0] = rows.segment(row).to_string();
+        self.cells[1] = rows.text(row).to_owned();
+        let (ids, values) = rows.features(row);
+        for (&id, value) in ids.iter().zip(values) {
+            self.cells[2 + id as usize] = value.to_string();
+        }
+        if self.totals {
+            self.cells[2 + features] = total.map(|t| t.to_string()).unwrap_or_default();
+        }
+        for (name, value) in rows.named_scores(row) {
+            let at = rows.score_names.names().iter().position(|n| n == name).unwrap_or(0);
+            self.cells[2 + features + usize::from(self.totals) + at] = value.to_string();
+        }
+        let line = self.cells.join("\t");
+        self.line(&line)
+    }
+}
+
+/// How many features from the first on are one block `Name[0]`, `Name[1]`, …; at least 1.
+fn block(features: &[(&str, f64)]) -> usize {
+    let Some(base) = features[0].0.strip_suffix("[0]").filter(|b| !b.is_empty()) else { return 1 };
+    let in_turn =
+        |(i, f): &(usize, &(&str, f64))| f.0.strip_prefix(base).is_some_and(|rest| rest == format!("[{i}]"));
+    features.iter().enumerate().take_while(in_turn).count()
+}

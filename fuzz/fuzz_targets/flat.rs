@@ -1,0 +1,11 @@
+#![no_main]
+//! Reader of n-best lists: flat.
+
+use libfuzzer_sys::fuzz_target;
+#[allow(unused_imports)]
+use luthier_core::nbest::Dialect;
+
+#[path = "../list.rs"]
+mod list;
+
+fuzz_target!(|bytes: &[u8]| list::read(bytes, Some(Dialect::Flat)));

@@ -1,0 +1,13 @@
+#![no_main]
+//! Reader of weights files and Moses configurations.
+
+use libfuzzer_sys::fuzz_target;
+use luthier_core::{Weights, moses_ini};
+
+fuzz_target!(|text: &str| {
+    if let Ok(weights) = Weights::parse("fuzz", text) {
+        let again = Weights::parse("again", &weights.to_text(&[]));
+        assert!(again.is_ok_and(|w| w == weights));
+        let _ = moses_ini::replace("fuzz", text, &weights);
+    }
+});

@@ -1,0 +1,88 @@
+//! `luthier convert`.
+
+use super::Done;
+use crate::{lists::Nbest, talk::Talk};
+use luthier::core::{
+    AtomicFile, Error,
+    nbest::{To, Writer},
+};
+use std::{
+    io::{self, Write},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+/// Rewrites n-best lists: segments in order, candidates as they came.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    nbest: Nbest,
+    /// What to write.
+    #[arg(long, value_enum)]
+    to: ToName,
+    /// Where it goes, compressed if the name ends in .gz [default: standard output].
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ToName {
+    Moses,
+    Jsonl,
+    Tsv,
+}
+
+impl From<ToName> for To {
+    fn from(name: ToName) -> To {
+        match name {
+            ToName::Moses => To::Moses,
+            ToName::Jsonl => To::Json,
+            ToName::Tsv => To::Tsv,
+        }
+    }
+}
+
+impl ToName {
+    /// What a file's name asks for; Moses' format if nothing.
+    pub(crate) fn of(path: &Path) -> ToName {
+        let name = path.to_string_lossy();
+        let name = name.strip_suffix(".gz").unwrap_or(&name);
+        match name.rsplit('.').next() {
+            Some("jsonl" | "json") => ToName::Jsonl,
+            Some("tsv") => ToName::Tsv,
+            _ => ToName::Moses,
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, talk: Talk) -> Done {
+    let rows = args.nbest.read()?;
+    let to = To::from(args.to);
+    if Writer::loses_scores(&rows, to) {
+        let lost = rows.score_names.names().join(", ");
+        talk.warn(&format!("Moses' format has no place for the scores {lost}: they are left out"));
+    }
+    let groups = rows.by_segment(args.nbest.allow_missing)?;
+    let mut file = args.output.as_deref().map(AtomicFile::create).transpose()?;
+    let mut standard = io::BufWriter::new(io::stdout().lock());
+    let name = args.output.as_ref().map_or("<stdout>".into(), |p| p.display().to_string());
+    let out: &mut dyn Write = match &mut file {
+        Some(file) => file,
+        None => &mut standard,
+    };
+    let mut writer = Writer::new(&rows, to, rows.has_totals(), out, &name)?;
+    for row in groups.into_iter().flatten() {
+        if let Err(e) = writer.write(row as usize, None) {
+            return super::stdout_gone(args.output.is_none(), e);
+        }
+    }
+    match file {
+        Some(file) => file.commit()?,
+        None => {
+            if let Err(e) = standard.flush() {
+                return super::stdout_gone(true, Error::io(&name, "write to it", &e));
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

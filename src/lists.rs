@@ -1,0 +1,88 @@
+//! N-best lists as commands take them.
+
+use luthier::core::{
+    Error, Input, Result,
+    nbest::{Dialect, Options, Rows, read},
+};
+use rayon::prelude::*;
+use std::path::PathBuf;
+
+/// Where candidates come from.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Nbest {
+    /// N-best lists in any dialect, told by content, also gz, bz2, xz or zst; several are merged. `-` is standard
+    /// input.
+    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
+    nbest: Vec<PathBuf>,
+    /// The dialect, where content misleads: moses, cdec, joshua, travatar, marian, phrasal, jsonl, tsv, fairseq,
+    /// flat, feats.
+    #[arg(long, value_name = "NAME", value_parser = dialect)]
+    nbest_format: Option<Dialect>,
+    /// Candidates per segment, for text without segment numbers.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    per_source: Option<u32>,
+    /// A feature from a file with one number per candidate, in their order; repeat it.
+    #[arg(long, value_name = "NAME=FILE", value_parser = named_file)]
+    score_file: Vec<(String, PathBuf)>,
+    /// Go on where a segment has no candidate.
+    #[arg(long)]
+    pub(crate) allow_missing: bool,
+}
+
+impl Nbest {
+    /// Reads everything, files in parallel.
+    pub(crate) fn read(&self) -> Result<Rows> {
+        let options = Options { dialect: self.nbest_format, per_source: self.per_source };
+        let parts: Vec<Result<Rows>> = self
+            .nbest
+            .par_iter()
+            .map(|path| {
+                let mut rows = Rows::default();
+                read(path, &options, &mut rows).map(|()| rows)
+            })
+            .collect();
+        let mut parts = parts.into_iter();
+        let mut rows = parts.next().unwrap_or_else(|| Ok(Rows::default()))?;
+        for part in parts {
+            rows.append(part?)?;
+        }
+        for (name, path) in &self.score_file {
+            let numbers = numbers(path, rows.len())?;
+            rows.add_feature(name, 0, &numbers)?;
+        }
+        Ok(rows)
+    }
+}
+
+/// One number a line, as many as there are candidates.
+fn numbers(path: &std::path::Path, n: usize) -> Result<Vec<f64>> {
+    let mut input = Input::open(path)?;
+    let (mut buffer, mut out) = (Vec::new(), Vec::with_capacity(n));
+    while input.line(&mut buffer)? {
+        let word = input.utf8(&buffer)?.trim();
+        let value: Option<f64> = word.parse().ok().filter(|v: &f64| v.is_finite());
+        out.push(value.ok_or_else(|| input.error(format!("found `{word}`, expected a finite number")))?);
+    }
+    if out.len() == n {
+        return Ok(out);
+    }
+    let message = format!("{} numbers for {n} candidates", out.len());
+    Err(Error::in_file(input.name(), message)
+        .hint("there must be one a candidate, in the order of the lists"))
+}
+
+fn dialect(text: &str) -> std::result::Result<Dialect, String> {
+    let known = Dialect::NAMES.iter().find(|(name, _)| *name == text);
+    known.map(|k| k.1).ok_or_else(|| {
+        format!("known: {}", Dialect::NAMES.iter().map(|n| n.0).collect::<Vec<_>>().join(", "))
+    })
+}
+
+fn named_file(text: &str) -> std::result::Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, file)) if !name.is_empty() && !file.is_empty() => {
+            Ok((name.to_owned(), PathBuf::from(file)))
+        }
+        _ => Err("expected NAME=FILE".to_owned()),
+    }
+}
