@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// Where candidates come from.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Nbest {
+pub(crate) struct ListArgs {
     /// N-best lists in any dialect, told by content, also gz, bz2, xz or zst; several are merged. `-` is standard
     /// input.
     #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
@@ -29,7 +29,7 @@ pub(crate) struct Nbest {
     pub(crate) allow_missing: bool,
 }
 
-impl Nbest {
+impl ListArgs {
     /// Reads everything, files in parallel.
     pub(crate) fn read(&self) -> Result<Rows> {
         let options = Options { dialect: self.nbest_format, per_source: self.per_source };

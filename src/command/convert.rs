@@ -1,7 +1,7 @@
 //! `luthier convert`.
 
 use super::Done;
-use crate::{lists::Nbest, talk::Talk};
+use crate::{lists::ListArgs, talk::Talk};
 use luthier::core::{
     AtomicFile, Error,
     nbest::{To, Writer},
@@ -16,7 +16,7 @@ use std::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    nbest: Nbest,
+    nbest: ListArgs,
     /// What to write.
     #[arg(long, value_enum)]
     to: ToName,

@@ -1,7 +1,7 @@
 //! `luthier oracle`.
 
 use super::{Common, Done, read_references, write_out};
-use crate::lists::Nbest;
+use crate::lists::ListArgs;
 use luthier::{
     core::{AtomicFile, Error, text},
     metric::Metric,
@@ -15,7 +15,7 @@ use std::{path::PathBuf, process::ExitCode};
 #[command(after_help = super::METRICS_HELP)]
 pub(crate) struct Args {
     #[command(flatten)]
-    nbest: Nbest,
+    nbest: ListArgs,
     /// References, one segment a line; repeat it for several.
     #[arg(long = "ref", required = true, num_args = 1.., value_name = "FILE")]
     references: Vec<PathBuf>,

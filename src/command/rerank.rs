@@ -1,7 +1,7 @@
 //! `luthier rerank`.
 
 use super::{Done, check_names, convert::ToName, write_out};
-use crate::{lists::Nbest, talk::Talk};
+use crate::{lists::ListArgs, talk::Talk};
 use luthier::{
     core::{AtomicFile, Weights, nbest::Writer},
     tune::{columns, list},
@@ -12,7 +12,7 @@ use std::{path::PathBuf, process::ExitCode};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    nbest: Nbest,
+    nbest: ListArgs,
     /// Weights: `name value` a line, as `tune` writes them, or a Moses configuration.
     #[arg(long, value_name = "FILE")]
     weights: PathBuf,

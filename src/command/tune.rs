@@ -2,7 +2,7 @@
 
 use super::{Common, Done, check_names, read_references, write_out};
 use crate::{
-    lists::Nbest,
+    lists::ListArgs,
     talk::{Talk, thousands},
 };
 use clap::Subcommand;
@@ -49,7 +49,7 @@ struct Mert {
 #[derive(Debug, clap::Args)]
 struct Input {
     #[command(flatten)]
-    nbest: Nbest,
+    nbest: ListArgs,
     /// References, one segment a line; repeat it for several. Not needed for columns.
     #[arg(long = "ref", num_args = 1.., value_name = "FILE")]
     references: Vec<PathBuf>,

@@ -225,7 +225,9 @@ fn write(rows: &Rows, to: To) -> Result<Vec<u8>> {
 }
 
 /// A candidate as JSON: text of any kind, features of a few names, perhaps a total and a score.
-fn candidate() -> impl Strategy<Value = (u8, String, Vec<(u8, f64)>, Option<f64>, Option<f64>)> {
+type Drawn = (u8, String, Vec<(u8, f64)>, Option<f64>, Option<f64>);
+
+fn candidate() -> impl Strategy<Value = Drawn> {
     let number = prop_oneof![-1e6..1e6f64, Just(0.0), Just(1e-300), Just(-0.125)];
     let features =
         prop::collection::btree_map(0u8..6, number.clone(), 0..6).prop_map(|m| m.into_iter().collect());
