@@ -6,6 +6,7 @@ mod convert;
 mod oracle;
 mod rerank;
 mod score;
+mod surface;
 mod tune;
 
 use crate::talk::Talk;
@@ -56,6 +57,8 @@ enum Verb {
     Compare(compare::Args),
     /// The best and worst possible choice from n-best lists.
     Oracle(oracle::Args),
+    /// The score along a line through given weights.
+    Surface(surface::Args),
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.
@@ -106,6 +109,7 @@ pub(crate) fn run(cli: Cli) -> Done {
         Verb::Score(args) => score::run(&args, talk),
         Verb::Compare(args) => compare::run(&args, &cli.common, talk),
         Verb::Oracle(args) => oracle::run(&args, &cli.common),
+        Verb::Surface(args) => surface::run(&args, talk),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "luthier", &mut script);

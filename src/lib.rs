@@ -9,6 +9,8 @@
 //! assert!(metric.signature(Some(1), "").starts_with("nrefs:1|case:lc|eff:no|tok:none|smooth:exp|version:luthier-"));
 //! ```
 
+pub mod external;
+
 pub use luthier_core as core;
 pub use luthier_metric as metric;
 pub use luthier_optim as optim;

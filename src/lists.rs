@@ -12,8 +12,8 @@ use std::path::PathBuf;
 pub(crate) struct ListArgs {
     /// N-best lists in any dialect, told by content, also gz, bz2, xz or zst; several are merged. `-` is standard
     /// input.
-    #[arg(long, required = true, num_args = 1.., value_name = "FILE")]
-    nbest: Vec<PathBuf>,
+    #[arg(long, num_args = 1.., value_name = "FILE")]
+    pub(crate) nbest: Vec<PathBuf>,
     /// The dialect, where content misleads: moses, cdec, joshua, travatar, marian, phrasal, jsonl, tsv, fairseq,
     /// flat, feats.
     #[arg(long, value_name = "NAME", value_parser = dialect)]
@@ -30,9 +30,17 @@ pub(crate) struct ListArgs {
 }
 
 impl ListArgs {
+    /// How lists are to be read.
+    pub(crate) fn options(&self) -> Options {
+        Options { dialect: self.nbest_format, per_source: self.per_source }
+    }
+
     /// Reads everything, files in parallel.
     pub(crate) fn read(&self) -> Result<Rows> {
-        let options = Options { dialect: self.nbest_format, per_source: self.per_source };
+        if self.nbest.is_empty() {
+            return Err(Error::new("no n-best list: give it with --nbest FILE"));
+        }
+        let options = self.options();
         let parts: Vec<Result<Rows>> = self
             .nbest
             .par_iter()

@@ -3,6 +3,7 @@
 
 mod command;
 mod lists;
+mod plot;
 mod systems;
 mod table;
 mod talk;

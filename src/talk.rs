@@ -1,6 +1,8 @@
 //! What goes to standard error.
 #![allow(clippy::print_stderr)]
 
+use std::io::IsTerminal;
+
 /// Lines to standard error, unless `--quiet`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Talk {
@@ -15,9 +17,37 @@ impl Talk {
         }
     }
 
+    /// A progress bar, if a person is looking.
+    pub(crate) fn bar(self) -> Option<Bar> {
+        if self.quiet || !std::io::stderr().is_terminal() {
+            return None;
+        }
+        let style = "{spinner} start {pos} of {len}  best {msg}  {elapsed} gone, {eta} left";
+        let style = indicatif::ProgressStyle::with_template(style).ok()?;
+        let bar = indicatif::ProgressBar::new(1).with_style(style);
+        bar.enable_steady_tick(std::time::Duration::from_millis(200));
+        Some(Bar(bar))
+    }
+
     /// Something that works but is probably not meant.
     pub(crate) fn warn(self, line: &str) {
         self.say(&format!("luthier: warning: {line}"));
+    }
+}
+
+/// A line that is overwritten, on a terminal only.
+pub(crate) struct Bar(indicatif::ProgressBar);
+
+impl Bar {
+    /// How far it is, with the score so far and the time left.
+    pub(crate) fn show(&self, done: u32, all: u32, score: &str) {
+        self.0.set_length(u64::from(all));
+        self.0.set_message(score.to_owned());
+        self.0.set_position(u64::from(done));
+        if done >= all {
+            self.0.finish_and_clear();
+            self.0.reset();
+        }
     }
 }
 

@@ -13,6 +13,10 @@ use rand_core::{Rng, SeedableRng};
 pub enum Purpose {
     /// Starting points of MERT.
     Restart = 1,
+    /// Random directions of a line search.
+    Direction = 3,
+    /// Starting points near the best so far.
+    Perturb = 4,
     /// Order in which an oracle visits segments.
     Oracle = 2,
     /// Generated test data.
@@ -66,6 +70,17 @@ impl Stream {
         (product >> 64) as u64
     }
 
+    /// From N(0, 1), by the polar method (Marsaglia and Bray 1964).
+    pub fn normal(&mut self) -> f64 {
+        loop {
+            let (x, y) = (self.uniform(-1.0, 1.0), self.uniform(-1.0, 1.0));
+            let r = x * x + y * y;
+            if r > 0.0 && r < 1.0 {
+                return x * (-2.0 * r.ln() / r).sqrt();
+            }
+        }
+    }
+
     /// Puts a slice into random order (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
@@ -91,6 +106,15 @@ mod tests {
         for i in 0..all.len() {
             assert!(all[..i].iter().all(|x| *x != all[i]));
         }
+    }
+
+    #[test]
+    fn normal_has_mean_0_and_variance_1() {
+        let mut s = Stream::new(8, Purpose::Test, 0, 0);
+        let x: Vec<f64> = (0..100_000).map(|_| s.normal()).collect();
+        let mean = x.iter().sum::<f64>() / 1e5;
+        let variance = x.iter().map(|v| v * v).sum::<f64>() / 1e5;
+        assert!(mean.abs() < 0.02 && (variance - 1.0).abs() < 0.02, "{mean} {variance}");
     }
 
     #[test]

@@ -49,24 +49,29 @@ impl Weights {
         let mut w = Weights::default();
         let mut buffer = Vec::new();
         while input.line(&mut buffer)? {
-            let line = input.utf8(&buffer)?;
-            let line = line.split('#').next().unwrap_or_default().trim();
+            let line = without_comment(input.utf8(&buffer)?)
+                .trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
             if line.contains("|||") {
                 return Err(input
                     .error("found an n-best line, expected `name value`")
                     .hint("give the weights file here and the list as --nbest"));
             }
-            let mut words = line.split_whitespace();
-            let Some(name) = words.next() else { continue };
-            let values: Vec<&str> = words.collect();
-            match name.strip_suffix('=') {
-                Some(base) if values.len() > 1 => {
-                    for (i, value) in values.iter().enumerate() {
-                        w.add_line(&input, &format!("{base}[{i}]"), value)?;
-                    }
+            if line.is_empty() {
+                continue;
+            }
+            let block = line.split_once('=').filter(|(name, rest)| {
+                !name.contains(char::is_whitespace) && rest.starts_with(char::is_whitespace)
+            });
+            if let Some((base, values)) = block {
+                let values: Vec<&str> = values.split_whitespace().collect();
+                for (i, value) in values.iter().enumerate() {
+                    let name = if values.len() == 1 { base.to_owned() } else { format!("{base}[{i}]") };
+                    w.add_line(&input, &name, value)?;
                 }
-                stripped if values.len() == 1 => w.add_line(&input, stripped.unwrap_or(name), values[0])?,
-                _ => return Err(input.error(format!("found `{line}`, expected `name value`"))),
+            } else if let Some((name, value)) = line.rsplit_once(char::is_whitespace) {
+                w.add_line(&input, name.trim_end(), value)?;
+            } else {
+                return Err(input.error(format!("found `{line}`, expected `name value`")));
             }
         }
         Ok(w)
@@ -201,9 +206,22 @@ impl Weights {
     }
 }
 
+/// A line up to a `#` that begins it or follows a blank: names of sparse features may contain one.
+fn without_comment(line: &str) -> &str {
+    let cut =
+        line.char_indices().find(|&(i, c)| c == '#' && (i == 0 || line[..i].ends_with(char::is_whitespace)));
+    cut.map_or(line, |(i, _)| &line[..i])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_may_hold_blanks_and_signs() {
+        let w = Weights::parse("w", "my score 0.5\nWT_#~a=b 2 # yes\n  #lm 3\n").unwrap();
+        assert_eq!(w.iter().collect::<Vec<_>>(), [("my score", 0.5), ("WT_#~a=b", 2.0)]);
+    }
 
     #[test]
     fn reads_names_moses_blocks_and_comments() {

@@ -135,6 +135,32 @@ impl Bleu {
         self.combine(&lengths, orders, |m, t| f64::from((100.0 * m as f32) / t as f32))
     }
 
+    /// (BLEU/100)^N: as high where BLEU is, without logarithms.
+    pub(crate) fn rank(&self, total: &[f64]) -> f64 {
+        if self.effective_order {
+            return (self.score(total) / 100.0).powi(self.order as i32);
+        }
+        let (matched, counted) = total.split_at(self.order);
+        if matched.iter().all(|&m| m == 0.0) {
+            return 0.0;
+        }
+        let orders = matched.iter().zip(counted).map(|(&m, &t)| (m, t));
+        let product: f64 = self.precisions(orders, |m, t| m / t).map(|p| p.unwrap_or(0.0)).product();
+        let (hypothesis, reference) = (total[self.order], total[2 * self.order]);
+        if hypothesis >= reference {
+            product
+        } else if hypothesis > 0.0 {
+            product * (self.order as f64 * (1.0 - reference / hypothesis)).exp()
+        } else {
+            0.0
+        }
+    }
+
+    /// BLEU of a rank.
+    pub(crate) fn of_rank(&self, rank: f64) -> f64 {
+        100.0 * if self.order == 4 { rank.sqrt().sqrt() } else { rank.powf(1.0 / self.order as f64) }
+    }
+
     /// BLEU from matches and totals by order; `ratio` makes a precision in per cent of them.
     fn combine(
         &self,
@@ -302,6 +328,27 @@ mod tests {
         let expected = 100.0 * (3. / 5. * 2. / 5. * 1. / 4. * 1. / 3f64).powf(0.25);
         assert!((b.sentence_score(&s, PlusOne::default()) - expected).abs() < 1e-9);
         assert_eq!(b.sentence_score(&[0.0; 9], all), 0.0);
+    }
+
+    #[test]
+    fn ranks_are_scores_in_disguise() {
+        for bleu in [
+            Bleu::default(),
+            Bleu { order: 2, ..Bleu::default() },
+            Bleu { smooth: Smooth::None, ..Bleu::default() },
+        ] {
+            let n = bleu.order;
+            for k in 0..50u32 {
+                let count = |i: u32| f64::from((k * 7 + i * 13) % 9);
+                let mut total = vec![0.0; 2 * n + 1];
+                for i in 0..n {
+                    total[n + i] = 12.0 - i as f64;
+                    total[i] = count(i as u32).min(total[n + i]);
+                }
+                total[2 * n] = 9.0 + f64::from(k % 7);
+                assert!((bleu.of_rank(bleu.rank(&total)) - bleu.score(&total)).abs() < 1e-9);
+            }
+        }
     }
 
     /// Koehn's book: four references, matches clipped by the largest count.

@@ -173,6 +173,22 @@ impl Metric {
         }
     }
 
+    /// A number that is higher exactly where the score is, and cheaper to compute: for searching.
+    pub fn rank(&self, total: &[f64]) -> f64 {
+        match self {
+            Metric::Bleu(b) => b.rank(total),
+            _ => self.score(total),
+        }
+    }
+
+    /// The score that has a rank, up to rounding.
+    pub fn of_rank(&self, rank: f64) -> f64 {
+        match self {
+            Metric::Bleu(b) => b.of_rank(rank),
+            _ => rank,
+        }
+    }
+
     /// The score of one segment for learning and for starting a search: BLEU is smoothed.
     pub fn sentence_score(&self, stats: &[f32]) -> f64 {
         let wide = |stats: &[f32]| stats.iter().map(|&x| f64::from(x)).collect::<Vec<_>>();

@@ -34,6 +34,7 @@ pub struct Envelope {
     pieces: Vec<Piece>,
     points: Vec<Point>,
     chords: Vec<Chord>,
+    lines: Vec<u32>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -51,8 +52,8 @@ struct Chord {
     rise: f64,
 }
 
-/// Lines that are compared at once; a multiple of every vector width.
-const BLOCK: usize = 64;
+/// Lines that are compared at once: a multiple of every vector width, and few enough to stay in registers.
+const BLOCK: usize = 16;
 
 impl Envelope {
     /// The envelope from left to right. `seed` names lines that are probably on it (those of the last search
@@ -128,22 +129,40 @@ impl Envelope {
 
     /// Puts every line that may reach above the chain into `points`.
     fn survivors(&mut self, slope: &[f64], offset: &[f64]) {
+        self.lines.clear();
+        above(slope, offset, &self.chords, &mut self.lines);
         self.points.clear();
-        let mut start = 0;
-        for (m, b) in slope.chunks(BLOCK).zip(offset.chunks(BLOCK)) {
-            let mut floor = [f64::INFINITY; BLOCK];
-            for c in &self.chords {
-                for (f, m) in floor.iter_mut().zip(m) {
-                    let y = c.b + c.rise * (m - c.m);
-                    *f = if y < *f { y } else { *f };
-                }
+        self.points.extend(self.lines.iter().map(|&l| point(slope, offset, l)));
+    }
+}
+
+/// The lines whose offset is not below every chord at their slope. Compiled for several instruction sets; without
+/// fused operations all give the same bits.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+fn above(slope: &[f64], offset: &[f64], chords: &[Chord], out: &mut Vec<u32>) {
+    let (slopes, last_slopes) = slope.as_chunks::<BLOCK>();
+    let (offsets, last_offsets) = offset.as_chunks::<BLOCK>();
+    let mut start = 0;
+    for (m, b) in slopes.iter().zip(offsets) {
+        let mut floor = [f64::INFINITY; BLOCK];
+        for c in chords {
+            for i in 0..BLOCK {
+                let y = c.b + c.rise * (m[i] - c.m);
+                floor[i] = if y < floor[i] { y } else { floor[i] };
             }
-            for (i, (b, f)) in b.iter().zip(&floor).enumerate() {
-                if b >= f {
-                    self.points.push(Point { m: m[i], b: *b, line: (start + i) as u32 });
-                }
-            }
-            start += m.len();
+        }
+        let mut any = false;
+        for i in 0..BLOCK {
+            any |= b[i] >= floor[i];
+        }
+        if any {
+            out.extend((0..BLOCK).filter(|&i| b[i] >= floor[i]).map(|i| (start + i) as u32));
+        }
+        start += BLOCK;
+    }
+    for (i, (m, b)) in last_slopes.iter().zip(last_offsets).enumerate() {
+        if chords.iter().any(|c| *b >= c.b + c.rise * (m - c.m)) {
+            out.push((start + i) as u32);
         }
     }
 }

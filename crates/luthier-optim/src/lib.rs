@@ -6,5 +6,5 @@
 pub mod ascend;
 pub mod envelope;
 
-pub use ascend::{Ascent, Direction, Peak, Walker, koehn};
+pub use ascend::{Ascent, Direction, Peak, Strategy, Walker};
 pub use envelope::{Envelope, Piece};

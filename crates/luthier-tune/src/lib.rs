@@ -18,8 +18,8 @@ mod source;
 mod state;
 
 pub use fleet::{Alone, Fleet, Wire};
-pub use learner::{Learner, LineSearch};
-pub use line::{ListWalker, Surface};
+pub use learner::{Learner, Limits, LineSearch, Progress};
+pub use line::{ListWalker, Smoothing, Surface};
 pub use list::{Candidate, List};
 pub use oracle::{Choice, oracle};
 pub use pool::{Judge, columns, list, lists};

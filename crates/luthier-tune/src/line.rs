@@ -14,6 +14,7 @@ use std::sync::Arc;
 const SAME: f64 = 1e-12;
 
 /// The score along a line: `scores[i]` holds from `bounds[i - 1]` to `bounds[i]`, the outer ends being open.
+/// Neighbouring intervals have different statistics: they are the plateaus.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Surface {
     /// In ascending order.
@@ -22,27 +23,75 @@ pub struct Surface {
     pub scores: Vec<f64>,
 }
 
+/// How a plateau's value is smoothed over its neighbours (Cer et al. 2008, §3.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Smoothing {
+    /// Not at all.
+    #[default]
+    None,
+    /// The mean over a window of so many plateaus, an odd number.
+    Average(usize),
+    /// The worst over the window: the maximum of the loss.
+    Max(usize),
+}
+
 impl Surface {
-    /// The best step from γ = 0, where the score is `here`.
+    /// The best step from γ = 0 within some bounds, where the true score is `here`.
     ///
-    /// Among equally good intervals: the one that holds 0, then the widest, then the first. The step is 0 if
-    /// the interval holds 0 (weights would drift for ever), else its middle; in an unbounded interval it is one
+    /// A plateau is judged by its smoothed value, and so is the one that holds 0; without smoothing by the true
+    /// score. Among equally good plateaus: the one that holds 0, then the widest, then the first. The step is 0 if
+    /// the best plateau holds 0 (weights would drift for ever), else its middle; in an unbounded one it is one
     /// median gap between boundaries, but at least 0.1, beyond the last boundary.
-    pub fn peak(&self, here: f64) -> Peak {
-        let none = Peak { step: 0.0, gain: 0.0 };
-        let mut best: Option<(usize, f64, f64)> = None; // interval, score, width
-        for (i, &score) in self.scores.iter().enumerate() {
+    pub fn peak(&self, here: f64, smoothing: Smoothing, within: (f64, f64)) -> Peak {
+        let smoothed;
+        let (values, here) = match smoothing {
+            Smoothing::None => (&self.scores, here),
+            _ => {
+                smoothed = self.smoothed(smoothing);
+                let at_zero = smoothed[self.bounds.partition_point(|&x| x <= 0.0)];
+                (&smoothed, at_zero)
+            }
+        };
+        match self.best(values, within) {
+            Some((i, value, false)) if value > here => {
+                Peak { step: self.inside(i, within), gain: value - here }
+            }
+            _ => Peak::NONE,
+        }
+    }
+
+    /// The best interval by some values, its value, and whether it holds 0. Among equals: the one that holds 0, then
+    /// the widest, then the first.
+    fn best(&self, values: &[f64], within: (f64, f64)) -> Option<(usize, f64, bool)> {
+        let mut best: Option<(usize, f64, f64)> = None; // interval, value, width
+        for (i, &value) in values.iter().enumerate() {
+            if best.is_some_and(|b| value < b.1) {
+                continue;
+            }
             let (low, high) = self.interval(i);
+            if high <= within.0 || low >= within.1 {
+                continue;
+            }
+            let (low, high) = (low.max(within.0), high.min(within.1));
             let width = if low < 0.0 && high > 0.0 { f64::INFINITY } else { (high - low).min(f64::MAX) };
-            if best.is_none_or(|(_, s, w)| score > s || (score == s && width > w)) {
-                best = Some((i, score, width));
+            if best.is_none_or(|(_, v, w)| value > v || width > w) {
+                best = Some((i, value, width));
             }
         }
-        match best {
-            Some((i, score, width)) if score > here && width != f64::INFINITY => {
-                Peak { step: self.inside(i), gain: score - here }
-            }
-            _ => none,
+        best.map(|(i, value, width)| (i, value, width == f64::INFINITY))
+    }
+
+    /// The value of each plateau over a window with itself in the middle, cut at the ends.
+    pub fn smoothed(&self, smoothing: Smoothing) -> Vec<f64> {
+        let over = |window: usize, combine: &dyn Fn(&[f64]) -> f64| {
+            let half = window / 2;
+            let n = self.scores.len();
+            (0..n).map(|i| combine(&self.scores[i.saturating_sub(half)..n.min(i + half + 1)])).collect()
+        };
+        match smoothing {
+            Smoothing::None => self.scores.clone(),
+            Smoothing::Average(window) => over(window, &|s| s.iter().sum::<f64>() / s.len() as f64),
+            Smoothing::Max(window) => over(window, &|s| s.iter().copied().fold(f64::INFINITY, f64::min)),
         }
     }
 
@@ -52,9 +101,10 @@ impl Surface {
         (low, self.bounds.get(i).copied().unwrap_or(f64::INFINITY))
     }
 
-    /// A point inside an interval.
-    fn inside(&self, i: usize) -> f64 {
-        match self.interval(i) {
+    /// A point inside an interval and within bounds.
+    fn inside(&self, i: usize, within: (f64, f64)) -> f64 {
+        let (low, high) = self.interval(i);
+        match (low.max(within.0), high.min(within.1)) {
             (low, high) if low.is_finite() && high.is_finite() => f64::midpoint(low, high),
             (low, _) if low.is_finite() => low + self.beyond(),
             (_, high) if high.is_finite() => high - self.beyond(),
@@ -98,6 +148,7 @@ pub struct ListWalker<'a> {
     changes: Vec<Change>,
     totals: Vec<f64>,
     surface: Surface,
+    smoothing: Smoothing,
 }
 
 impl<'a> ListWalker<'a> {
@@ -121,15 +172,23 @@ impl<'a> ListWalker<'a> {
             changes: Vec::new(),
             totals: Vec::new(),
             surface: Surface::default(),
+            smoothing: Smoothing::None,
         };
         walker.place(point);
         walker
     }
 
+    /// Judges lines by smoothed values from now on.
+    #[must_use]
+    pub fn smoothed(mut self, smoothing: Smoothing) -> Self {
+        self.smoothing = smoothing;
+        self
+    }
+
     /// The score along a line through the point.
     pub fn surface(&mut self, direction: Direction<'_>) -> &Surface {
         self.collect(direction);
-        self.sweep();
+        self.sweep(Metric::score);
         &self.surface
     }
 
@@ -178,13 +237,14 @@ impl<'a> ListWalker<'a> {
         }
     }
 
-    /// Turns changes into intervals and scores.
-    fn sweep(&mut self) {
+    /// Turns changes into intervals and what `value` makes of their statistics.
+    fn sweep(&mut self, value: impl Fn(&Metric, &[f64]) -> f64) {
         self.changes.sort_unstable_by(|a, b| a.x.total_cmp(&b.x).then(a.segment.cmp(&b.segment)));
         let Surface { bounds, scores } = &mut self.surface;
         bounds.clear();
         scores.clear();
-        scores.push(self.metric.score(&self.totals));
+        scores.push(value(self.metric, &self.totals));
+        let mut before = self.totals.clone();
         let mut i = 0;
         while i < self.changes.len() {
             let x = self.changes[i].x;
@@ -197,8 +257,12 @@ impl<'a> ListWalker<'a> {
                 }
                 i += 1;
             }
-            bounds.push(x);
-            scores.push(self.metric.score(&self.totals));
+            // Changes of several segments may cancel out: that is no new plateau.
+            if before != self.totals {
+                bounds.push(x);
+                scores.push(value(self.metric, &self.totals));
+                before.copy_from_slice(&self.totals);
+            }
         }
     }
 
@@ -223,9 +287,21 @@ impl Walker for ListWalker<'_> {
         self.score
     }
 
-    fn peak(&mut self, direction: Direction<'_>) -> Peak {
-        let here = self.score;
-        self.surface(direction).peak(here)
+    fn peak(&mut self, direction: Direction<'_>, within: (f64, f64)) -> Peak {
+        let (here, smoothing) = (self.score, self.smoothing);
+        if smoothing != Smoothing::None {
+            return self.surface(direction).peak(here, smoothing, within);
+        }
+        // Ranks find the same plateau as scores, without their logarithms.
+        self.collect(direction);
+        self.sweep(Metric::rank);
+        let surface = &self.surface;
+        match surface.best(&surface.scores, within) {
+            Some((i, rank, false)) if self.metric.of_rank(rank) > here => {
+                Peak { step: surface.inside(i, within), gain: self.metric.of_rank(rank) - here }
+            }
+            _ => Peak::NONE,
+        }
     }
 
     fn step(&mut self, direction: Direction<'_>, t: f64) {
@@ -280,6 +356,8 @@ mod tests {
     };
     use luthier_metric::Scratch;
 
+    const ANYWHERE: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
+
     type Row<'a> = (&'a str, Vec<f64>);
 
     fn list(names: &[&str], rows: &[Row<'_>], reference: &str, metric: &Metric) -> Arc<List> {
@@ -328,11 +406,11 @@ mod tests {
             surface.scores.iter().map(|s| format!("{s:.4}")).collect::<Vec<_>>(),
             ["63.5888", "100.0000", "29.6422"]
         );
-        assert_eq!(walker.peak(Direction::Axis(lm)), Peak { step: 0.0, gain: 0.0 });
+        assert_eq!(walker.peak(Direction::Axis(lm), ANYWHERE), Peak { step: 0.0, gain: 0.0 });
         // From the right end the way back is found, into the middle of (−5/6, 7/8).
         w[lm] = 5.0;
         walker.place(&w);
-        let peak = walker.peak(Direction::Axis(lm));
+        let peak = walker.peak(Direction::Axis(lm), ANYWHERE);
         assert!((5.0 + peak.step - (0.5 + (7.0 / 8.0 - 5.0 / 6.0) / 2.0)).abs() < 1e-9, "{peak:?}");
     }
 
@@ -430,27 +508,82 @@ mod tests {
             let before = walker.score();
             for _ in 0..2 {
                 // The second search starts from the first one's envelope.
-                let peak = walker.peak(direction);
+                let peak = walker.peak(direction, ANYWHERE);
                 assert!((before + peak.gain - expected).abs() < 1e-9, "pool {pool}: {peak:?} {expected}");
                 assert_eq!(peak.step == 0.0, peak.gain == 0.0);
             }
-            let peak = walker.peak(direction);
+            let peak = walker.peak(direction, ANYWHERE);
             walker.step(direction, peak.step);
             assert!((walker.score() - expected).abs() < 1e-9, "pool {pool}: the step missed");
         }
     }
 
+    fn surface(bounds: &[f64], scores: &[f64]) -> Surface {
+        Surface { bounds: bounds.into(), scores: scores.into() }
+    }
+
     #[test]
     fn tie_rules_of_intervals() {
-        let surface =
-            |bounds: &[f64], scores: &[f64]| Surface { bounds: bounds.into(), scores: scores.into() };
-        let none = Peak { step: 0.0, gain: 0.0 };
-        assert_eq!(surface(&[], &[3.0]).peak(3.0), none);
-        assert_eq!(surface(&[-1.0, 1.0, 5.0], &[2.0, 2.0, 2.0, 1.0]).peak(2.0), none);
+        let peak = |s: &Surface, here: f64| s.peak(here, Smoothing::None, ANYWHERE);
+        assert_eq!(peak(&surface(&[], &[3.0]), 3.0), Peak::NONE);
+        assert_eq!(peak(&surface(&[-1.0, 1.0, 5.0], &[2.0, 2.0, 2.0, 1.0]), 2.0), Peak::NONE);
         // Equal peaks: the widest, in its middle.
-        assert_eq!(surface(&[1.0, 2.0, 3.0, 6.0, 7.0], &[0., 5., 1., 5., 0., 0.]).peak(0.0).step, 4.5);
+        assert_eq!(peak(&surface(&[1.0, 2.0, 3.0, 6.0, 7.0], &[0., 5., 1., 5., 0., 0.]), 0.0).step, 4.5);
         // Unbounded: one median gap beyond, at least 0.1.
-        assert_eq!(surface(&[1.0, 3.0, 7.0], &[0., 0., 0., 9.]).peak(0.0).step, 7.0 + 4.0);
-        assert_eq!(surface(&[-1.0], &[9., 0.]).peak(0.0).step, -1.1);
+        assert_eq!(peak(&surface(&[1.0, 3.0, 7.0], &[0., 0., 0., 9.]), 0.0).step, 7.0 + 4.0);
+        assert_eq!(peak(&surface(&[-1.0], &[9., 0.]), 0.0).step, -1.1);
+    }
+
+    #[test]
+    fn steps_stay_within_bounds() {
+        let s = surface(&[1.0, 2.0, 3.0], &[0., 3., 5., 9.]);
+        let step = |low: f64, high: f64| s.peak(0.0, Smoothing::None, (low, high)).step;
+        assert_eq!(step(-1.0, 1.5), 1.25); // the middle of what is left of the plateau
+        assert_eq!(step(-1.0, 2.5), 2.25);
+        assert_eq!(step(-1.0, 0.5), 0.0);
+        assert_eq!(step(-1.0, 10.0), 6.5);
+    }
+
+    /// Windows by their definition, for every length.
+    #[test]
+    fn smoothing_against_brute_force() {
+        let mut stream = Stream::new(6, Purpose::Test, 0, 0);
+        for _ in 0..200 {
+            let n = 1 + stream.below(12) as usize;
+            let scores: Vec<f64> = (0..n).map(|_| stream.below(9) as f64).collect();
+            let bounds: Vec<f64> = (1..n).map(|i| i as f64 - 4.5).collect();
+            let s = surface(&bounds, &scores);
+            for window in [1usize, 3, 5, 7, 9] {
+                let half = (window / 2) as i64;
+                for i in 0..n {
+                    let around: Vec<f64> = (i as i64 - half..=i as i64 + half)
+                        .filter(|&j| j >= 0 && j < n as i64)
+                        .map(|j| scores[j as usize])
+                        .collect();
+                    let mean = around.iter().sum::<f64>() / around.len() as f64;
+                    assert_eq!(s.smoothed(Smoothing::Average(window))[i], mean);
+                    let least = around.iter().copied().fold(f64::INFINITY, f64::min);
+                    assert_eq!(s.smoothed(Smoothing::Max(window))[i], least);
+                }
+                for smoothing in [Smoothing::Average(window), Smoothing::Max(window)] {
+                    let values = s.smoothed(smoothing);
+                    let at_zero = values[bounds.partition_point(|&x| x <= 0.0)];
+                    let best = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                    let peak = s.peak(f64::NAN, smoothing, ANYWHERE);
+                    assert!((peak.gain - (best - at_zero)).abs() < 1e-12);
+                }
+            }
+        }
+    }
+
+    /// Cer et al. (2008), §3.2: a high plateau among bad ones is a trap, a broad good one is not.
+    #[test]
+    fn a_lonely_peak_is_taken_without_smoothing_and_avoided_with_it() {
+        let s = surface(&[1., 2., 3., 4., 5., 6., 7.], &[20., 1., 39.1, 1., 2., 30., 31., 30.]);
+        let step = |smoothing| s.peak(20.0, smoothing, ANYWHERE).step;
+        assert_eq!(step(Smoothing::None), 2.5);
+        assert_eq!(step(Smoothing::Max(3)), 8.0); // the last plateau, one gap beyond its boundary
+        assert_eq!(step(Smoothing::Average(3)), 8.0);
+        assert_eq!(s.smoothed(Smoothing::Max(3))[2], 1.0);
     }
 }

@@ -22,6 +22,9 @@ pub struct Event {
     pub candidates: usize,
     /// How many of them were new.
     pub new: usize,
+    /// Features that are the same for all candidates of each segment: no weight of theirs can matter. Told once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub constant: Vec<String>,
     /// Largest change of a weight by the learning that followed, at Σ|w| = 1; none after the last decode.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<f64>,
@@ -91,6 +94,7 @@ pub fn run(
         None => dir.begin(State { weights: initial.clone(), epoch: 0 })?,
     };
     let mut pool = dir.saved_lists(metric)?;
+    source.go_on(state.epoch, pool.first().map(|l| &l.columns));
     loop {
         let clock = Instant::now();
         let evidence = source.candidates(&all, &state.weights, Goal::Model)?;
@@ -106,6 +110,7 @@ pub fn run(
             length_ratio: metric.length_ratio(&totals),
             candidates,
             new,
+            constant: if state.epoch == 0 { constant(&pool, &state.weights) } else { Vec::new() },
             change: None,
             seconds: 0.0,
         };
@@ -152,6 +157,14 @@ fn commit(weights: &mut Weights, evidence: &Evidence, source: &dyn Source) -> Re
         weights.commit(&first.columns, &name)?;
     }
     lists.iter().try_for_each(|list| weights.commit(&list.local, &name))
+}
+
+/// Names of dense features that never differ within a list.
+fn constant(pool: &[Arc<List>], weights: &Weights) -> Vec<String> {
+    let Some(first) = pool.first() else { return Vec::new() };
+    let keys = first.columns.keys();
+    let same = |c: &usize| pool.iter().all(|l| l.column(*c).windows(2).all(|w| w[0] == w[1]));
+    (0..keys.len()).filter(same).filter_map(|c| weights.name(keys[c])).map(str::to_owned).collect()
 }
 
 /// Summed statistics of the best candidates under some weights.

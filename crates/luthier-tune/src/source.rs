@@ -1,7 +1,7 @@
 //! Where candidates come from.
 
 use crate::List;
-use luthier_core::{FeatureKey, Names, Result, SegmentId, Weights};
+use luthier_core::{FeatureKey, Local, Names, Result, SegmentId, Weights};
 use std::sync::Arc;
 
 /// What a learner learns from.
@@ -28,6 +28,8 @@ pub trait Source: Sync {
     fn candidates(&self, batch: &[SegmentId], weights: &Weights, goal: Goal) -> Result<Evidence>;
     /// The name behind a key that has occurred in an answer.
     fn name(&self, key: FeatureKey) -> String;
+    /// Told before the first question: how many epochs have been learned from, and the columns of their lists.
+    fn go_on(&self, _epoch: u32, _columns: Option<&Arc<Local>>) {}
     /// Whether weights do not change what it returns: then there is one pass and no interpolation.
     fn is_fixed(&self) -> bool;
 }

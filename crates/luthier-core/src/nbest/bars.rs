@@ -91,7 +91,7 @@ impl Parser {
             let few = format!("found {n} field{}, expected `id ||| text ||| features ||| score`", plural(n));
             return Err(input.error(few));
         }
-        let field = |i: usize| line[fields[i].clone()].trim();
+        let field = |i: usize| fields.get(i).map_or("", |f| line[f.clone()].trim());
         let layout = match self.layout {
             Some(layout) => layout,
             None => self.settle(&(2..n.min(FIELDS)).map(field).collect::<Vec<_>>()),

@@ -126,6 +126,8 @@ fn mistakes() {
     let second = |line: &str, expected: &str| {
         fails(&format!("0 ||| a ||| LM= 1 TM= 1 2 ||| 3\n{line}\n"), &format!("2: {expected}"));
     };
+    let many = plain("4 ||| a ||| b ||| c ||| d ||| e ||| f ||| g= 1 ||| 2\n").unwrap();
+    assert_eq!(many.named_features(0).collect::<Vec<_>>(), [("g", 1.0)]);
     second("1 ||| b", "found 2 fields, expected `id ||| text ||| features ||| score`");
     second(
         "x ||| b ||| LM= 1 ||| 2",

@@ -96,7 +96,7 @@ fn tune(dir: &std::path::Path, fails_at: u32) -> Result<(Outcome, Vec<Event>)> {
     let mut settings = Settings::default();
     settings.add("seed", 3);
     let mut run_dir = RunDir::open(dir, settings, references)?;
-    let learner = LineSearch { metric: decoder.metric.clone(), restarts: 3, seed: 3 };
+    let learner = LineSearch { restarts: 3, ..LineSearch::new(decoder.metric.clone(), 3) };
     let schedule = Schedule { iterations: 6, ..Schedule::default() };
     let initial = Weights::parse("w", "tm 1\nlm -0.5\n").unwrap();
     let mut events = Vec::new();

@@ -1,0 +1,244 @@
+//! MERT (Och 2003): the weights that maximise the corpus score of the best candidates, by exact line searches
+//! from the current weights and from random ones.
+//!
+//! The best true score wins, the earlier start among equals. Weights are scaled to Σ|w| = 1 unless some are
+//! fixed or bounded, for then their size means something.
+
+use super::Learner;
+use crate::{Evidence, Fleet, List, ListWalker, Smoothing, State};
+use luthier_core::{
+    FeatureKey, Local, Result,
+    random::{Purpose, Stream},
+};
+use luthier_metric::Metric;
+use luthier_optim::{Ascent, Strategy, Walker};
+use rustc_hash::FxHashMap;
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU32, Ordering},
+};
+
+/// MERT with its settings.
+#[derive(Clone)]
+pub struct LineSearch {
+    /// What is maximised.
+    pub metric: Metric,
+    /// How a start climbs.
+    pub strategy: Strategy,
+    /// Random directions that `Koehn` tries besides the axes.
+    pub random_directions: usize,
+    /// Directions in a row without gain after which `Random` stops.
+    pub patience: usize,
+    /// How plateaus are judged.
+    pub smoothing: Smoothing,
+    /// Random starts besides the current weights, in each round.
+    pub restarts: u32,
+    /// Rounds; from the second on, starts lie near the best so far.
+    pub rounds: u32,
+    /// What may move, and how far.
+    pub limits: Limits,
+    /// Seed of starts and directions.
+    pub seed: u64,
+    /// Told after every start: how many are done, of how many, and the best score so far.
+    pub progress: Option<Arc<Progress>>,
+}
+
+/// A listener.
+pub type Progress = dyn Fn(u32, u32, f64) + Send + Sync;
+
+/// What may move, and how far.
+#[derive(Debug, Clone, Default)]
+pub struct Limits {
+    /// Weights that stay as they are.
+    pub fixed: Vec<FeatureKey>,
+    /// Least and largest weight of a feature.
+    pub bounds: FxHashMap<FeatureKey, (f64, f64)>,
+}
+
+impl LineSearch {
+    /// Koehn's search with 20 restarts.
+    pub fn new(metric: Metric, seed: u64) -> Self {
+        LineSearch {
+            metric,
+            strategy: Strategy::Koehn,
+            random_directions: 0,
+            patience: 30,
+            smoothing: Smoothing::None,
+            restarts: 20,
+            rounds: 1,
+            limits: Limits::default(),
+            seed,
+            progress: None,
+        }
+    }
+}
+
+/// Where a start ended: its score and its weights.
+type End = (f64, Vec<f64>);
+
+impl Learner for LineSearch {
+    fn learn(&self, evidence: &Evidence, state: &mut State, fleet: &Fleet<'_>) -> Result<()> {
+        let Evidence::Lists(lists) = evidence;
+        let Some(first) = lists.first() else { return Ok(()) };
+        let mut start = Vec::new();
+        state.weights.gather(&first.columns, &mut start);
+        let ascent = self.ascent(&first.columns);
+        for (w, &(low, high)) in start.iter_mut().zip(&ascent.bounds) {
+            *w = w.clamp(low, high);
+        }
+        let job = Job {
+            search: self,
+            lists,
+            columns: &first.columns,
+            state,
+            ascent,
+            start,
+            told: Mutex::new(f64::NEG_INFINITY),
+            done: AtomicU32::new(0),
+        };
+        let mut best = job.round(0, None, fleet);
+        for round in 1..self.rounds {
+            let end = job.round(round, Some(&best), fleet);
+            if end.0 > best.0 {
+                best = end;
+            }
+        }
+        state.weights.replace(&best.1);
+        Ok(())
+    }
+}
+
+impl LineSearch {
+    fn ascent(&self, columns: &Local) -> Ascent {
+        let keys = columns.keys();
+        Ascent {
+            strategy: self.strategy,
+            free: (0..keys.len()).filter(|&c| !self.limits.fixed.contains(&keys[c])).collect(),
+            bounds: keys.iter().map(|k| self.limits.of(*k)).collect(),
+            random_directions: self.random_directions,
+            patience: self.patience,
+            smoothed: self.smoothing != Smoothing::None,
+            ..Ascent::new(keys.len())
+        }
+    }
+}
+
+impl Limits {
+    fn of(&self, key: FeatureKey) -> (f64, f64) {
+        self.bounds.get(&key).copied().unwrap_or((f64::NEG_INFINITY, f64::INFINITY))
+    }
+
+    /// Whether the size of weights means something.
+    pub fn any(&self) -> bool {
+        !self.fixed.is_empty() || !self.bounds.is_empty()
+    }
+}
+
+/// One call of `learn`.
+struct Job<'a> {
+    search: &'a LineSearch,
+    lists: &'a [Arc<List>],
+    columns: &'a Local,
+    state: &'a State,
+    ascent: Ascent,
+    start: Vec<f64>,
+    told: Mutex<f64>,
+    done: AtomicU32,
+}
+
+impl Job<'_> {
+    /// All starts of a round; the best end, the earliest of equals. Only the first round has the current weights
+    /// themselves.
+    fn round(&self, round: u32, best: Option<&End>, fleet: &Fleet<'_>) -> End {
+        let restarts = self.search.restarts;
+        let (first, n) = if round == 0 { (0, restarts + 1) } else { (1 + round * restarts, restarts) };
+        let ends = fleet.map(n, |shard| self.one(first + shard.0, best), encode, decode);
+        let mut winner = best.cloned().unwrap_or((f64::NEG_INFINITY, Vec::new()));
+        for end in ends {
+            if end.0 > winner.0 {
+                winner = end;
+            }
+        }
+        winner
+    }
+
+    /// Climbs from start number `index`.
+    fn one(&self, index: u32, best: Option<&End>) -> End {
+        let epoch = self.state.epoch;
+        let point = match best {
+            _ if index == 0 => self.start.clone(),
+            None => self.anywhere(index),
+            Some(best) => self.near(best, index),
+        };
+        let mut walker = ListWalker::new(self.lists, &self.search.metric, &self.state.weights, &point)
+            .smoothed(self.search.smoothing);
+        let mut stream = Stream::new(self.search.seed, Purpose::Direction, epoch, index);
+        self.ascent.climb(&mut walker, &mut || stream.normal());
+        let mut weights = self.state.weights.clone();
+        weights.set(self.columns, walker.point());
+        if !self.search.limits.any() && weights.l1() > 0.0 {
+            weights.scale(1.0 / weights.l1());
+        }
+        // Scaling rounds, so the score that counts is taken afresh from what will be written.
+        let mut scaled = Vec::new();
+        weights.gather(self.columns, &mut scaled);
+        let score = ListWalker::new(self.lists, &self.search.metric, &weights, &scaled).score();
+        self.tell(score);
+        (score, weights.iter().map(|(_, v)| v).collect())
+    }
+
+    /// Uniform in a feature's bounds; without, in [0, 1] where the start is positive, in [−1, 0] where negative, in
+    /// [−1, 1] where zero.
+    fn anywhere(&self, index: u32) -> Vec<f64> {
+        let mut stream = Stream::new(self.search.seed, Purpose::Restart, self.state.epoch, index);
+        self.scatter(|c| {
+            let w = self.start[c];
+            let (low, high) = self.ascent.bounds[c];
+            let usual: (f64, f64) = (if w > 0.0 { 0.0 } else { -1.0 }, if w < 0.0 { 0.0 } else { 1.0 });
+            let low = if low.is_finite() { low } else { usual.0.min(high - 1.0) };
+            let high = if high.is_finite() { high } else { usual.1.max(low + 1.0) };
+            stream.uniform(low, high)
+        })
+    }
+
+    /// The best so far, each weight moved by a Gaussian step of one of four sizes relative to the mean weight.
+    fn near(&self, best: &End, index: u32) -> Vec<f64> {
+        let mut stream = Stream::new(self.search.seed, Purpose::Perturb, self.state.epoch, index);
+        let mut weights = self.state.weights.clone();
+        weights.replace(&best.1);
+        let mut point = Vec::new();
+        weights.gather(self.columns, &mut point);
+        let mean = point.iter().map(|w| w.abs()).sum::<f64>() / point.len().max(1) as f64;
+        let size = mean * [0.1, 0.25, 0.5, 1.0][index as usize % 4];
+        self.scatter(|c| {
+            let (low, high) = self.ascent.bounds[c];
+            (point[c] + size * stream.normal()).clamp(low, high)
+        })
+    }
+
+    /// The start with every free coordinate drawn anew.
+    fn scatter(&self, mut draw: impl FnMut(usize) -> f64) -> Vec<f64> {
+        let mut point = self.start.clone();
+        for &c in &self.ascent.free {
+            point[c] = draw(c);
+        }
+        point
+    }
+
+    fn tell(&self, score: f64) {
+        let Some(progress) = &self.search.progress else { return };
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut best = self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *best = best.max(score);
+        progress(done, 1 + self.search.restarts * self.search.rounds, *best);
+    }
+}
+
+fn encode((score, weights): &End) -> Vec<u8> {
+    std::iter::once(score).chain(weights).flat_map(|x| x.to_le_bytes()).collect()
+}
+
+fn decode(bytes: &[u8]) -> End {
+    let mut numbers = bytes.as_chunks::<8>().0.iter().map(|w| f64::from_le_bytes(*w));
+    (numbers.next().unwrap_or(f64::NAN), numbers.collect())
+}

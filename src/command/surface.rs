@@ -1,0 +1,139 @@
+//! `luthier surface`.
+
+use super::{Done, check_names, read_references, tune::SmoothName, write_out};
+use crate::{lists::ListArgs, plot, talk::Talk};
+use luthier::{
+    core::{AtomicFile, Error, FeatureKey, Local, Weights, text},
+    metric::Metric,
+    optim::{Direction, Walker},
+    tune::{Judge, ListWalker, Smoothing, Surface, columns, lists},
+};
+use serde_json::{Value, json};
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+};
+
+/// The exact score along a line through given weights, plateau after plateau: what MERT sees.
+#[derive(Debug, clap::Args)]
+#[command(after_help = super::METRICS_HELP)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    nbest: ListArgs,
+    /// References, one segment a line; repeat it for several. Not needed for columns.
+    #[arg(long = "ref", num_args = 1.., value_name = "FILE")]
+    references: Vec<PathBuf>,
+    /// The metric. Candidates are taken to be in tokens already (tokenize=none).
+    #[arg(long, short, default_value = "bleu", value_name = "METRIC")]
+    metric: String,
+    /// Where the line passes through.
+    #[arg(long, value_name = "FILE")]
+    weights: PathBuf,
+    /// Along what: a feature's name, or a weights file.
+    #[arg(long, value_name = "NAME|FILE")]
+    direction: String,
+    /// Also give smoothed values.
+    #[arg(long, value_enum, default_value_t = SmoothName::None)]
+    smooth: SmoothName,
+    /// How many plateaus are judged together, an odd number.
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = super::tune::odd)]
+    window: usize,
+    /// Draw it.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args, talk: Talk) -> Done {
+    let metric: Metric = args.metric.parse().map_err(|e| Error::new(format!("{e}")))?;
+    if args.references.is_empty() && metric.needs_references() {
+        return Err(Error::new("no references: give them with --ref FILE").into());
+    }
+    let files = read_references(&args.references)?;
+    let rows = args.nbest.read()?;
+    let mut references = text::by_segment(&files)?;
+    if references.is_empty() {
+        references = vec![Vec::new(); rows.by_segment(args.nbest.allow_missing)?.len()];
+    }
+    let weights = Weights::read(&args.weights)?;
+    check_names(&weights, &args.weights, rows.names.names(), talk)?;
+    let mut judge = Judge::new(&metric, &references, files.first().map_or("the n-best list", |f| &f.file));
+    judge.allow_missing = args.nbest.allow_missing;
+    let columns = columns(&rows, Some(&metric));
+    let direction = direction(&args.direction, &columns)?;
+    let lists: Vec<_> = lists(&rows, &columns, Some(judge))?.into_iter().map(Arc::new).collect();
+    let mut point = Vec::new();
+    weights.gather(&columns, &mut point);
+    let mut walker = ListWalker::new(&lists, &metric, &weights, &point);
+    let here = walker.score();
+    let surface = walker.surface(Direction::Vector(&direction)).clone();
+    let smoothing = args.smooth.with(args.window);
+    if let Some(path) = &args.svg {
+        let title = format!("{} along {}", metric.name(), args.direction);
+        AtomicFile::write_all_to(path, plot::surface(&surface, smoothing, &metric, &title).as_bytes())?;
+    }
+    let text = if args.json {
+        as_json(&surface, smoothing, &metric, here)
+    } else {
+        as_tsv(&surface, smoothing, &metric)
+    };
+    write_out(None, text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A feature's axis, or the vector in a file.
+fn direction(text: &str, columns: &Local) -> Result<Vec<f64>, Error> {
+    if let Some(axis) = columns.position(FeatureKey::of(text)) {
+        let mut d = vec![0.0; columns.keys().len()];
+        d[axis] = 1.0;
+        return Ok(d);
+    }
+    if !Path::new(text).exists() {
+        return Err(Error::new(format!("--direction {text} is no feature of the list and no file"))
+            .hint("a block has several features: name one, such as TM0[0]"));
+    }
+    let mut d = Vec::new();
+    Weights::read(Path::new(text))?.gather(columns, &mut d);
+    if d.iter().all(|x| *x == 0.0) {
+        return Err(Error::in_file(text, "is 0 for all features of the list, so it is no direction"));
+    }
+    Ok(d)
+}
+
+fn as_tsv(surface: &Surface, smoothing: Smoothing, metric: &Metric) -> String {
+    let mut out = String::from("from\tto\tscore");
+    out += if smoothing == Smoothing::None { "\n" } else { "\tsmoothed\n" };
+    let smoothed = surface.smoothed(smoothing);
+    for (i, &score) in surface.scores.iter().enumerate() {
+        let (from, to) = surface.interval(i);
+        let _ = write!(out, "{from}\t{to}\t{}", metric.shown(score));
+        if smoothing != Smoothing::None {
+            let _ = write!(out, "\t{}", metric.shown(smoothed[i]));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn as_json(surface: &Surface, smoothing: Smoothing, metric: &Metric, here: f64) -> String {
+    let finite = |x: f64| if x.is_finite() { json!(x) } else { Value::Null };
+    let smoothed = surface.smoothed(smoothing);
+    let interval = |i: usize| {
+        let (from, to) = surface.interval(i);
+        let mut v = json!({"from": finite(from), "to": finite(to), "score": metric.shown(surface.scores[i])});
+        if smoothing != Smoothing::None {
+            v["smoothed"] = json!(metric.shown(smoothed[i]));
+        }
+        v
+    };
+    let peak = surface.peak(here, smoothing, (f64::NEG_INFINITY, f64::INFINITY));
+    let at = surface.bounds.partition_point(|&x| x <= peak.step);
+    let mut best = interval(at);
+    best["step"] = json!(peak.step);
+    let all: Vec<Value> = (0..surface.scores.len()).map(interval).collect();
+    format!("{}\n", json!({"start": {"score": metric.shown(here)}, "best": best, "intervals": all}))
+}

@@ -1,0 +1,212 @@
+//! What every algorithm takes, read and checked before any work begins.
+
+use super::mert::keys;
+use crate::{
+    command::{check_names, read_references},
+    lists::ListArgs,
+    talk::{Talk, thousands},
+};
+use luthier::{
+    core::{
+        AtomicFile, Error, Result, Weights, moses_ini,
+        nbest::{Rows, read_scores},
+        text,
+    },
+    external::{External, Memory},
+    metric::Metric,
+    tune::{FixedLists, Judge, Settings, Source, columns, lists},
+};
+use std::{path::PathBuf, time::Instant};
+
+/// What every algorithm needs.
+#[derive(Debug, clap::Args)]
+pub(super) struct Input {
+    #[command(flatten)]
+    nbest: ListArgs,
+    /// A decoder to run in every iteration instead of fixed lists: a shell command with {weights} (a file) or
+    /// '{weights:moses}', and {source}, {k}, {iteration}, {nbest} (else the list is its standard output).
+    #[arg(long, value_name = "CMD", conflicts_with = "nbest", requires = "source")]
+    command: Option<String>,
+    /// The text that the decoder translates.
+    #[arg(long, value_name = "FILE", requires = "command")]
+    source: Option<PathBuf>,
+    /// Candidates per segment to ask the decoder for.
+    #[arg(long, default_value_t = 100, value_name = "K")]
+    nbest_size: u32,
+    /// Iterations of a decoder at most; fixed lists have one.
+    #[arg(long, default_value_t = 25, value_name = "N")]
+    pub(super) iterations: u32,
+    /// References, one segment a line; repeat it for several. Not needed for columns.
+    #[arg(long = "ref", num_args = 1.., value_name = "FILE")]
+    references: Vec<PathBuf>,
+    /// BLEU statistics of Moses' extractor instead of references, one file per feature file in --nbest.
+    #[arg(long, num_args = 1.., value_name = "FILE", conflicts_with_all = ["references", "metric", "command"])]
+    moses_scores: Vec<PathBuf>,
+    /// What to tune for. Candidates are taken to be in tokens already (tokenize=none).
+    #[arg(long, short, default_value = "bleu", value_name = "METRIC")]
+    pub(super) metric: String,
+    /// Initial weights: `name value` a line, or a Moses configuration [default: all 0].
+    #[arg(long, value_name = "FILE")]
+    init: Option<PathBuf>,
+    /// A Moses configuration: initial weights, unless --init gives them.
+    #[arg(long, value_name = "FILE")]
+    moses_ini: Option<PathBuf>,
+    /// Write that configuration again with the tuned weights.
+    #[arg(long, value_name = "FILE", requires = "moses_ini")]
+    moses_ini_out: Option<PathBuf>,
+    /// Directory of this run: made new, or gone on with.
+    #[arg(long, value_name = "DIR")]
+    pub(super) run: PathBuf,
+    /// Print the result as JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// Everything that was read.
+pub(super) struct Loaded {
+    pub(super) source: Box<dyn Source>,
+    pub(super) initial: Weights,
+    pub(super) references: Vec<Vec<String>>,
+    /// How many references a segment has.
+    pub(super) reference_count: Option<usize>,
+    pub(super) settings: Settings,
+}
+
+/// More features than this are beyond MERT's reach, and slow for line searches.
+const MANY: usize = 50;
+
+pub(super) fn load(input: &Input, metric: &Metric, mentioned: &[String], talk: Talk) -> Result<Loaded> {
+    if input.references.is_empty() && input.moses_scores.is_empty() && metric.needs_references() {
+        return Err(Error::new("no references: give them with --ref FILE"));
+    }
+    let files = read_references(&input.references)?;
+    let references = text::by_segment(&files)?;
+    let start = input.init.as_ref().or(input.moses_ini.as_ref());
+    let mut initial = start.map_or(Ok(Weights::default()), |path| Weights::read(path))?;
+    let mut settings = Settings::default();
+    settings.add("metric", &input.metric);
+    settings.add("signature", metric.signature(Some(files.len()), ""));
+    let digests = |files: Vec<(&String, &String)>| {
+        files.iter().map(|(name, digest)| format!("{name} {digest}")).collect::<Vec<_>>().join(", ")
+    };
+    settings.add("ref", digests(files.iter().map(|f| (&f.file, &f.digest)).collect()));
+    let owned: Vec<Vec<String>> =
+        references.iter().map(|r| r.iter().map(ToString::to_string).collect()).collect();
+    let file = files.first().map_or("the n-best list", |f| f.file.as_str());
+    let source: Box<dyn Source> = if let (Some(command), Some(text)) = (&input.command, &input.source) {
+        settings.add("command", command);
+        settings.add("source", format!("{} {}", text.display(), text::read_lines(text)?.digest));
+        settings.add("nbest-size", input.nbest_size);
+        settings.add("iterations", input.iterations);
+        let external = External {
+            command: command.clone(),
+            source: text.clone(),
+            k: input.nbest_size,
+            dir: input.run.join("decode"),
+            metric: metric.clone(),
+            references: owned.clone(),
+            reference_file: file.to_owned(),
+            options: input.nbest.options(),
+            allow_missing: input.nbest.allow_missing,
+            memory: Memory::default(),
+        };
+        external.check()?;
+        Box::new(external)
+    } else {
+        let (lists, rows) = fixed(input, metric, &references, file, talk)?;
+        for name in mentioned {
+            if !keys(name).any(|k| rows.names.get(k).is_some()) {
+                let known = rows.names.names().iter().take(20).cloned().collect::<Vec<_>>().join(", ");
+                return Err(
+                    Error::new(format!("no feature is named {name}")).hint(format!("the list has {known}"))
+                );
+            }
+        }
+        settings.add("nbest", digests(rows.files.iter().map(|f| (&f.name, &f.digest)).collect()));
+        if let Some(path) = start {
+            check_names(&initial, path, rows.names.names(), talk)?;
+            // Moses' unknown-word penalty, for one: what no candidate has cannot be tuned.
+            initial.retain(|key| rows.names.get(key).is_some());
+        }
+        Box::new(FixedLists::new(lists, rows.names))
+    };
+    let all: Vec<String> = initial.iter().map(|(n, v)| format!("{n} {v}")).collect();
+    settings.add("init", all.join(", "));
+    Ok(Loaded { source, initial, references: owned, reference_count: Some(files.len()), settings })
+}
+
+/// Reads and judges fixed lists.
+fn fixed(
+    input: &Input,
+    metric: &Metric,
+    references: &[Vec<&str>],
+    file: &str,
+    talk: Talk,
+) -> Result<(Vec<luthier::tune::List>, Rows)> {
+    let clock = Instant::now();
+    let rows = input.nbest.read()?;
+    let none;
+    let references = if references.is_empty() {
+        none = vec![Vec::new(); rows.by_segment(input.nbest.allow_missing)?.len()];
+        &none
+    } else {
+        references
+    };
+    let stats = moses_scores(&input.moses_scores, &rows)?;
+    let mut judge = Judge::new(metric, references, file);
+    judge.allow_missing = input.nbest.allow_missing;
+    judge.given = (!input.moses_scores.is_empty()).then_some(&stats[..]);
+    let columns = columns(&rows, Some(metric));
+    let lists = lists(&rows, &columns, Some(judge))?;
+    talk.say(&format!(
+        "read {} candidates, {} of them different, in {:.2} s",
+        thousands(rows.len()),
+        thousands(lists.iter().map(|l| l.k).sum()),
+        clock.elapsed().as_secs_f64()
+    ));
+    let (all, dense) = (rows.names.names().len(), columns.keys().len());
+    if all > dense + metric.columns().len() {
+        talk.warn(&format!(
+            "{dense} of {all} features are in most candidates and tuned; the others keep their weights"
+        ));
+    } else if dense > MANY {
+        talk.warn(&format!("{dense} features are many for line searches: results vary with the seed"));
+    }
+    Ok((lists, rows))
+}
+
+/// Statistics of every row, from files that go with the feature files.
+fn moses_scores(paths: &[PathBuf], rows: &Rows) -> Result<Vec<f32>> {
+    let mut stats = Vec::new();
+    let mut row = 0;
+    for path in paths {
+        for (segment, numbers) in read_scores(path)? {
+            if row >= rows.len() || rows.segment(row) != segment {
+                let message = format!("candidate {row} is of segment {segment}, elsewhere than in --nbest");
+                return Err(Error::in_file(path.display().to_string(), message).hint(
+                    "give the score files that were written with the feature files, in the same order",
+                ));
+            }
+            stats.extend(numbers);
+            row += 1;
+        }
+    }
+    match paths.last() {
+        Some(last) if row < rows.len() => {
+            let message = format!("statistics of {row} candidates for {}", rows.len());
+            Err(Error::in_file(last.display().to_string(), message)
+                .hint("one --moses-scores file is missing"))
+        }
+        _ => Ok(stats),
+    }
+}
+
+impl Input {
+    /// Puts tuned weights into a Moses configuration.
+    pub(super) fn write_moses_ini(&self, weights: &Weights) -> Result<()> {
+        let (Some(from), Some(to)) = (&self.moses_ini, &self.moses_ini_out) else { return Ok(()) };
+        let name = from.display().to_string();
+        let text = std::fs::read_to_string(from).map_err(|e| Error::io(&name, "read it", &e))?;
+        AtomicFile::write_all_to(to, moses_ini::replace(&name, &text, weights)?.as_bytes())
+    }
+}

@@ -1,0 +1,140 @@
+//! Drawings as SVG, without fonts or libraries.
+
+use luthier::{
+    metric::Metric,
+    tune::{Smoothing, Surface},
+};
+use std::fmt::Write as _;
+
+const WIDTH: f64 = 760.0;
+const HEIGHT: f64 = 380.0;
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = 16.0;
+const TOP: f64 = 34.0;
+const BOTTOM: f64 = 44.0;
+
+/// A score along a line as steps, its smoothed values beside it, in the manner of Cer et al. (2008).
+///
+/// Most boundaries crowd around the middle and a few lie far out, so the picture shows the middle nine tenths of
+/// them, and always 0.
+pub(crate) fn surface(surface: &Surface, smoothing: Smoothing, metric: &Metric, title: &str) -> String {
+    let shown = |values: &[f64]| values.iter().map(|&v| metric.shown(v)).collect::<Vec<f64>>();
+    let scores = shown(&surface.scores);
+    let n = surface.bounds.len();
+    let (low, high) = match n {
+        0 => (-1.0, 1.0),
+        _ => (surface.bounds[n / 20].min(0.0), surface.bounds[n - 1 - n / 20].max(0.0)),
+    };
+    let margin = 0.05 * (high - low).max(1e-6);
+    let (low, high) = (low - margin, high + margin);
+    let first = surface.bounds.partition_point(|&x| x <= low);
+    let last = surface.bounds.partition_point(|&x| x < high);
+    let seen = &scores[first..=last];
+    let bottom = seen.iter().copied().fold(f64::INFINITY, f64::min);
+    let top = seen.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let frame = Frame { x: (low, high), y: widen(bottom, top) };
+    let mut out = frame.open(title);
+    if smoothing != Smoothing::None {
+        let smoothed = shown(&surface.smoothed(smoothing));
+        out += &frame.steps(&surface.bounds[first..last], &smoothed[first..=last], "#c2410c", 2.0);
+    }
+    out += &frame.steps(&surface.bounds[first..last], seen, "#1d4ed8", 1.2);
+    let _ = writeln!(
+        out,
+        r##"<line x1="{0:.1}" y1="{TOP}" x2="{0:.1}" y2="{1:.1}" stroke="#666" stroke-dasharray="4 3"/>"##,
+        frame.px(0.0),
+        HEIGHT - BOTTOM
+    );
+    out + "</svg>\n"
+}
+
+/// A little room above and below.
+fn widen(low: f64, high: f64) -> (f64, f64) {
+    let room = if high > low { 0.06 * (high - low) } else { 0.5 };
+    (low - room, high + room)
+}
+
+/// Where data land on the picture.
+struct Frame {
+    x: (f64, f64),
+    y: (f64, f64),
+}
+
+impl Frame {
+    fn px(&self, x: f64) -> f64 {
+        LEFT + (x - self.x.0) / (self.x.1 - self.x.0) * (WIDTH - LEFT - RIGHT)
+    }
+
+    fn py(&self, y: f64) -> f64 {
+        HEIGHT - BOTTOM - (y - self.y.0) / (self.y.1 - self.y.0) * (HEIGHT - TOP - BOTTOM)
+    }
+
+    /// The sheet with title, axes and their numbers.
+    fn open(&self, title: &str) -> String {
+        let mut out = format!(
+            r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" font-size="12" fill="#222">
+<rect width="100%" height="100%" fill="#fff"/>
+<text x="{LEFT}" y="20" font-size="14" font-weight="bold">{}</text>
+"##,
+            escape(title)
+        );
+        let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
+        for y in ticks(self.y.0, self.y.1) {
+            let at = self.py(y);
+            let _ = writeln!(
+                out,
+                r##"<line x1="{LEFT}" y1="{at:.1}" x2="{right}" y2="{at:.1}" stroke="#ddd"/><text x="{}" y="{:.1}" text-anchor="end">{}</text>"##,
+                LEFT - 6.0,
+                at + 4.0,
+                short(y)
+            );
+        }
+        for x in ticks(self.x.0, self.x.1) {
+            let at = self.px(x);
+            let _ = writeln!(
+                out,
+                r##"<line x1="{at:.1}" y1="{bottom}" x2="{at:.1}" y2="{}" stroke="#222"/><text x="{at:.1}" y="{}" text-anchor="middle">{}</text>"##,
+                bottom + 4.0,
+                bottom + 17.0,
+                short(x)
+            );
+        }
+        let _ = writeln!(
+            out,
+            r##"<path d="M{LEFT} {TOP}V{bottom}H{right}" fill="none" stroke="#222"/><text x="{:.1}" y="{}" text-anchor="middle">step</text>"##,
+            (LEFT + right) / 2.0,
+            HEIGHT - 8.0
+        );
+        out
+    }
+
+    /// Plateaus between boundaries, to both ends of the picture.
+    fn steps(&self, bounds: &[f64], values: &[f64], colour: &str, width: f64) -> String {
+        let mut path = format!("M{LEFT:.1} {:.1}", self.py(values[0]));
+        for (x, y) in bounds.iter().zip(&values[1..]) {
+            let _ = write!(path, "H{:.1}V{:.1}", self.px(*x), self.py(*y));
+        }
+        let end = WIDTH - RIGHT;
+        format!("<path d=\"{path}H{end:.1}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"/>\n")
+    }
+}
+
+/// Four to nine round numbers between two ends.
+fn ticks(low: f64, high: f64) -> Vec<f64> {
+    let raw = (high - low) / 5.0;
+    let power = 10f64.powf(raw.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].iter().map(|m| m * power).find(|s| *s >= raw).unwrap_or(power * 10.0);
+    let first = (low / step).ceil() as i64;
+    (first..).map(|i| i as f64 * step).take_while(|x| *x <= high).take(20).collect()
+}
+
+/// A number without the dirt of its last digits.
+fn short(x: f64) -> String {
+    let text = format!("{x:.6}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
