@@ -33,7 +33,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Common {
     /// Threads; results are the same for any number [default: all cores].
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Seed of all random choices [default: 1; compare: 12345, sacreBLEU's].
     #[arg(long, global = true, value_name = "N")]
@@ -127,7 +127,7 @@ pub(crate) fn usage(e: &clap::Error) -> ExitCode {
             | ErrorKind::DisplayVersion
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     ) {
-        print!("{}", e.render());
+        let _ = write_out(None, e.render().to_string().as_bytes());
         return if e.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
     }
     let text = e.render().to_string();
@@ -143,7 +143,7 @@ pub(crate) fn usage(e: &clap::Error) -> ExitCode {
     if let Some(nearest) = suggested.iter().find_map(|k| e.get(*k)) {
         line += &format!("; did you mean {nearest}?");
     }
-    eprintln!("luthier: {line} (see {} --help)", verb_typed());
+    let _ = writeln!(io::stderr(), "luthier: {line} (see {} --help)", verb_typed());
     ExitCode::from(2)
 }
 
@@ -157,6 +157,11 @@ fn verb_typed() -> String {
 /// An error while writing, or no error if it was standard output and its reader has gone.
 pub(crate) fn stdout_gone(standard: bool, e: Error) -> Done {
     if standard && e.to_string().contains("broken pipe") { Err(Failure::Gone) } else { Err(e.into()) }
+}
+
+/// A candidate as one line of text: line ends inside it, which JSON allows, become blanks.
+pub(crate) fn one_line(text: &str) -> String {
+    text.replace("\r\n", " ").replace(['\n', '\r'], " ")
 }
 
 /// Data for a file, or for standard output: written whole in the end.

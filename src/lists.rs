@@ -2,7 +2,7 @@
 
 use luthier::core::{
     Error, Input, Result,
-    nbest::{Dialect, Options, Rows, read},
+    nbest::{Dialect, Options, RowFile, Rows, read},
 };
 use rayon::prelude::*;
 use std::path::PathBuf;
@@ -30,6 +30,11 @@ pub(crate) struct ListArgs {
 }
 
 impl ListArgs {
+    /// What decides how files are understood, in words.
+    pub(crate) fn settings(&self) -> String {
+        format!("{:?} {:?} {}", self.nbest_format, self.per_source, self.allow_missing)
+    }
+
     /// How lists are to be read.
     pub(crate) fn options(&self) -> Options {
         Options { dialect: self.nbest_format, per_source: self.per_source }
@@ -55,15 +60,21 @@ impl ListArgs {
             rows.append(part?)?;
         }
         for (name, path) in &self.score_file {
-            let numbers = numbers(path, rows.len())?;
+            let (numbers, digest) = numbers(path, rows.len())?;
             rows.add_feature(name, 0, &numbers)?;
+            // No row begins there: it is kept for its digest.
+            rows.files.push(RowFile {
+                name: format!("{name}={}", path.display()),
+                first: usize::MAX,
+                digest,
+            });
         }
         Ok(rows)
     }
 }
 
 /// One number a line, as many as there are candidates.
-fn numbers(path: &std::path::Path, n: usize) -> Result<Vec<f64>> {
+fn numbers(path: &std::path::Path, n: usize) -> Result<(Vec<f64>, String)> {
     let mut input = Input::open(path)?;
     let (mut buffer, mut out) = (Vec::new(), Vec::with_capacity(n));
     while input.line(&mut buffer)? {
@@ -72,7 +83,7 @@ fn numbers(path: &std::path::Path, n: usize) -> Result<Vec<f64>> {
         out.push(value.ok_or_else(|| input.error(format!("found `{word}`, expected a finite number")))?);
     }
     if out.len() == n {
-        return Ok(out);
+        return Ok((out, input.digest()?));
     }
     let message = format!("{} numbers for {n} candidates", out.len());
     Err(Error::in_file(input.name(), message)

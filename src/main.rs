@@ -1,5 +1,4 @@
 //! The `luthier` binary: the library works, this talks.
-#![allow(clippy::print_stderr)]
 
 mod command;
 mod lists;
@@ -10,7 +9,7 @@ mod talk;
 
 use clap::Parser;
 use command::{Cli, Failure};
-use std::process::ExitCode;
+use std::{io::Write, process::ExitCode};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -22,7 +21,8 @@ fn main() -> ExitCode {
         // Whoever reads our output has gone: nothing to complain about.
         Err(Failure::Gone) => ExitCode::SUCCESS,
         Err(Failure::Error(e)) => {
-            eprintln!("luthier: {e}");
+            // If even that cannot be written, the exit code still says it.
+            let _ = writeln!(std::io::stderr(), "luthier: {e}");
             ExitCode::from(2)
         }
     }

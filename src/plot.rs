@@ -102,7 +102,7 @@ impl Frame {
         let _ = writeln!(
             out,
             r##"<path d="M{LEFT} {TOP}V{bottom}H{right}" fill="none" stroke="#222"/><text x="{:.1}" y="{}" text-anchor="middle">step</text>"##,
-            (LEFT + right) / 2.0,
+            f64::midpoint(LEFT, right),
             HEIGHT - 8.0
         );
         out

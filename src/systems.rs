@@ -28,8 +28,13 @@ impl References {
         if !self.tabs {
             return Ok(rows);
         }
-        Ok(rows.into_iter().map(|row| row.into_iter().flat_map(|line| line.split('\t')).collect()).collect())
+        Ok(rows.into_iter().map(|row| row.into_iter().flat_map(cells).collect()).collect())
     }
+}
+
+/// The references in a line. Empty cells after the first are references that are not there.
+fn cells(line: &str) -> impl Iterator<Item = &str> {
+    line.split('\t').enumerate().filter(|(i, cell)| *i == 0 || !cell.is_empty()).map(|(_, cell)| cell)
 }
 
 /// How many references every segment has, if all have as many.

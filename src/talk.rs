@@ -1,7 +1,6 @@
 //! What goes to standard error.
-#![allow(clippy::print_stderr)]
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 /// Lines to standard error, unless `--quiet`.
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +12,7 @@ impl Talk {
     /// A line of progress.
     pub(crate) fn say(self, line: &str) {
         if !self.quiet {
-            eprintln!("{line}");
+            let _ = writeln!(std::io::stderr(), "{line}");
         }
     }
 

@@ -270,3 +270,57 @@ fn mistakes_leave_no_output() {
     assert_eq!(left.len(), 5, "{left:?}");
     assert!(run("rerank --help").status.success());
 }
+
+/// JSON texts may hold line ends; the output must not lose its alignment with the segments.
+#[test]
+fn line_ends_in_texts_become_blanks() {
+    let json = "{\"id\":0,\"text\":\"a\\nb\",\"x\":1}\n{\"id\":1,\"text\":\"c\",\"x\":1}\n";
+    let dir = dir_with(&[("n", json), ("w", "x 1\n"), ("ref", "a b\nc\n")]);
+    assert_eq!(ok_in(dir.path(), "rerank --nbest n --weights w"), "a b\nc\n");
+    ok_in(dir.path(), "oracle --nbest n --ref ref -o best");
+    assert_eq!(fs::read_to_string(dir.path().join("best")).unwrap(), "a b\nc\n");
+}
+
+#[test]
+fn other_score_files_are_another_run() {
+    let dir = dir_with(&[("n", "a\nb\n"), ("ref", "b\n"), ("s1", "1\n0\n"), ("s2", "0\n1\n")]);
+    let tune = |file: &str| {
+        let words =
+            format!("tune mert --nbest n --per-source 2 --score-file f={file} --ref ref -m chrf --run R -q");
+        luthier().args(words.split_whitespace()).current_dir(dir.path()).output().unwrap()
+    };
+    assert!(tune("s1").status.success());
+    let other = tune("s2");
+    assert_eq!(other.status.code(), Some(2));
+    assert!(stderr(&other).contains("holds a run with other settings: nbest is"), "{}", stderr(&other));
+}
+
+#[test]
+fn names_of_all_kinds_survive_tuning() {
+    let json: String =
+        ["lm score", "WT_#~=", "#1", "a= b"].iter().map(|n| format!("{n:?}:1,")).collect::<String>();
+    let line = |id: u32, text: &str| {
+        format!("{{\"id\":{id},\"text\":{text:?},\"features\":{{{json}\"x\":{}}}}}\n", text.len())
+    };
+    let list = line(0, "a b c d") + &line(0, "a b") + &line(1, "e f g h") + &line(1, "e");
+    let dir = dir_with(&[("n", &list), ("ref", "a b c d\ne f g h\n")]);
+    ok_in(dir.path(), "tune mert --nbest n --ref ref --run R -q");
+    let output = luthier()
+        .args(["rerank", "--nbest", "n", "--weights", "R/best.txt"])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    assert_eq!((stdout(&output), stderr(&output)), ("a b c d\ne f g h\n", ""));
+}
+
+#[test]
+fn output_that_cannot_be_written_is_no_panic() {
+    let bash = |command: &str| {
+        let command = command.replace("luthier", env!("CARGO_BIN_EXE_luthier"));
+        Command::new("bash").args(["-c", &command]).output().unwrap().status.code()
+    };
+    assert_eq!(bash("luthier rerank --nbest none --weights none 2>/dev/full"), Some(2));
+    assert_eq!(bash("luthier tune mert --help >/dev/full"), Some(0));
+    assert!(fails("tune mert --restarts 4294967295 --run R").contains("4294967295"));
+    assert!(fails("score a --ref b --width 70000").contains("from 0 to 17"));
+}

@@ -289,6 +289,11 @@ fn columns_are_scored_and_compared() {
     fs::write(dir.path().join("a.jsonl"), a).unwrap();
     fs::write(dir.path().join("b.jsonl"), b).unwrap();
     fs::write(dir.path().join("plain"), plain).unwrap();
+    fs::write(dir.path().join("large"), "123456789\n0.1\n").unwrap();
+    assert_eq!(
+        ok(&format!("score {at}/large -m column:x --width 3")).split(" = ").nth(1),
+        Some("61728394.550\n")
+    );
     let scores = json_of(&format!("score {at}/a.jsonl {at}/plain -m column:comet --json"));
     assert_eq!(scores[0]["score"], scores[1]["score"]);
     for test in ["bootstrap", "randomization"] {

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{data, fails, luthier, ok, run, stderr, write_pool};
-use std::{fs, path::Path};
+use std::{fs, path::Path, process::Stdio, time::Duration};
 
 /// The initial weights of the data set's README.
 const INITIAL: &str = "LexicalReordering0= 0.3 0.3 0.3 0.3 0.3 0.3\nDistortion0= 0.3\nLM0= 0.5\n\
@@ -73,6 +73,52 @@ fn killed_and_started_again_gives_the_same_bits() {
             let read = |run: &str| fs::read_to_string(dir.path().join(run).join(file)).unwrap();
             assert_eq!(read(&name), read("whole"), "{file} after kill {kill}");
         }
+    }
+}
+
+/// A run that is killed while it makes its directory must not be locked out of it.
+#[test]
+fn killed_at_once_and_started_again() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("nbest"), "0 ||| a b ||| x= 1 ||| 1\n0 ||| a c ||| x= 2 ||| 1\n").unwrap();
+    fs::write(dir.path().join("ref"), "a b\n").unwrap();
+    let mut s = luthier::core::random::Stream::new(5, luthier::core::random::Purpose::Test, 0, 0);
+    for kill in 0..60 {
+        let name = format!("cut{kill}");
+        let mut child = tune(dir.path(), &name, "").stdout(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_micros(s.below(12_000)));
+        let _ = child.kill();
+        child.wait().unwrap();
+        let again = tune(dir.path(), &name, "").output().unwrap();
+        assert!(again.status.success(), "{}", stderr(&again));
+        let hidden = |e: &fs::DirEntry| e.file_name().to_string_lossy().ends_with(".tmp");
+        assert!(!fs::read_dir(dir.path().join(&name)).unwrap().flatten().any(|e| hidden(&e)));
+    }
+}
+
+/// The start is the best there is: the weights must be written all the same.
+#[test]
+fn weights_that_cannot_be_improved_are_written() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("nbest"), "0 ||| a b c d ||| x= 1 y= 0 ||| 1\n0 ||| a c ||| x= 0 y= 1 ||| 1\n")
+        .unwrap();
+    fs::write(dir.path().join("ref"), "a b c d\n").unwrap();
+    fs::write(dir.path().join("init"), "x 2\n").unwrap();
+    for (run, init, expected) in [("R", "", "x 0\ny 0\n"), ("S", "--init init", "x 2\ny 0\n")] {
+        let output = tune(dir.path(), run, init).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        let text = fs::read_to_string(dir.path().join(run).join("best.txt")).unwrap();
+        let weights: String =
+            text.lines().filter(|l| !l.starts_with('#')).map(|l| format!("{l}\n")).collect();
+        let sorted = |t: &str| {
+            let mut l: Vec<String> = t.lines().map(str::to_owned).collect();
+            l.sort();
+            l
+        };
+        assert_eq!(sorted(&weights), sorted(expected));
+        fs::remove_file(dir.path().join(run).join("best.txt")).unwrap();
+        assert!(tune(dir.path(), run, init).status().unwrap().success());
+        assert_eq!(fs::read_to_string(dir.path().join(run).join("best.txt")).unwrap(), text, "written again");
     }
 }
 

@@ -33,10 +33,10 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = TestName::Bootstrap)]
     test: TestName,
     /// Samples [default: 1000 for bootstrap, 10000 for randomization].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     samples: Option<u32>,
     /// A difference is significant below this p-value.
-    #[arg(long, default_value_t = 0.05, value_name = "P")]
+    #[arg(long, default_value_t = 0.05, value_name = "P", value_parser = probability)]
     alpha: f64,
     /// Print JSON.
     #[arg(long)]
@@ -47,6 +47,13 @@ pub(crate) struct Args {
 enum TestName {
     Bootstrap,
     Randomization,
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|p| (0.0..=1.0).contains(p))
+        .ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 impl Args {

@@ -1,6 +1,6 @@
 //! `luthier oracle`.
 
-use super::{Common, Done, read_references, write_out};
+use super::{Common, Done, one_line, read_references, write_out};
 use crate::lists::ListArgs;
 use luthier::{
     core::{AtomicFile, Error, text},
@@ -16,8 +16,8 @@ use std::{path::PathBuf, process::ExitCode};
 pub(crate) struct Args {
     #[command(flatten)]
     nbest: ListArgs,
-    /// References, one segment a line; repeat it for several.
-    #[arg(long = "ref", required = true, num_args = 1.., value_name = "FILE")]
+    /// References, one segment a line; repeat it for several. Not needed for columns.
+    #[arg(long = "ref", value_name = "FILE")]
     references: Vec<PathBuf>,
     /// The metric. Candidates are taken to be in tokens already (tokenize=none).
     #[arg(long, short, default_value = "bleu", value_name = "METRIC")]
@@ -32,10 +32,16 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, common: &Common) -> Done {
     let metric: Metric = args.metric.parse().map_err(|e| Error::new(format!("{e}")))?;
+    if args.references.is_empty() && metric.needs_references() {
+        return Err(Error::new("no references: give them with --ref FILE").into());
+    }
     let files = read_references(&args.references)?;
-    let references = text::by_segment(&files)?;
     let rows = args.nbest.read()?;
-    let mut judge = Judge::new(&metric, &references, &files[0].file);
+    let mut references = text::by_segment(&files)?;
+    if references.is_empty() {
+        references = vec![Vec::new(); rows.by_segment(args.nbest.allow_missing)?.len()];
+    }
+    let mut judge = Judge::new(&metric, &references, files.first().map_or("the n-best list", |f| &f.file));
     (judge.distinct, judge.allow_missing) = (false, args.nbest.allow_missing);
     let lists = lists(&rows, &columns(&rows, Some(&metric)), Some(judge))?;
     let seed = common.seed.unwrap_or(1);
@@ -46,7 +52,7 @@ pub(crate) fn run(args: &Args, common: &Common) -> Done {
         let text: String = lists
             .iter()
             .zip(&best.chosen)
-            .map(|(l, &i)| format!("{}\n", if l.k > 0 { l.text(i) } else { "" }))
+            .map(|(l, &i)| one_line(if l.k > 0 { l.text(i) } else { "" }) + "\n")
             .collect();
         AtomicFile::write_all_to(path, text.as_bytes())?;
     }

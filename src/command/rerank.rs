@@ -1,6 +1,6 @@
 //! `luthier rerank`.
 
-use super::{Done, check_names, convert::ToName, write_out};
+use super::{Done, check_names, convert::ToName, one_line, write_out};
 use crate::{lists::ListArgs, talk::Talk};
 use luthier::{
     core::{AtomicFile, Weights, nbest::Writer},
@@ -31,6 +31,9 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let weights = Weights::read(&args.weights)?;
     let rows = args.nbest.read()?;
     check_names(&weights, &args.weights, rows.names.names(), talk)?;
+    if (0..rows.len()).all(|row| rows.text(row).is_empty()) {
+        talk.warn("the candidates have no texts, so the best ones are empty lines");
+    }
     let groups = rows.by_segment(args.nbest.allow_missing)?;
     let columns = columns(&rows, None);
     let mut dense = Vec::new();
@@ -47,10 +50,16 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
         let list = list(&rows, &columns, group);
         let mut scores = vec![0.0; list.k];
         list.scores(&dense, &weights, &mut scores);
+        if let Some(i) = scores.iter().position(|s| !s.is_finite()) {
+            return Err(rows
+                .error(group[i] as usize, "weights times features is too large for a number")
+                .hint("scale the weights down")
+                .into());
+        }
         let mut order: Vec<usize> = (0..list.k).collect();
         order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
         if let Some(&best) = order.first() {
-            text.push_str(list.text(best));
+            text.push_str(&one_line(list.text(best)));
         }
         text.push('\n');
         if let Some(writer) = &mut writer {

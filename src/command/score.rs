@@ -35,7 +35,7 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Judging {
     /// References, one segment a line; repeat it for several. Not needed for columns.
-    #[arg(long = "ref", num_args = 1.., value_name = "FILE")]
+    #[arg(long = "ref", value_name = "FILE")]
     pub(crate) references: Vec<PathBuf>,
     /// A line of a reference file holds several references separated by tabs, as many as there are.
     #[arg(long)]
@@ -50,8 +50,12 @@ pub(crate) struct Judging {
     #[arg(long)]
     pub(crate) lowercase: bool,
     /// Decimals.
-    #[arg(long, default_value_t = 2, value_name = "N")]
+    #[arg(long, default_value_t = 2, value_name = "N", value_parser = decimals)]
     pub(crate) width: usize,
+}
+
+fn decimals(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| *n <= 17).ok_or_else(|| "expected a number from 0 to 17".to_owned())
 }
 
 impl Judging {

@@ -23,7 +23,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     nbest: ListArgs,
     /// References, one segment a line; repeat it for several. Not needed for columns.
-    #[arg(long = "ref", num_args = 1.., value_name = "FILE")]
+    #[arg(long = "ref", value_name = "FILE")]
     references: Vec<PathBuf>,
     /// The metric. Candidates are taken to be in tokens already (tokenize=none).
     #[arg(long, short, default_value = "bleu", value_name = "METRIC")]

@@ -46,6 +46,16 @@ impl Error {
         }
     }
 
+    /// Says where, if it is not known yet.
+    #[must_use]
+    pub fn place(mut self, file: &str, line: u64) -> Self {
+        if self.file.is_none() {
+            self.file = Some(file.to_owned());
+            self.line = Some(line);
+        }
+        self
+    }
+
     /// Adds what the user can do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

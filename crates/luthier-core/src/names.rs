@@ -19,6 +19,7 @@ impl Names {
             let known = &self.spelled[id as usize];
             return if known == name { Ok(id) } else { Err(collision(known, name)) };
         }
+        check(name)?;
         let id = self.spelled.len() as u32;
         self.keys.push(key);
         self.spelled.push(name.to_owned());
@@ -40,6 +41,20 @@ impl Names {
     pub fn names(&self) -> &[String] {
         &self.spelled
     }
+}
+
+/// What a feature cannot be called: files that hold names could not be read back.
+pub(crate) fn check(name: &str) -> Result<()> {
+    let odd = if name.is_empty() {
+        "a feature has an empty name".to_owned()
+    } else if name.trim() != name {
+        format!("the feature name {name:?} begins or ends with a blank")
+    } else if name.contains("|||") || name.chars().any(char::is_control) {
+        format!("the feature name {name:?} holds a control character or `|||`")
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(odd).hint("rename it"))
 }
 
 /// Two names, one key: about one chance in 37 million for a million features.

@@ -79,7 +79,7 @@ pub fn read_input(mut input: Input, options: &Options, rows: &mut Rows) -> Resul
     let file = rows.begin_file(input.name());
     match dialect {
         Dialect::Bars => bars::read(&mut input, rows)?,
-        Dialect::Json => json::read(&mut input, rows)?,
+        Dialect::Json => json::read(&mut input, options.per_source, rows)?,
         Dialect::Tsv => tsv::read(&mut input, options.per_source, rows)?,
         Dialect::Fairseq => fairseq::read(&mut input, rows)?,
         Dialect::Flat => flat::read(&mut input, options.per_source, rows)?,
@@ -121,6 +121,16 @@ fn recognize(input: &mut Input, options: &Options) -> Result<Dialect> {
     })
 }
 
+/// With so many candidates a segment, the last one must be whole.
+fn whole_segments(input: &Input, count: u32, per_source: Option<u32>) -> Result<()> {
+    match per_source {
+        Some(n) if !count.is_multiple_of(n) => Err(input
+            .error(format!("the file ends after {count} candidates, which is no multiple of {n}"))
+            .hint("every segment needs --per-source of them")),
+        _ => Ok(()),
+    }
+}
+
 /// A finite number; infinities, NaN and numbers too large for a double are none.
 fn number(word: &str) -> Option<f64> {
     word.parse().ok().filter(|v: &f64| v.is_finite())
@@ -130,8 +140,8 @@ fn number(word: &str) -> Option<f64> {
 fn segment_id(input: &Input, word: &str) -> Result<u32> {
     word.parse().ok().filter(|&id| id <= rows::MAX_SEGMENT).ok_or_else(|| {
         input
-            .error(format!("the segment id is `{word}`, expected a number"))
-            .hint("number the segments from 0, in the order of the references")
+            .error(format!("the segment id is `{word}`, expected a whole number from 0"))
+            .hint("number the segments in the order of the references")
     })
 }
 

@@ -9,34 +9,46 @@ use std::{
 };
 
 /// A file under a temporary name until [`AtomicFile::commit`] renames it; dropped before, it is removed.
-/// A name that ends in `.gz` is compressed.
+/// A name that ends in `.gz` is compressed. A link is followed; `-` is standard output; what exists and is no
+/// regular file (a device, a pipe) is written to directly.
 pub struct AtomicFile {
     path: PathBuf,
-    temporary: PathBuf,
+    temporary: Option<PathBuf>,
     sink: Option<Sink>,
 }
 
 enum Sink {
     Plain(BufWriter<File>),
     Gz(Box<GzEncoder<BufWriter<File>>>),
+    Standard(BufWriter<io::Stdout>),
 }
 
 impl AtomicFile {
     /// Opens the temporary file beside `path`.
     pub fn create(path: &Path) -> Result<Self> {
-        let mut name = std::ffi::OsString::from(".");
-        name.push(path.file_name().unwrap_or_default());
-        name.push(format!(".{}.tmp", std::process::id()));
-        let temporary = path.with_file_name(name);
-        let file =
-            File::create(&temporary).map_err(|e| Error::io(path.display().to_string(), "write it", &e))?;
+        if path.as_os_str() == "-" {
+            let sink = Sink::Standard(BufWriter::new(io::stdout()));
+            return Ok(AtomicFile { path: "<stdout>".into(), temporary: None, sink: Some(sink) });
+        }
+        let failed = |e: io::Error| Error::io(path.display().to_string(), "write it", &e);
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let special = fs::metadata(&target).is_ok_and(|m| !m.is_file());
+        let (file, temporary) = if special {
+            (File::options().write(true).open(&target).map_err(failed)?, None)
+        } else {
+            let mut name = std::ffi::OsString::from(".");
+            name.push(target.file_name().unwrap_or_default());
+            name.push(format!(".{}.tmp", std::process::id()));
+            let temporary = target.with_file_name(name);
+            (File::create(&temporary).map_err(failed)?, Some(temporary))
+        };
         let file = BufWriter::with_capacity(1 << 16, file);
         let sink = if path.extension().is_some_and(|e| e == "gz") {
             Sink::Gz(Box::new(GzEncoder::new(file, Compression::new(3))))
         } else {
             Sink::Plain(file)
         };
-        Ok(AtomicFile { path: path.to_owned(), temporary, sink: Some(sink) })
+        Ok(AtomicFile { path: target, temporary, sink: Some(sink) })
     }
 
     /// Writes a whole file in one go.
@@ -49,15 +61,18 @@ impl AtomicFile {
     /// Flushes, syncs and gives the file its name.
     pub fn commit(mut self) -> Result<()> {
         let done = match self.sink.take() {
-            Some(Sink::Plain(w)) => w.into_inner().map_err(io::IntoInnerError::into_error),
+            Some(Sink::Plain(w)) => w.into_inner().map_err(io::IntoInnerError::into_error).map(Some),
             Some(Sink::Gz(w)) => {
-                w.finish().and_then(|w| w.into_inner().map_err(io::IntoInnerError::into_error))
+                w.finish().and_then(|w| w.into_inner().map_err(io::IntoInnerError::into_error)).map(Some)
             }
+            Some(Sink::Standard(mut w)) => w.flush().map(|()| None),
             None => return Ok(()),
         };
-        done.and_then(|file| file.sync_all())
-            .and_then(|()| fs::rename(&self.temporary, &self.path))
-            .map_err(|e| Error::io(self.path.display().to_string(), "write it", &e))
+        done.and_then(|file| match (file, &self.temporary) {
+            (Some(file), Some(temporary)) => file.sync_all().and_then(|()| fs::rename(temporary, &self.path)),
+            _ => Ok(()),
+        })
+        .map_err(|e| Error::io(self.path.display().to_string(), "write it", &e))
     }
 }
 
@@ -66,6 +81,7 @@ impl Write for AtomicFile {
         match &mut self.sink {
             Some(Sink::Plain(w)) => w.write(buffer),
             Some(Sink::Gz(w)) => w.write(buffer),
+            Some(Sink::Standard(w)) => w.write(buffer),
             None => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
@@ -74,6 +90,7 @@ impl Write for AtomicFile {
         match &mut self.sink {
             Some(Sink::Plain(w)) => w.flush(),
             Some(Sink::Gz(w)) => w.flush(),
+            Some(Sink::Standard(w)) => w.flush(),
             None => Ok(()),
         }
     }
@@ -82,7 +99,9 @@ impl Write for AtomicFile {
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         // After a commit the name is gone already; a failure to remove leaves a hidden file and no harm.
-        let _ = fs::remove_file(&self.temporary);
+        if let Some(temporary) = &self.temporary {
+            let _ = fs::remove_file(temporary);
+        }
     }
 }
 
@@ -102,5 +121,21 @@ mod tests {
         AtomicFile::write_all_to(&path, b"y").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"y");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn links_are_followed_and_devices_stay() {
+        use std::os::unix::fs::FileTypeExt;
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link) = (dir.path().join("file"), dir.path().join("link"));
+        fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        AtomicFile::write_all_to(&link, b"new").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        let null = dir.path().join("null");
+        std::os::unix::fs::symlink("/dev/null", &null).unwrap();
+        AtomicFile::write_all_to(&null, b"gone").unwrap();
+        assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
     }
 }

@@ -60,7 +60,8 @@ impl Weights {
                 continue;
             }
             let block = line.split_once('=').filter(|(name, rest)| {
-                !name.contains(char::is_whitespace) && rest.starts_with(char::is_whitespace)
+                let open = !name.contains(char::is_whitespace) && !name.ends_with('\\');
+                open && rest.starts_with(char::is_whitespace)
             });
             if let Some((base, values)) = block {
                 let values: Vec<&str> = values.split_whitespace().collect();
@@ -69,7 +70,7 @@ impl Weights {
                     w.add_line(&input, &name, value)?;
                 }
             } else if let Some((name, value)) = line.rsplit_once(char::is_whitespace) {
-                w.add_line(&input, name.trim_end(), value)?;
+                w.add_line(&input, &unescape(name.trim_end()), value)?;
             } else {
                 return Err(input.error(format!("found `{line}`, expected `name value`")));
             }
@@ -81,6 +82,7 @@ impl Weights {
         let number = value.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(|| {
             input.error(format!("the weight of {name} is `{value}`, expected a finite number"))
         })?;
+        crate::names::check(name).map_err(|e| e.place(input.name(), input.line_number()))?;
         let key = FeatureKey::of(name);
         if self.position(key).is_some() {
             return Err(input.error(format!("a second weight for {name}")).hint("remove one of the two"));
@@ -190,7 +192,7 @@ impl Weights {
             let _ = writeln!(text, "# {comment}");
         }
         for (name, value) in self.iter() {
-            let _ = writeln!(text, "{name} {value}");
+            let _ = writeln!(text, "{} {value}", escape(name));
         }
         text
     }
@@ -204,6 +206,31 @@ impl Weights {
         self.values.push(value);
         self.names.push(name);
     }
+}
+
+/// A name as it stands in a file: with a backslash before a `#` that would begin a comment, an `=` that would begin
+/// a block, and a backslash.
+fn escape(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for (i, c) in name.char_indices() {
+        let after = name[i + c.len_utf8()..].chars().next();
+        let comment = c == '#' && (i == 0 || name[..i].ends_with(char::is_whitespace));
+        let block = c == '=' && after.is_none_or(char::is_whitespace);
+        if c == '\\' || comment || block {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+fn unescape(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    let mut chars = name.chars();
+    while let Some(c) = chars.next() {
+        out.push(if c == '\\' { chars.next().unwrap_or(c) } else { c });
+    }
+    out
 }
 
 /// A line up to a `#` that begins it or follows a blank: names of sparse features may contain one.
@@ -221,6 +248,11 @@ mod tests {
     fn names_may_hold_blanks_and_signs() {
         let w = Weights::parse("w", "my score 0.5\nWT_#~a=b 2 # yes\n  #lm 3\n").unwrap();
         assert_eq!(w.iter().collect::<Vec<_>>(), [("my score", 0.5), ("WT_#~a=b", 2.0)]);
+        let mut odd = Weights::default();
+        for (i, name) in ["#x", "a #b", "WT_=~=", "a= b", "c\\d", "e\\"].iter().enumerate() {
+            odd.insert(FeatureKey::of(name), (*name).to_owned(), i as f64);
+        }
+        assert_eq!(Weights::parse("w", &odd.to_text(&[])).unwrap(), odd);
     }
 
     #[test]

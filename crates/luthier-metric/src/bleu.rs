@@ -138,7 +138,7 @@ impl Bleu {
     /// (BLEU/100)^N: as high where BLEU is, without logarithms.
     pub(crate) fn rank(&self, total: &[f64]) -> f64 {
         if self.effective_order {
-            return (self.score(total) / 100.0).powi(self.order as i32);
+            return (self.score(total) / 100.0).powf(self.order as f64);
         }
         let (matched, counted) = total.split_at(self.order);
         if matched.iter().all(|&m| m == 0.0) {

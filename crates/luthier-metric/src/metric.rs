@@ -115,7 +115,8 @@ impl Metric {
         match self {
             Metric::Bleu(b) => b.width(),
             Metric::Chrf(c) => c.width(),
-            Metric::Ter(_) | Metric::ErrorRate(_) | Metric::Column(_) => 2,
+            Metric::Ter(_) | Metric::ErrorRate(_) => 2,
+            Metric::Column(_) => 3,
             Metric::Sum(parts) => parts.iter().map(|(_, m)| m.width()).sum(),
         }
     }
@@ -142,7 +143,12 @@ impl Metric {
             (Metric::Chrf(c), Prepared::Chrf(p)) => c.stats(p, h.text, scratch, out),
             (Metric::Ter(t), Prepared::Units(p)) => t.stats(p, h.text, scratch, out),
             (Metric::ErrorRate(e), Prepared::Units(p)) => e.stats(p, h.text, scratch, out),
-            (Metric::Column(c), _) => out.copy_from_slice(&[h.columns[c.index] as f32, 1.0]),
+            (Metric::Column(c), _) => {
+                // Two single numbers hold almost a double.
+                let value = h.columns[c.index];
+                let high = value as f32;
+                out.copy_from_slice(&[high, (value - f64::from(high)) as f32, 1.0]);
+            }
             (Metric::Sum(parts), Prepared::Sum(prepared)) => {
                 let mut rest = out;
                 for ((_, metric), p) in parts.iter().zip(prepared) {
@@ -163,8 +169,8 @@ impl Metric {
             Metric::Ter(_) => -Ter::rate(total),
             Metric::ErrorRate(_) => -edit::rate(total),
             Metric::Column(_) => {
-                if total[1] > 0.0 {
-                    total[0] / total[1]
+                if total[2] > 0.0 {
+                    (total[0] + total[1]) / total[2]
                 } else {
                     0.0
                 }

@@ -44,13 +44,12 @@ impl Surface {
     /// median gap between boundaries, but at least 0.1, beyond the last boundary.
     pub fn peak(&self, here: f64, smoothing: Smoothing, within: (f64, f64)) -> Peak {
         let smoothed;
-        let (values, here) = match smoothing {
-            Smoothing::None => (&self.scores, here),
-            _ => {
-                smoothed = self.smoothed(smoothing);
-                let at_zero = smoothed[self.bounds.partition_point(|&x| x <= 0.0)];
-                (&smoothed, at_zero)
-            }
+        let (values, here) = if smoothing == Smoothing::None {
+            (&self.scores, here)
+        } else {
+            smoothed = self.smoothed(smoothing);
+            let at_zero = smoothed[self.bounds.partition_point(|&x| x <= 0.0)];
+            (&smoothed, at_zero)
         };
         match self.best(values, within) {
             Some((i, value, false)) if value > here => {
@@ -554,12 +553,9 @@ mod tests {
             let bounds: Vec<f64> = (1..n).map(|i| i as f64 - 4.5).collect();
             let s = surface(&bounds, &scores);
             for window in [1usize, 3, 5, 7, 9] {
-                let half = (window / 2) as i64;
                 for i in 0..n {
-                    let around: Vec<f64> = (i as i64 - half..=i as i64 + half)
-                        .filter(|&j| j >= 0 && j < n as i64)
-                        .map(|j| scores[j as usize])
-                        .collect();
+                    let near = |j: &usize| j.abs_diff(i) <= window / 2;
+                    let around: Vec<f64> = (0..n).filter(near).map(|j| scores[j]).collect();
                     let mean = around.iter().sum::<f64>() / around.len() as f64;
                     assert_eq!(s.smoothed(Smoothing::Average(window))[i], mean);
                     let least = around.iter().copied().fold(f64::INFINITY, f64::min);

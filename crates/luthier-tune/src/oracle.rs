@@ -119,23 +119,24 @@ impl<'a, L: AsRef<List>> Search<'a, L> {
 
     /// Counts through all combinations, the last segment fastest.
     fn exhaust(&mut self) {
-        for s in 0..self.lists.len() {
+        // At most 17 segments have a choice.
+        let open: Vec<usize> = (0..self.lists.len()).filter(|&s| self.classes[s] > 1).collect();
+        for &s in &open {
             self.replace(s, 0);
         }
-        let mut best = (self.class.clone(), self.sign * self.metric.score(&self.total));
-        while let Some(s) =
-            (0..self.lists.len()).rev().find(|&s| self.class[s] as usize + 1 < self.classes[s])
-        {
-            self.replace(s, self.class[s] + 1);
-            for later in s + 1..self.lists.len() {
+        let choice = |search: &Self| open.iter().map(|&s| search.class[s]).collect::<Vec<u32>>();
+        let mut best = (choice(self), self.sign * self.metric.score(&self.total));
+        while let Some(at) = open.iter().rposition(|&s| self.class[s] as usize + 1 < self.classes[s]) {
+            self.replace(open[at], self.class[open[at]] + 1);
+            for &later in &open[at + 1..] {
                 self.replace(later, 0);
             }
             let score = self.sign * self.metric.score(&self.total);
             if score > best.1 {
-                best = (self.class.clone(), score);
+                best = (choice(self), score);
             }
         }
-        for (s, &class) in best.0.iter().enumerate() {
+        for (&s, class) in open.iter().zip(best.0) {
             self.replace(s, class);
         }
     }

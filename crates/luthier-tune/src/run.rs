@@ -86,12 +86,13 @@ pub fn run(
     on_event: &mut dyn FnMut(&Event),
 ) -> Result<Outcome> {
     if let Some(stop) = dir.stopped() {
+        dir.write_best(metric)?;
         return outcome(dir, stop);
     }
     let all: Vec<SegmentId> = (0..source.segments()).map(SegmentId).collect();
     let mut state = match dir.resume()? {
         Some(state) => state,
-        None => dir.begin(State { weights: initial.clone(), epoch: 0 })?,
+        None => State { weights: initial.clone(), epoch: 0 },
     };
     let mut pool = dir.saved_lists(metric)?;
     source.go_on(state.epoch, pool.first().map(|l| &l.columns));
@@ -99,6 +100,9 @@ pub fn run(
         let clock = Instant::now();
         let evidence = source.candidates(&all, &state.weights, Goal::Model)?;
         commit(&mut state.weights, &evidence, source)?;
+        if state.epoch == 0 {
+            dir.begin(&state)?;
+        }
         let totals = best_totals(&evidence, &state.weights, metric);
         let fresh = absorb(&mut pool, evidence, source.is_fixed() || !schedule.accumulate, state.epoch);
         let candidates = pool.iter().map(|l| l.k).sum();

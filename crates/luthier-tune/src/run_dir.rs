@@ -97,12 +97,13 @@ impl RunDir {
         };
         let created = !path.exists();
         let known = path.join("run.toml");
-        if !created && !known.exists() && fs::read_dir(path).map_err(failed("read it"))?.next().is_some() {
+        if !created && !known.exists() && !only_ours(path).map_err(failed("read it"))? {
             return Err(Error::in_file(&name, "exists and is not a run directory")
                 .hint("give --run a new directory, or one of an earlier run to go on with"));
         }
         fs::create_dir_all(path).map_err(failed("make it"))?;
         let lock = lock(path)?;
+        sweep(path);
         if known.exists() {
             let text = fs::read_to_string(&known).map_err(failed("read it"))?;
             let there: toml::Table = text.parse().map_err(|e: toml::de::Error| {
@@ -162,10 +163,9 @@ impl RunDir {
         Ok(Some(State { weights: self.weights(complete)?, epoch: complete }))
     }
 
-    /// Writes the initial weights.
-    pub(crate) fn begin(&self, state: State) -> Result<State> {
-        self.write_weights(&state)?;
-        Ok(state)
+    /// Writes the initial weights, once their features are known.
+    pub(crate) fn begin(&self, state: &State) -> Result<()> {
+        self.write_weights(state)
     }
 
     /// Candidates of the iterations so far; none for fixed lists.
@@ -228,6 +228,13 @@ impl RunDir {
 
     /// Writes `best.txt` and the last line of the log.
     pub(crate) fn finish(&mut self, stop: Stop, metric: &Metric) -> Result<()> {
+        let best = self.write_best(metric)?;
+        self.lines.push(Line::End { stop, best: best.iteration, score: best.score });
+        self.write_log()
+    }
+
+    /// Writes `best.txt`.
+    pub(crate) fn write_best(&self, metric: &Metric) -> Result<Event> {
         let best = self.best_event()?.clone();
         let mut comments = vec![format!(
             "{} {:.4} at iteration {}",
@@ -238,8 +245,7 @@ impl RunDir {
         comments.extend(self.settings.0.iter().map(|(k, v)| format!("{k} {v}")));
         let text = self.weights(best.iteration)?.to_text(&comments);
         AtomicFile::write_all_to(&self.path.join("best.txt"), text.as_bytes())?;
-        self.lines.push(Line::End { stop, best: best.iteration, score: best.score });
-        self.write_log()
+        Ok(best)
     }
 
     /// The best iteration so far, the earliest of equals.
@@ -315,6 +321,33 @@ impl RunDir {
 
 /// A gzip file without content is shorter than this.
 const EMPTY_GZ: u64 = 24;
+
+/// Whether a directory holds nothing but what a run that was killed at once may leave.
+fn only_ours(path: &Path) -> std::io::Result<bool> {
+    for entry in fs::read_dir(path)? {
+        let name = entry?.file_name();
+        let name = name.to_string_lossy();
+        if !(matches!(&*name, ".lock" | "weights" | "state" | "nbest" | "decode") || is_temporary(&name)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn is_temporary(name: &str) -> bool {
+    name.starts_with('.') && Path::new(name).extension().is_some_and(|e| e == "tmp")
+}
+
+/// Removes what a killed run was writing. We hold the lock, so nobody is writing now.
+fn sweep(path: &Path) {
+    for part in ["", "weights", "state", "nbest"] {
+        for entry in fs::read_dir(path.join(part)).into_iter().flatten().flatten() {
+            if is_temporary(&entry.file_name().to_string_lossy()) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}
 
 /// Two runs in one directory would overwrite each other.
 fn lock(path: &Path) -> Result<File> {

@@ -37,7 +37,7 @@ pub(super) struct Input {
     #[arg(long, default_value_t = 25, value_name = "N")]
     pub(super) iterations: u32,
     /// References, one segment a line; repeat it for several. Not needed for columns.
-    #[arg(long = "ref", num_args = 1.., value_name = "FILE")]
+    #[arg(long = "ref", value_name = "FILE")]
     references: Vec<PathBuf>,
     /// BLEU statistics of Moses' extractor instead of references, one file per feature file in --nbest.
     #[arg(long, num_args = 1.., value_name = "FILE", conflicts_with_all = ["references", "metric", "command"])]
@@ -89,6 +89,9 @@ pub(super) fn load(input: &Input, metric: &Metric, mentioned: &[String], talk: T
     let digests = |files: Vec<(&String, &String)>| {
         files.iter().map(|(name, digest)| format!("{name} {digest}")).collect::<Vec<_>>().join(", ")
     };
+    settings.add("nbest-options", input.nbest.settings());
+    let scores = input.moses_scores.iter().map(|p| text::read_lines(p)).collect::<Result<Vec<_>>>()?;
+    settings.add("moses-scores", digests(scores.iter().map(|f| (&f.file, &f.digest)).collect()));
     settings.add("ref", digests(files.iter().map(|f| (&f.file, &f.digest)).collect()));
     let owned: Vec<Vec<String>> =
         references.iter().map(|r| r.iter().map(ToString::to_string).collect()).collect();
@@ -113,7 +116,9 @@ pub(super) fn load(input: &Input, metric: &Metric, mentioned: &[String], talk: T
         external.check()?;
         Box::new(external)
     } else {
+        let clock = Instant::now();
         let (lists, rows) = fixed(input, metric, &references, file, talk)?;
+        let seconds = clock.elapsed().as_secs_f64();
         for name in mentioned {
             if !keys(name).any(|k| rows.names.get(k).is_some()) {
                 let known = rows.names.names().iter().take(20).cloned().collect::<Vec<_>>().join(", ");
@@ -128,6 +133,11 @@ pub(super) fn load(input: &Input, metric: &Metric, mentioned: &[String], talk: T
             // Moses' unknown-word penalty, for one: what no candidate has cannot be tuned.
             initial.retain(|key| rows.names.get(key).is_some());
         }
+        talk.say(&format!(
+            "read {} candidates, {} of them different, in {seconds:.2} s",
+            thousands(rows.len()),
+            thousands(lists.iter().map(|l| l.k).sum()),
+        ));
         Box::new(FixedLists::new(lists, rows.names))
     };
     let all: Vec<String> = initial.iter().map(|(n, v)| format!("{n} {v}")).collect();
@@ -143,7 +153,6 @@ fn fixed(
     file: &str,
     talk: Talk,
 ) -> Result<(Vec<luthier::tune::List>, Rows)> {
-    let clock = Instant::now();
     let rows = input.nbest.read()?;
     let none;
     let references = if references.is_empty() {
@@ -158,13 +167,13 @@ fn fixed(
     judge.given = (!input.moses_scores.is_empty()).then_some(&stats[..]);
     let columns = columns(&rows, Some(metric));
     let lists = lists(&rows, &columns, Some(judge))?;
-    talk.say(&format!(
-        "read {} candidates, {} of them different, in {:.2} s",
-        thousands(rows.len()),
-        thousands(lists.iter().map(|l| l.k).sum()),
-        clock.elapsed().as_secs_f64()
-    ));
     let (all, dense) = (rows.names.names().len(), columns.keys().len());
+    if dense == 0 {
+        return Err(Error::new(format!(
+            "none of the {all} features is in half of the candidates: nothing to tune"
+        ))
+        .hint("line searches need dense features"));
+    }
     if all > dense + metric.columns().len() {
         talk.warn(&format!(
             "{dense} of {all} features are in most candidates and tuned; the others keep their weights"

@@ -16,11 +16,11 @@ pub(crate) struct Args {
     /// How a start climbs.
     #[arg(long, value_enum, default_value_t = StrategyName::Koehn, help_heading = "MERT")]
     strategy: StrategyName,
-    /// Random starts besides the current weights, in each round.
-    #[arg(long, default_value_t = 20, value_name = "N", help_heading = "MERT")]
+    /// Random starts besides the current weights, in each round; they keep the signs of the current weights.
+    #[arg(long, default_value_t = 20, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     restarts: u32,
     /// Rounds of restarts; from the second on they lie near the best so far.
-    #[arg(long, default_value_t = 1, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 1, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
     /// Random directions that koehn tries besides the axes.
     #[arg(long, default_value_t = 0, value_name = "N", help_heading = "MERT")]

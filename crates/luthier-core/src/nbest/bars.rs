@@ -132,6 +132,10 @@ impl Parser {
     fn settle(&mut self, fields: &[&str]) -> Layout {
         let is_features = |f: &&str| starts_with_label(f) && !f.starts_with("WordScores=");
         let Some(features) = fields.iter().position(is_features) else { return MOSES };
+        // What stands before them must be something that some program puts there; else it is part of the text.
+        if !fields[..features].iter().all(|f| is_extra(f)) {
+            return MOSES;
+        }
         let is_score = |i: usize| fields.get(i).is_some_and(|f| number(f).is_some());
         let before = features.checked_sub(1).filter(|&i| is_score(i) && !is_score(features + 1));
         let layout = Layout { features: features + 2, score: before.unwrap_or(features + 1) + 2 };
@@ -229,8 +233,8 @@ impl Parser {
     fn new_entry(&mut self, input: &Input, label: &str, rows: &mut Rows) -> Result<u32> {
         let ids = match self.values.len() {
             0 => return Err(input.error(format!("{label} has no value"))),
-            1 => vec![rows.names.intern(label)?],
-            n => (0..n).map(|i| rows.names.intern(&format!("{label}[{i}]"))).collect::<Result<_>>()?,
+            1 => vec![rows.intern(input, label)?],
+            n => (0..n).map(|i| rows.intern(input, &format!("{label}[{i}]"))).collect::<Result<_>>()?,
         };
         let at = self.entries.len() as u32;
         self.entries.push(Entry { label: label.into(), ids, first_line: input.line_number(), next: 0 });
@@ -242,6 +246,12 @@ impl Parser {
 /// `name=value`: the last equals sign counts, since names may contain some.
 fn pair(word: &str) -> Option<(&str, &str)> {
     word.rsplit_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty())
+}
+
+/// A score (travatar), an alignment or word scores (Marian).
+fn is_extra(field: &str) -> bool {
+    let link = |word: &str| word.bytes().all(|b| b.is_ascii_digit() || b"-=:.,".contains(&b));
+    field.starts_with("WordScores=") || number(field).is_some() || field.split_ascii_whitespace().all(link)
 }
 
 fn starts_with_label(field: &str) -> bool {

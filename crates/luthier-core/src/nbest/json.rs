@@ -8,11 +8,14 @@
 //! ```
 //!
 //! With `features`, those are the features and `scores` are columns for metrics; without, every number is a
-//! feature, those under `scores` too. A segment without `id` is the next one.
+//! feature, those under `scores` too. A line with several candidates and without `id` is the next segment; single
+//! candidates without `id` need to be so many a segment.
+
+mod value;
 
 use super::{Rows, segment_id};
 use crate::{Error, Input, Result};
-use serde_json::{Map, Value};
+use value::{Json, find};
 
 const TEXT: &[&str] = &["text", "hyp", "hypothesis", "translation", "output", "sentence", "mt", "pred"];
 const ID: &[&str] = &["id", "segment", "index", "idx", "segment_id", "sent_id"];
@@ -20,21 +23,43 @@ const LIST: &[&str] = &["hyps", "hypotheses", "nbest", "candidates", "translatio
 /// Numbers that are about the place of a candidate, not about its worth.
 const RANK: &[&str] = &["rank", "beam"];
 
-pub(super) fn read(input: &mut Input, rows: &mut Rows) -> Result<()> {
+type Object = [(String, Json)];
+
+pub(super) fn read(input: &mut Input, per_source: Option<u32>, rows: &mut Rows) -> Result<()> {
     let mut buffer = Vec::new();
-    let mut next = 0;
+    let mut next = 0; // the segment of a list without id
+    let mut single = 0; // candidates without id so far
     while input.line(&mut buffer)? {
         if buffer.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
         let text = input.utf8(&buffer)?;
-        let value: Value = serde_json::from_str(text).map_err(|e| broken(input, &e))?;
-        let Value::Object(object) = value else {
-            return Err(input.error(format!("found {}, expected a JSON object", kind(&value))));
+        let json: Json = serde_json::from_str(text).map_err(|e| broken(input, &e))?;
+        let Json::Object(object) = &json else {
+            return Err(input.error(format!("found {}, expected a JSON object", json.kind())));
         };
-        next = one_line(input, &object, next, rows)? + 1;
+        let given = id(input, object)?;
+        let list = find(object, LIST);
+        let segment = match (given, list, per_source) {
+            (Some(id), ..) => id,
+            (None, Some(_), _) => next,
+            (None, None, Some(n)) => {
+                single += 1;
+                (single - 1) / n.max(1)
+            }
+            (None, None, None) => {
+                return Err(input
+                    .error("the candidate does not say which segment it belongs to")
+                    .hint("add an `id`, or give --per-source N"));
+            }
+        };
+        match list {
+            Some((key, list)) => candidates(input, object, key, list, segment, rows)?,
+            None => one_candidate(input, object, segment, rows)?,
+        }
+        next = segment + 1;
     }
-    Ok(())
+    super::whole_segments(input, single, per_source)
 }
 
 fn broken(input: &Input, e: &serde_json::Error) -> Error {
@@ -44,49 +69,54 @@ fn broken(input: &Input, e: &serde_json::Error) -> Error {
     if e.is_eof() { error.hint("each object must stand in one line") } else { error }
 }
 
-/// Reads one line; `next` is the segment if none is given. Returns the segment.
-fn one_line(input: &Input, object: &Map<String, Value>, next: u32, rows: &mut Rows) -> Result<u32> {
-    let segment = match find(object, ID) {
-        None => next,
-        Some((_, Value::Number(n))) => segment_id(input, &n.to_string())?,
-        Some((_, Value::String(s))) => segment_id(input, s)?,
+fn id(input: &Input, object: &Object) -> Result<Option<u32>> {
+    match find(object, ID) {
+        None => Ok(None),
+        Some((_, Json::Number(n))) => segment_id(input, &n.to_string()).map(Some),
+        Some((_, Json::String(s))) => segment_id(input, s.trim()).map(Some),
         Some((key, other)) => {
-            return Err(input.error(format!("`{key}` is {}, expected a segment number", kind(other))));
+            Err(input.error(format!("`{key}` is {}, expected a segment number", other.kind())))
         }
-    };
-    match find(object, LIST) {
-        Some((_, Value::Array(list))) if list.iter().all(Value::is_string) => {
-            parallel(input, object, list, segment, rows)?;
-        }
-        Some((key, Value::Array(list))) => {
-            for candidate in list {
-                let Value::Object(candidate) = candidate else {
-                    return Err(
-                        input.error(format!("`{key}` holds {}, expected candidates", kind(candidate)))
-                    );
-                };
-                one_candidate(input, candidate, segment, rows)?;
-            }
-        }
-        Some((key, other)) => {
-            return Err(input.error(format!("`{key}` is {}, expected an array of candidates", kind(other))));
-        }
-        None => one_candidate(input, object, segment, rows)?,
     }
-    Ok(segment)
 }
 
-/// Texts in one array, and every other array of that length is a feature.
-fn parallel(
+/// A segment's candidates: objects, or texts with parallel arrays.
+fn candidates(
     input: &Input,
-    object: &Map<String, Value>,
-    texts: &[Value],
+    object: &Object,
+    key: &str,
+    list: &Json,
     segment: u32,
     rows: &mut Rows,
 ) -> Result<()> {
-    let mut columns = Vec::new();
-    for (name, value) in object.iter().filter(|(k, _)| !LIST.contains(&k.as_str())) {
-        let Value::Array(numbers) = value else { continue };
+    let Json::Array(list) = list else {
+        return Err(input.error(format!("`{key}` is {}, expected an array of candidates", list.kind())));
+    };
+    if list.iter().all(|c| matches!(c, Json::String(_))) {
+        return parallel(input, object, list, segment, rows);
+    }
+    for candidate in list {
+        let Json::Object(candidate) = candidate else {
+            return Err(input.error(format!("`{key}` holds {}, expected candidates", candidate.kind())));
+        };
+        one_candidate(input, candidate, segment, rows)?;
+    }
+    Ok(())
+}
+
+/// Texts in one array; every array of numbers beside it, or under `scores` or `features`, is a feature.
+fn parallel(input: &Input, object: &Object, texts: &[Json], segment: u32, rows: &mut Rows) -> Result<()> {
+    let mut columns: Vec<(&str, &[Json])> = Vec::new();
+    let inner =
+        ["scores", "features"].iter().filter_map(|k| find(object, &[k])).filter_map(|(_, v)| match v {
+            Json::Object(inner) => Some(&inner[..]),
+            _ => None,
+        });
+    for (name, value) in std::iter::once(object).chain(inner).flatten() {
+        let Json::Array(numbers) = value else { continue };
+        if LIST.contains(&name.as_str()) || !numbers.iter().any(|n| matches!(n, Json::Number(_))) {
+            continue;
+        }
         if numbers.len() != texts.len() {
             let message = format!("`{name}` has {} numbers for {} candidates", numbers.len(), texts.len());
             return Err(input.error(message));
@@ -94,7 +124,9 @@ fn parallel(
         columns.push((name, numbers));
     }
     for (i, text) in texts.iter().enumerate() {
-        rows.push_text(text.as_str().unwrap_or_default());
+        if let Json::String(text) = text {
+            rows.push_text(text.trim());
+        }
         for (name, numbers) in &columns {
             rows.push_named(input, name, finite(input, name, &numbers[i])?)?;
         }
@@ -103,20 +135,18 @@ fn parallel(
     Ok(())
 }
 
-fn one_candidate(input: &Input, object: &Map<String, Value>, segment: u32, rows: &mut Rows) -> Result<()> {
-    let Some((_, Value::String(text))) = find(object, TEXT) else {
-        return Err(input
-            .error("the candidate has no text")
-            .hint(format!("name it one of: {}", TEXT.join(", "))));
+fn one_candidate(input: &Input, object: &Object, segment: u32, rows: &mut Rows) -> Result<()> {
+    let Some((_, Json::String(text))) = find(object, TEXT) else {
+        let hint = format!("name it one of: {}", TEXT.join(", "));
+        return Err(input.error("the candidate has no text").hint(hint));
     };
-    rows.push_text(text);
+    rows.push_text(text.trim());
     let mut total = None;
-    if let Some(features) = object.get("features") {
+    let scores = find(object, &["scores"]).map_or(Ok(&[][..]), |(_, s)| table(input, "scores", s))?;
+    if let Some((_, features)) = find(object, &["features"]) {
         for (name, value) in table(input, "features", features)? {
             rows.push_named(input, name, finite(input, name, value)?)?;
         }
-        let empty = Map::new();
-        let scores = object.get("scores").map_or(Ok(&empty), |s| table(input, "scores", s))?;
         for (name, value) in scores {
             match (name.as_str(), finite(input, name, value)?) {
                 ("total", value) => total = Some(value),
@@ -124,46 +154,37 @@ fn one_candidate(input: &Input, object: &Map<String, Value>, segment: u32, rows:
             }
         }
     } else {
+        let other = |name: &str| ID.contains(&name) || RANK.contains(&name);
         for (name, value) in object {
-            let other = [ID, RANK].iter().any(|names| names.contains(&name.as_str()));
-            match value {
-                Value::Number(_) if !other => rows.push_named(input, name, finite(input, name, value)?)?,
-                Value::Object(inner) if name == "scores" => {
-                    for (name, value) in inner {
-                        rows.push_named(input, name, finite(input, name, value)?)?;
-                    }
-                }
-                _ => {}
+            if let Json::Number(_) = value
+                && !other(name)
+            {
+                rows.push_named(input, name, finite(input, name, value)?)?;
             }
+        }
+        for (name, value) in scores {
+            rows.push_named(input, name, finite(input, name, value)?)?;
         }
     }
     rows.end_row(segment, input.line_number(), total);
     Ok(())
 }
 
-fn table<'a>(input: &Input, name: &str, value: &'a Value) -> Result<&'a Map<String, Value>> {
-    value.as_object().ok_or_else(|| {
-        input.error(format!("`{name}` is {}, expected an object of names and numbers", kind(value)))
-    })
-}
-
-fn finite(input: &Input, name: &str, value: &Value) -> Result<f64> {
-    value.as_f64().filter(|v| v.is_finite()).ok_or_else(|| {
-        input.error(format!("the value of {name} is {}, expected a finite number", kind(value)))
-    })
-}
-
-fn find<'a>(object: &'a Map<String, Value>, names: &[&str]) -> Option<(&'a str, &'a Value)> {
-    names.iter().find_map(|n| object.get_key_value(*n)).map(|(k, v)| (k.as_str(), v))
-}
-
-fn kind(value: &Value) -> String {
+fn table<'a>(input: &Input, name: &str, value: &'a Json) -> Result<&'a Object> {
     match value {
-        Value::Null => "null".to_owned(),
-        Value::Bool(b) => b.to_string(),
-        Value::Number(n) => n.to_string(),
-        Value::String(s) => format!("\"{}\"", s.chars().take(30).collect::<String>()),
-        Value::Array(_) => "an array".to_owned(),
-        Value::Object(_) => "an object".to_owned(),
+        Json::Object(pairs) => Ok(pairs),
+        other => {
+            let message = format!("`{name}` is {}, expected an object of names and numbers", other.kind());
+            Err(input.error(message))
+        }
+    }
+}
+
+fn finite(input: &Input, name: &str, value: &Json) -> Result<f64> {
+    match value {
+        Json::Number(n) if n.is_finite() => Ok(*n),
+        other => {
+            Err(input.error(format!("the value of {name} is {}, expected a finite number", other.kind())))
+        }
     }
 }

@@ -53,12 +53,12 @@ fn ended(input: &Input) -> Error {
 pub(super) fn read_features(input: &mut Input, rows: &mut Rows) -> Result<()> {
     let (mut first, mut buffer) = (Vec::new(), Vec::new());
     while next_line(input, &mut first)? {
-        let line = std::str::from_utf8(&first).map_or_else(|_| String::new(), str::to_owned);
+        let line = input.utf8(&first)?.to_owned();
         let head = head(input, &line, "FEATURES_TXT_BEGIN_0")?;
         if head.names.len() != head.width {
             return Err(input.error(format!("{} names for {} features", head.names.len(), head.width)));
         }
-        let ids = head.names.iter().map(|n| rows.names.intern(n)).collect::<Result<Vec<u32>>>()?;
+        let ids = head.names.iter().map(|n| rows.intern(input, n)).collect::<Result<Vec<u32>>>()?;
         for _ in 0..head.candidates {
             if !next_line(input, &mut buffer)? {
                 return Err(ended(input));

@@ -205,15 +205,20 @@ impl Rows {
         Err(input.error(format!("the feature {name} stands twice")).hint("remove one of the two"))
     }
 
+    /// The number of a feature's name.
+    pub(super) fn intern(&mut self, input: &Input, name: &str) -> Result<u32> {
+        self.names.intern(name).map_err(|e| e.place(input.name(), input.line_number()))
+    }
+
     /// Adds a feature by its name.
     pub(super) fn push_named(&mut self, input: &Input, name: &str, value: f64) -> Result<()> {
-        let id = self.names.intern(name)?;
+        let id = self.intern(input, name)?;
         self.push_feature(input, id, value)
     }
 
     /// Adds a score that is not a feature.
     pub(super) fn push_score(&mut self, input: &Input, name: &str, value: f64) -> Result<()> {
-        let id = self.score_names.intern(name)?;
+        let id = self.score_names.intern(name).map_err(|e| e.place(input.name(), input.line_number()))?;
         if self.scores.push(self.segment.len(), id, value) {
             return Ok(());
         }

@@ -12,6 +12,16 @@ pub(super) fn is_header(line: &str) -> bool {
     line.contains('\t') && line.split('\t').any(|name| TEXT.contains(&name.trim()))
 }
 
+/// A feature's name as a header; `feature:` stands before names that mean something else there.
+pub(super) fn feature_column(name: &str) -> String {
+    let special = ["score:", "feature:"].iter().any(|p| name.starts_with(p));
+    if special || ID.contains(&name) || TEXT.contains(&name) {
+        format!("feature:{name}")
+    } else {
+        name.to_owned()
+    }
+}
+
 /// What a column holds.
 enum Column {
     Id,
@@ -39,7 +49,8 @@ pub(super) fn read(input: &mut Input, per_source: Option<u32>, rows: &mut Rows) 
             line(input, text, &columns, per_source, &mut count, rows)?;
         }
     }
-    Ok(())
+    let given = columns.iter().any(|c| matches!(c, Column::Id));
+    super::whole_segments(input, count, per_source.filter(|_| !given))
 }
 
 fn header(input: &Input, line: &str) -> Result<Vec<Column>> {
@@ -56,11 +67,12 @@ fn header(input: &Input, line: &str) -> Result<Vec<Column>> {
         }
         seen.push(name);
         let has_text = columns.iter().any(|c| matches!(c, Column::Text));
-        columns.push(match name.strip_prefix("score:") {
-            Some(score) => Column::Score(score.to_owned()),
-            None if ID.contains(&name) => Column::Id,
-            None if TEXT.contains(&name) && !has_text => Column::Text,
-            None => Column::Feature(name.to_owned()),
+        columns.push(match (name.strip_prefix("score:"), name.strip_prefix("feature:")) {
+            (Some(score), _) => Column::Score(score.to_owned()),
+            (_, Some(feature)) => Column::Feature(feature.to_owned()),
+            _ if ID.contains(&name) => Column::Id,
+            _ if TEXT.contains(&name) && !has_text => Column::Text,
+            _ => Column::Feature(name.to_owned()),
         });
     }
     Ok(columns)

@@ -1,7 +1,7 @@
 //! Writing lists: Moses, JSON lines, TSV.
 
 use super::Rows;
-use crate::{Error, Result};
+use crate::{Error, FeatureKey, Result};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 
@@ -15,6 +15,9 @@ pub enum To {
     /// Tab-separated with a header.
     Tsv,
 }
+
+/// Every candidate has a cell for every feature.
+const MAX_COLUMNS: usize = 4096;
 
 /// Writes candidates of `rows`, in any order.
 pub struct Writer<'a> {
@@ -33,12 +36,13 @@ impl<'a> Writer<'a> {
         let mut writer = Writer { rows, to, totals, out, file: file.to_owned(), cells: Vec::new() };
         if to == To::Tsv {
             let mut header = vec!["id".to_owned(), "text".to_owned()];
-            header.extend(rows.names.names().iter().cloned());
+            if rows.names.names().len() > MAX_COLUMNS {
+                let message = format!("{} features are too many for TSV columns", rows.names.names().len());
+                return Err(Error::in_file(file, message).hint("write JSON lines (--to jsonl)"));
+            }
+            header.extend(rows.names.names().iter().map(|n| super::tsv::feature_column(n)));
             header.extend(totals.then(|| "score:total".to_owned()));
             header.extend(rows.score_names.names().iter().map(|n| format!("score:{n}")));
-            if let Some(odd) = header.iter().find(|n| n.contains(['\t', '\n', '\r'])) {
-                return Err(Error::in_file(file, format!("the name `{odd}` cannot be a TSV column")));
-            }
             writer.line(&header.join("\t"))?;
         }
         Ok(writer)
@@ -80,10 +84,10 @@ impl<'a> Writer<'a> {
         let features: Vec<(&str, f64)> = self.rows.named_features(row).collect();
         let mut i = 0;
         while i < features.len() {
-            let n = block(&features[i..]);
+            let n = self.block(&features[i..]);
             let name = features[i].0;
             let label = if n > 1 { &name[..name.len() - 3] } else { name };
-            if label.contains(|c: char| c.is_whitespace()) || label.contains("|||") || label.is_empty() {
+            if label.contains(|c: char| c.is_whitespace()) || super::number(label).is_some() {
                 return Err(self
                     .rows
                     .error(row, format!("the feature name `{label}` cannot be written in Moses' format"))
@@ -100,6 +104,18 @@ impl<'a> Writer<'a> {
             line += &format!(" {total}");
         }
         self.line(&line)
+    }
+
+    /// How many features from the first on are one whole block `Name[0]`, `Name[1]`, …; at least 1. A block that other
+    /// candidates have longer, or whose name is also a feature's, is written value by value.
+    fn block(&self, features: &[(&str, f64)]) -> usize {
+        let Some(base) = features[0].0.strip_suffix("[0]").filter(|b| !b.is_empty()) else { return 1 };
+        let in_turn = |(i, f): &(usize, &(&str, f64))| {
+            f.0.strip_prefix(base).is_some_and(|rest| rest == format!("[{i}]"))
+        };
+        let n = features.iter().enumerate().take_while(in_turn).count();
+        let known = |name: &str| self.rows.names.get(FeatureKey::of(name)).is_some();
+        if known(&format!("{base}[{n}]")) || known(base) { 1 } else { n }
     }
 
     fn json(&mut self, row: usize, total: Option<f64>) -> Result<()> {
@@ -136,12 +152,4 @@ impl<'a> Writer<'a> {
         let line = self.cells.join("\t");
         self.line(&line)
     }
-}
-
-/// How many features from the first on are one block `Name[0]`, `Name[1]`, …; at least 1.
-fn block(features: &[(&str, f64)]) -> usize {
-    let Some(base) = features[0].0.strip_suffix("[0]").filter(|b| !b.is_empty()) else { return 1 };
-    let in_turn =
-        |(i, f): &(usize, &(&str, f64))| f.0.strip_prefix(base).is_some_and(|rest| rest == format!("[{i}]"));
-    features.iter().enumerate().take_while(in_turn).count()
 }

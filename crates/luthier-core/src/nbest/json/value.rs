@@ -1,0 +1,94 @@
+//! A JSON value that keeps the order of keys and refuses one that stands twice.
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use std::fmt;
+
+/// Any JSON value.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Json {
+    Null,
+    Bool(bool),
+    Number(f64),
+    String(String),
+    Array(Vec<Json>),
+    Object(Vec<(String, Json)>),
+}
+
+impl Json {
+    /// What it is, for messages.
+    pub(super) fn kind(&self) -> String {
+        match self {
+            Json::Null => "null".to_owned(),
+            Json::Bool(b) => b.to_string(),
+            Json::Number(n) => n.to_string(),
+            Json::String(s) => format!("{:?}", s.chars().take(30).collect::<String>()),
+            Json::Array(_) => "an array".to_owned(),
+            Json::Object(_) => "an object".to_owned(),
+        }
+    }
+}
+
+/// The first of some keys that an object has.
+pub(super) fn find<'a>(object: &'a [(String, Json)], keys: &[&str]) -> Option<(&'a str, &'a Json)> {
+    keys.iter().find_map(|k| object.iter().find(|(name, _)| name == k)).map(|(name, v)| (name.as_str(), v))
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Builder)
+    }
+}
+
+struct Builder;
+
+impl<'de> Visitor<'de> for Builder {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Json, E> {
+        Ok(Json::Null)
+    }
+
+    fn visit_bool<E>(self, b: bool) -> Result<Json, E> {
+        Ok(Json::Bool(b))
+    }
+
+    fn visit_i64<E>(self, n: i64) -> Result<Json, E> {
+        Ok(Json::Number(n as f64))
+    }
+
+    fn visit_u64<E>(self, n: u64) -> Result<Json, E> {
+        Ok(Json::Number(n as f64))
+    }
+
+    fn visit_f64<E>(self, n: f64) -> Result<Json, E> {
+        Ok(Json::Number(n))
+    }
+
+    fn visit_str<E>(self, s: &str) -> Result<Json, E> {
+        Ok(Json::String(s.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
+        let mut out = Vec::new();
+        while let Some(item) = items.next_element()? {
+            out.push(item);
+        }
+        Ok(Json::Array(out))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut items: A) -> Result<Json, A::Error> {
+        let mut out: Vec<(String, Json)> = Vec::new();
+        let mut seen = rustc_hash::FxHashSet::default();
+        while let Some((key, value)) = items.next_entry::<String, Json>()? {
+            if !seen.insert(key.clone()) {
+                return Err(A::Error::custom(format!("the key {key:?} stands twice")));
+            }
+            out.push((key, value));
+        }
+        Ok(Json::Object(out))
+    }
+}
