@@ -186,6 +186,8 @@ fn quoted(path: &Path) -> String {
 fn ended(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
+        // A shell says so of the program that it waited for.
+        (Some(code @ 129..=192), _) => format!("was killed by signal {}", code - 128),
         (Some(code), _) => format!("failed with exit code {code}"),
         (_, Some(signal)) => format!("was killed by signal {signal}"),
         _ => "failed".to_owned(),

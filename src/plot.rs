@@ -34,11 +34,14 @@ pub(crate) fn surface(surface: &Surface, smoothing: Smoothing, metric: &Metric, 
     let top = seen.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let frame = Frame { x: (low, high), y: widen(bottom, top) };
     let mut out = frame.open(title);
+    out += &frame.steps(&surface.bounds[first..last], seen, "#1d4ed8", 1.2);
     if smoothing != Smoothing::None {
         let smoothed = shown(&surface.smoothed(smoothing));
-        out += &frame.steps(&surface.bounds[first..last], &smoothed[first..=last], "#c2410c", 2.0);
+        out += &frame.steps(&surface.bounds[first..last], &smoothed[first..=last], "#c2410c", 1.2);
+        let (blue, red) =
+            (r##"<tspan fill="#1d4ed8">true</tspan>"##, r##"<tspan fill="#c2410c">smoothed</tspan>"##);
+        let _ = writeln!(out, r#"<text x="{}" y="20" text-anchor="end">{blue} {red}</text>"#, WIDTH - RIGHT);
     }
-    out += &frame.steps(&surface.bounds[first..last], seen, "#1d4ed8", 1.2);
     let _ = writeln!(
         out,
         r##"<line x1="{0:.1}" y1="{TOP}" x2="{0:.1}" y2="{1:.1}" stroke="#666" stroke-dasharray="4 3"/>"##,

@@ -34,6 +34,7 @@ pub struct Envelope {
     pieces: Vec<Piece>,
     points: Vec<Point>,
     chords: Vec<Chord>,
+    coarse: Vec<Chord>,
     lines: Vec<u32>,
 }
 
@@ -52,20 +53,29 @@ struct Chord {
     rise: f64,
 }
 
+impl Chord {
+    fn between(p: Point, q: Point, slack: f64) -> Self {
+        Chord { m: p.m, b: p.b - slack, rise: (q.b - p.b) / (q.m - p.m) }
+    }
+}
+
+/// Chords of the coarse chain.
+const COARSE: usize = 8;
+
 /// Lines that are compared at once: a multiple of every vector width, and few enough to stay in registers.
 const BLOCK: usize = 16;
 
 impl Envelope {
-    /// The envelope from left to right. `seed` names lines that are probably on it (those of the last search
-    /// with the same slopes); with the same slopes it must contain both outermost ones, or be empty.
-    /// Of identical lines the lowest index is kept.
+    /// The envelope from left to right. `seed` names lines that are probably on it: empty, or those of the last
+    /// search with the same slopes, in its order. Of identical lines the lowest index is kept.
     pub fn find(&mut self, slope: &[f64], offset: &[f64], seed: &[u32]) -> &[Piece] {
         self.pieces.clear();
         if slope.is_empty() {
             return &self.pieces;
         }
         let outermost;
-        let seed = if seed.is_empty() {
+        let fresh = seed.is_empty();
+        let seed = if fresh {
             outermost = outer(slope, offset);
             &outermost
         } else {
@@ -73,16 +83,25 @@ impl Envelope {
         };
         self.points.clear();
         self.points.extend(seed.iter().map(|&l| point(slope, offset, l)));
-        self.chain(false);
+        if fresh {
+            self.sort();
+        }
+        self.chain();
+        self.make_chords();
         self.survivors(slope, offset);
-        self.chain(true);
+        self.sort();
+        self.chain();
         &self.pieces
     }
 
-    /// Sorts the points and keeps the upper hull: in `pieces`, or as `chords` when not `last`.
-    fn chain(&mut self, last: bool) {
+    /// By slope; of parallel lines the highest first, of identical ones the first.
+    fn sort(&mut self) {
         self.points
             .sort_unstable_by(|p, q| p.m.total_cmp(&q.m).then(q.b.total_cmp(&p.b)).then(p.line.cmp(&q.line)));
+    }
+
+    /// Keeps the upper hull of sorted points in `pieces`.
+    fn chain(&mut self) {
         // The hull grows at the front of `points`; `pieces` runs beside it with the boundaries.
         self.pieces.clear();
         for i in 0..self.points.len() {
@@ -107,9 +126,6 @@ impl Envelope {
                 self.pieces.push(Piece { line: p.line, from });
             }
         }
-        if !last {
-            self.make_chords();
-        }
     }
 
     fn make_chords(&mut self) {
@@ -120,19 +136,28 @@ impl Envelope {
         if let [only] = hull {
             self.chords.push(Chord { m: only.m, b: only.b - slack, rise: 0.0 });
         }
-        self.chords.extend(hull.windows(2).map(|w| Chord {
-            m: w[0].m,
-            b: w[0].b - slack,
-            rise: (w[1].b - w[0].b) / (w[1].m - w[0].m),
-        }));
+        self.chords.extend(hull.windows(2).map(|w| Chord::between(w[0], w[1], slack)));
+        self.coarse.clear();
+        if hull.len() <= COARSE + 1 {
+            self.coarse.extend_from_slice(&self.chords);
+        } else {
+            let knot = |i: usize| hull[i * (hull.len() - 1) / COARSE];
+            self.coarse.extend((0..COARSE).map(|i| Chord::between(knot(i), knot(i + 1), slack)));
+        }
     }
 
-    /// Puts every line that may reach above the chain into `points`.
+    /// Puts every line that may reach above the chain into `points`. A coarse chain through a few of its knots rules
+    /// most lines out, all at once; the rest are compared with the whole.
     fn survivors(&mut self, slope: &[f64], offset: &[f64]) {
         self.lines.clear();
-        above(slope, offset, &self.chords, &mut self.lines);
+        above(slope, offset, &self.coarse, &mut self.lines);
         self.points.clear();
-        self.points.extend(self.lines.iter().map(|&l| point(slope, offset, l)));
+        for &line in &self.lines {
+            let p = point(slope, offset, line);
+            if self.chords.iter().any(|c| p.b >= c.b + c.rise * (p.m - c.m)) {
+                self.points.push(p);
+            }
+        }
     }
 }
 

@@ -19,7 +19,7 @@ mod state;
 
 pub use fleet::{Alone, Fleet, Wire};
 pub use learner::{Learner, Limits, LineSearch, Progress};
-pub use line::{ListWalker, Smoothing, Surface};
+pub use line::{Flat, ListWalker, Smoothing, Surface};
 pub use list::{Candidate, List};
 pub use oracle::{Choice, oracle};
 pub use pool::{Judge, columns, list, lists};

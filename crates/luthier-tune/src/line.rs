@@ -121,30 +121,85 @@ impl Surface {
     }
 }
 
-/// One segment's best candidate changes at `x`.
+/// One segment's best candidate changes: statistics `from` become `to`, by their place in `stats`.
 #[derive(Debug, Clone, Copy)]
 struct Change {
-    x: f64,
-    segment: u32,
     from: u32,
     to: u32,
 }
 
+/// Where a change happens, so that comparing numbers puts places in order; and which change it is, for ties and
+/// for finding it again.
+type Place = (u64, u32);
+
+/// Numbers that are in the order of the floats that they come from.
+fn ordered(x: f64) -> u64 {
+    let bits = x.to_bits();
+    if bits >> 63 == 1 { !bits } else { bits ^ (1 << 63) }
+}
+
+/// The float again.
+fn unordered(bits: u64) -> f64 {
+    f64::from_bits(if bits >> 63 == 1 { bits ^ (1 << 63) } else { !bits })
+}
+
+/// All lists of a pool in one piece, feature after feature: line searches read memory from end to end. Shared by
+/// the walkers of all starts.
+pub struct Flat {
+    /// Where each segment's candidates begin, and the end.
+    starts: Vec<usize>,
+    /// Dense features: one column after the other, each over all candidates.
+    columns: Vec<f64>,
+    /// Which statistics each candidate has, by their place in `stats`.
+    class: Vec<u32>,
+    stats: Vec<f32>,
+}
+
+impl Flat {
+    /// Of lists that have been judged and share their columns.
+    pub fn new(lists: &[Arc<List>]) -> Self {
+        let mut flat = Flat { starts: vec![0], columns: Vec::new(), class: Vec::new(), stats: Vec::new() };
+        for list in lists {
+            let first = flat.stats.len().checked_div(list.width).unwrap_or(0);
+            flat.class.extend(list.class.iter().map(|&c| first as u32 + c));
+            flat.stats.extend_from_slice(&list.stats);
+            flat.starts.push(flat.class.len());
+        }
+        let columns = lists.first().map_or(0, |l| l.columns.keys().len());
+        flat.columns.reserve_exact(columns * flat.class.len());
+        for c in 0..columns {
+            for list in lists {
+                flat.columns.extend_from_slice(list.column(c));
+            }
+        }
+        flat
+    }
+
+    fn segments(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    fn column(&self, c: usize) -> &[f64] {
+        &self.columns[c * self.class.len()..(c + 1) * self.class.len()]
+    }
+}
+
 /// A walker over lists. The coordinates are the lists' dense columns; sparse features keep their weights.
 pub struct ListWalker<'a> {
-    lists: &'a [Arc<List>],
+    flat: Arc<Flat>,
     metric: &'a Metric,
-    weights: &'a Weights,
     point: Vec<f64>,
     score: f64,
+    /// The sparse features' share of the scores; empty if there is none.
+    sparse: Vec<f64>,
     /// b = w·h of all candidates, segment after segment.
     b: Vec<f64>,
-    starts: Vec<usize>,
     /// Lines of the last envelope on each axis, segment after segment, and where each segment's end.
     seeds: Vec<(Vec<u32>, Vec<u32>)>,
     envelope: Envelope,
     slopes: Vec<f64>,
     changes: Vec<Change>,
+    places: Vec<Place>,
     totals: Vec<f64>,
     surface: Surface,
     smoothing: Smoothing,
@@ -152,23 +207,37 @@ pub struct ListWalker<'a> {
 
 impl<'a> ListWalker<'a> {
     /// A walker at `point`. All lists must have been judged and share their columns.
-    pub fn new(lists: &'a [Arc<List>], metric: &'a Metric, weights: &'a Weights, point: &[f64]) -> Self {
-        let mut starts = vec![0];
-        for list in lists {
-            starts.push(starts[starts.len() - 1] + list.k);
+    pub fn new(lists: &[Arc<List>], metric: &'a Metric, weights: &Weights, point: &[f64]) -> Self {
+        Self::over(&Arc::new(Flat::new(lists)), lists, metric, weights, point)
+    }
+
+    /// The same over lists that have been flattened before.
+    pub fn over(
+        flat: &Arc<Flat>,
+        lists: &[Arc<List>],
+        metric: &'a Metric,
+        weights: &Weights,
+        point: &[f64],
+    ) -> Self {
+        let mut sparse = Vec::new();
+        if lists.iter().any(|l| !l.ids.is_empty()) {
+            sparse.resize(flat.class.len(), 0.0);
+            for (s, list) in lists.iter().enumerate() {
+                list.sparse_scores(weights, &mut sparse[flat.starts[s]..flat.starts[s + 1]]);
+            }
         }
         let mut walker = ListWalker {
-            lists,
+            flat: flat.clone(),
             metric,
-            weights,
             point: Vec::new(),
             score: 0.0,
-            b: vec![0.0; starts[lists.len()]],
-            starts,
+            sparse,
+            b: vec![0.0; flat.class.len()],
             seeds: vec![Default::default(); point.len()],
             envelope: Envelope::default(),
             slopes: Vec::new(),
             changes: Vec::new(),
+            places: Vec::new(),
             totals: Vec::new(),
             surface: Surface::default(),
             smoothing: Smoothing::None,
@@ -194,6 +263,7 @@ impl<'a> ListWalker<'a> {
     /// Finds all changes along the line, and the totals at its left end.
     fn collect(&mut self, direction: Direction<'_>) {
         self.changes.clear();
+        self.places.clear();
         self.totals.clear();
         self.totals.resize(self.metric.width(), 0.0);
         let (mut lines, mut ends) = match direction {
@@ -201,31 +271,33 @@ impl<'a> ListWalker<'a> {
             Direction::Vector(_) => Default::default(),
         };
         let (old_lines, old_ends) = (std::mem::take(&mut lines), std::mem::take(&mut ends));
-        for (s, list) in self.lists.iter().enumerate() {
-            let b = &self.b[self.starts[s]..self.starts[s + 1]];
-            let start = if s == 0 { 0 } else { old_ends.get(s - 1).map_or(0, |e| *e as usize) };
-            let seed = old_ends.get(s).map_or(&[][..], |e| &old_lines[start..*e as usize]);
-            let slopes = match direction {
-                Direction::Axis(axis) => list.column(axis),
-                Direction::Vector(d) => {
-                    project(list, d, &mut self.slopes);
-                    &self.slopes
-                }
-            };
-            let pieces = self.envelope.find(slopes, b, seed);
-            let Some(first) = pieces.first() else {
-                ends.push(lines.len() as u32);
-                continue;
-            };
-            let mut class = list.class[first.line as usize];
-            for (t, x) in self.totals.iter_mut().zip(list.stats_of(class)) {
-                *t += f64::from(*x);
+        let column = match direction {
+            Direction::Axis(axis) => self.flat.column(axis),
+            Direction::Vector(d) => {
+                project(&self.flat, d, &mut self.slopes);
+                &self.slopes
             }
-            for piece in pieces {
-                let to = list.class[piece.line as usize];
-                if to != class {
-                    self.changes.push(Change { x: piece.from, segment: s as u32, from: class, to });
-                    class = to;
+        };
+        let width = self.totals.len();
+        let mut start = 0;
+        for s in 0..self.flat.segments() {
+            let range = self.flat.starts[s]..self.flat.starts[s + 1];
+            let end = old_ends.get(s).map_or(0, |e| *e as usize);
+            let pieces =
+                self.envelope.find(&column[range.clone()], &self.b[range.clone()], &old_lines[start..end]);
+            start = end;
+            let classes = &self.flat.class[range];
+            if let Some(first) = pieces.first() {
+                let mut class = classes[first.line as usize];
+                let stats = &self.flat.stats[class as usize * width..][..width];
+                self.totals.iter_mut().zip(stats).for_each(|(t, x)| *t += f64::from(*x));
+                for piece in pieces {
+                    let to = classes[piece.line as usize];
+                    if to != class {
+                        self.places.push((ordered(piece.from), self.changes.len() as u32));
+                        self.changes.push(Change { from: class, to });
+                        class = to;
+                    }
                 }
             }
             lines.extend(pieces.iter().map(|p| p.line));
@@ -238,19 +310,22 @@ impl<'a> ListWalker<'a> {
 
     /// Turns changes into intervals and what `value` makes of their statistics.
     fn sweep(&mut self, value: impl Fn(&Metric, &[f64]) -> f64) {
-        self.changes.sort_unstable_by(|a, b| a.x.total_cmp(&b.x).then(a.segment.cmp(&b.segment)));
+        self.places.sort_unstable();
         let Surface { bounds, scores } = &mut self.surface;
         bounds.clear();
         scores.clear();
         scores.push(value(self.metric, &self.totals));
+        let width = self.totals.len();
         let mut before = self.totals.clone();
         let mut i = 0;
-        while i < self.changes.len() {
-            let x = self.changes[i].x;
-            let limit = x + SAME * x.abs().max(SAME);
-            while let Some(change) = self.changes.get(i).filter(|c| c.x <= limit) {
-                let list = &self.lists[change.segment as usize];
-                let (from, to) = (list.stats_of(change.from), list.stats_of(change.to));
+        while i < self.places.len() {
+            let x = unordered(self.places[i].0);
+            let limit = ordered(x + SAME * x.abs().max(SAME));
+            before.copy_from_slice(&self.totals);
+            while let Some(place) = self.places.get(i).filter(|p| p.0 <= limit) {
+                let change = self.changes[place.1 as usize];
+                let from = &self.flat.stats[change.from as usize * width..][..width];
+                let to = &self.flat.stats[change.to as usize * width..][..width];
                 for ((t, f), n) in self.totals.iter_mut().zip(from).zip(to) {
                     *t += f64::from(*n) - f64::from(*f);
                 }
@@ -260,18 +335,20 @@ impl<'a> ListWalker<'a> {
             if before != self.totals {
                 bounds.push(x);
                 scores.push(value(self.metric, &self.totals));
-                before.copy_from_slice(&self.totals);
             }
         }
     }
 
     fn true_score(&self) -> f64 {
         let mut totals = vec![0.0; self.metric.width()];
-        for (s, list) in self.lists.iter().enumerate().filter(|(_, l)| l.k > 0) {
-            let best = argmax(&self.b[self.starts[s]..self.starts[s + 1]]);
-            for (t, x) in totals.iter_mut().zip(list.stats_of(list.class[best])) {
-                *t += f64::from(*x);
+        for s in 0..self.flat.segments() {
+            let range = self.flat.starts[s]..self.flat.starts[s + 1];
+            if range.is_empty() {
+                continue;
             }
+            let class = self.flat.class[range.start + argmax(&self.b[range])];
+            let stats = &self.flat.stats[class as usize * totals.len()..];
+            totals.iter_mut().zip(stats).for_each(|(t, x)| *t += f64::from(*x));
         }
         self.metric.score(&totals)
     }
@@ -304,44 +381,49 @@ impl Walker for ListWalker<'_> {
     }
 
     fn step(&mut self, direction: Direction<'_>, t: f64) {
-        for (s, list) in self.lists.iter().enumerate() {
-            let b = &mut self.b[self.starts[s]..self.starts[s + 1]];
-            let slopes = match direction {
-                Direction::Axis(axis) => list.column(axis),
-                Direction::Vector(d) => {
-                    project(list, d, &mut self.slopes);
-                    &self.slopes
-                }
-            };
-            for (b, m) in b.iter_mut().zip(slopes) {
-                *b += t * m;
-            }
-        }
         match direction {
-            Direction::Axis(axis) => self.point[axis] += t,
-            Direction::Vector(d) => self.point.iter_mut().zip(d).for_each(|(p, d)| *p += t * d),
+            Direction::Axis(axis) => {
+                add(&mut self.b, t, self.flat.column(axis));
+                self.point[axis] += t;
+            }
+            Direction::Vector(d) => {
+                project(&self.flat, d, &mut self.slopes);
+                add(&mut self.b, t, &self.slopes);
+                self.point.iter_mut().zip(d).for_each(|(p, d)| *p += t * d);
+            }
         }
         self.score = self.true_score();
     }
 
+    /// In the order of `List::scores`, so that both give the same bits.
     fn place(&mut self, point: &[f64]) {
         self.point.clear();
         self.point.extend_from_slice(point);
-        for (s, list) in self.lists.iter().enumerate() {
-            list.scores(&self.point, self.weights, &mut self.b[self.starts[s]..self.starts[s + 1]]);
+        if self.sparse.is_empty() {
+            self.b.fill(0.0);
+        } else {
+            self.b.copy_from_slice(&self.sparse);
+        }
+        for (c, &w) in point.iter().enumerate() {
+            add(&mut self.b, w, self.flat.column(c));
         }
         self.score = self.true_score();
     }
 }
 
-/// m = d·h for all candidates of a list.
-fn project(list: &List, d: &[f64], out: &mut Vec<f64>) {
+/// m = d·h for all candidates.
+fn project(flat: &Flat, d: &[f64], out: &mut Vec<f64>) {
     out.clear();
-    out.resize(list.k, 0.0);
-    for (c, &d) in d.iter().enumerate() {
-        for (m, x) in out.iter_mut().zip(list.column(c)) {
-            *m += d * x;
-        }
+    out.resize(flat.class.len(), 0.0);
+    for (c, &d) in d.iter().enumerate().filter(|(_, d)| **d != 0.0) {
+        add(out, d, flat.column(c));
+    }
+}
+
+/// y += a·x.
+fn add(y: &mut [f64], a: f64, x: &[f64]) {
+    for (y, x) in y.iter_mut().zip(x) {
+        *y += a * x;
     }
 }
 

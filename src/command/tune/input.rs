@@ -8,7 +8,7 @@ use crate::{
 };
 use luthier::{
     core::{
-        AtomicFile, Error, Result, Weights, moses_ini,
+        AtomicFile, Error, FeatureKey, Result, Weights, moses_ini,
         nbest::{Rows, read_scores},
         text,
     },
@@ -114,6 +114,10 @@ pub(super) fn load(input: &Input, metric: &Metric, mentioned: &[String], talk: T
             memory: Memory::default(),
         };
         external.check()?;
+        // Moses does not tune it and does not list it: scaled with the others it would lose its effect.
+        let untuned: Vec<FeatureKey> =
+            (0..10).map(|i| FeatureKey::of(&format!("UnknownWordPenalty{i}"))).collect();
+        initial.retain(|key| !untuned.contains(&key));
         Box::new(external)
     } else {
         let clock = Instant::now();

@@ -5,7 +5,7 @@
 //! fixed or bounded, for then their size means something.
 
 use super::Learner;
-use crate::{Evidence, Fleet, List, ListWalker, Smoothing, State};
+use crate::{Evidence, Flat, Fleet, List, ListWalker, Smoothing, State};
 use luthier_core::{
     FeatureKey, Local, Result,
     random::{Purpose, Stream},
@@ -89,6 +89,7 @@ impl Learner for LineSearch {
         let job = Job {
             search: self,
             lists,
+            flat: Arc::new(Flat::new(lists)),
             columns: &first.columns,
             state,
             ascent,
@@ -138,6 +139,7 @@ impl Limits {
 struct Job<'a> {
     search: &'a LineSearch,
     lists: &'a [Arc<List>],
+    flat: Arc<Flat>,
     columns: &'a Local,
     state: &'a State,
     ascent: Ascent,
@@ -170,8 +172,9 @@ impl Job<'_> {
             None => self.anywhere(index),
             Some(best) => self.near(best, index),
         };
-        let mut walker = ListWalker::new(self.lists, &self.search.metric, &self.state.weights, &point)
-            .smoothed(self.search.smoothing);
+        let mut walker =
+            ListWalker::over(&self.flat, self.lists, &self.search.metric, &self.state.weights, &point)
+                .smoothed(self.search.smoothing);
         let mut stream = Stream::new(self.search.seed, Purpose::Direction, epoch, index);
         self.ascent.climb(&mut walker, &mut || stream.normal());
         let mut weights = self.state.weights.clone();
@@ -182,7 +185,7 @@ impl Job<'_> {
         // Scaling rounds, so the score that counts is taken afresh from what will be written.
         let mut scaled = Vec::new();
         weights.gather(self.columns, &mut scaled);
-        let score = ListWalker::new(self.lists, &self.search.metric, &weights, &scaled).score();
+        let score = ListWalker::over(&self.flat, self.lists, &self.search.metric, &weights, &scaled).score();
         self.tell(score);
         (score, weights.iter().map(|(_, v)| v).collect())
     }
