@@ -1,11 +1,17 @@
 //! N-best lists as commands take them.
 
-use luthier::core::{
-    Error, Input, Result,
-    nbest::{Dialect, Options, RowFile, Rows, read},
+use crate::command::read_references;
+use luthier::{
+    core::{
+        Error, Input, Local, Result,
+        nbest::{Dialect, Options, RowFile, Rows, read},
+        text::{Lines, by_segment},
+    },
+    metric::Metric,
+    tune::{Judge, List, columns, lists},
 };
 use rayon::prelude::*;
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 /// Where candidates come from.
 #[derive(Debug, clap::Args)]
@@ -71,6 +77,71 @@ impl ListArgs {
         }
         Ok(rows)
     }
+}
+
+/// Lists with what judges them, as `oracle` and `surface` take them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct JudgedArgs {
+    #[command(flatten)]
+    nbest: ListArgs,
+    /// References, one segment a line; repeat it for several. Not needed for columns.
+    #[arg(long = "ref", value_name = "FILE")]
+    references: Vec<PathBuf>,
+    /// The metric. Candidates are taken to be in tokens already (tokenize=none).
+    #[arg(long, short, default_value = "bleu", value_name = "METRIC")]
+    metric: String,
+}
+
+/// Judged lists.
+pub(crate) struct Judged {
+    pub(crate) metric: Metric,
+    pub(crate) rows: Rows,
+    pub(crate) columns: Arc<Local>,
+    pub(crate) lists: Vec<Arc<List>>,
+    /// The settings behind their scores.
+    pub(crate) signature: String,
+}
+
+impl JudgedArgs {
+    /// Reads and judges; candidates stay as they are, repeated ones too.
+    pub(crate) fn read(&self) -> Result<Judged> {
+        let metric: Metric = self.metric.parse().map_err(|e| Error::new(format!("{e}")))?;
+        let files = read_references(&self.references)?;
+        check_references(&files, &metric)?;
+        let rows = self.nbest.read()?;
+        let references = references_of(&files, &rows, self.nbest.allow_missing)?;
+        let mut judge = Judge::new(&metric, &references, reference_file(&files));
+        (judge.distinct, judge.allow_missing) = (false, self.nbest.allow_missing);
+        let columns = columns(&rows, Some(&metric));
+        let lists = lists(&rows, &columns, Some(judge))?.into_iter().map(Arc::new).collect();
+        let signature = metric.signature(Some(files.len()), "");
+        Ok(Judged { metric, rows, columns, lists, signature })
+    }
+}
+
+/// Metrics that compare with references need some.
+pub(crate) fn check_references(files: &[Lines], metric: &Metric) -> Result<()> {
+    if files.is_empty() && metric.needs_references() {
+        return Err(Error::new("no references: give them with --ref FILE"));
+    }
+    Ok(())
+}
+
+/// References by segment; without files, as many empty ones as there are segments.
+pub(crate) fn references_of<'a>(
+    files: &'a [Lines],
+    rows: &Rows,
+    allow_missing: bool,
+) -> Result<Vec<Vec<&'a str>>> {
+    if files.is_empty() {
+        return Ok(vec![Vec::new(); rows.by_segment(allow_missing)?.len()]);
+    }
+    by_segment(files)
+}
+
+/// The reference file that messages name.
+pub(crate) fn reference_file(files: &[Lines]) -> &str {
+    files.first().map_or("the n-best list", |f| &f.file)
 }
 
 /// One number a line, as many as there are candidates.

@@ -24,7 +24,6 @@ impl Talk {
         let style = "{spinner} start {pos} of {len}  best {msg}  {elapsed} gone, {eta} left";
         let style = indicatif::ProgressStyle::with_template(style).ok()?;
         let bar = indicatif::ProgressBar::new(1).with_style(style);
-        bar.enable_steady_tick(std::time::Duration::from_millis(200));
         Some(Bar(bar))
     }
 
@@ -40,13 +39,16 @@ pub(crate) struct Bar(indicatif::ProgressBar);
 impl Bar {
     /// How far it is, with the score so far and the time left.
     pub(crate) fn show(&self, done: u32, all: u32, score: &str) {
+        if done >= all {
+            self.0.finish_and_clear();
+            return;
+        }
+        if done == 1 {
+            self.0.reset(); // a new iteration
+        }
         self.0.set_length(u64::from(all));
         self.0.set_message(score.to_owned());
         self.0.set_position(u64::from(done));
-        if done >= all {
-            self.0.finish_and_clear();
-            self.0.reset();
-        }
     }
 }
 

@@ -1,27 +1,21 @@
 //! `luthier oracle`.
 
-use super::{Common, Done, one_line, read_references, write_out};
-use crate::lists::ListArgs;
+use super::{Common, Done, one_line, write_out};
+use crate::lists::{Judged, JudgedArgs};
 use luthier::{
-    core::{AtomicFile, Error, text},
+    core::AtomicFile,
     metric::Metric,
-    tune::{Choice, Judge, List, columns, lists, oracle},
+    tune::{Choice, List, oracle},
 };
 use serde_json::json;
-use std::{path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 /// The best and the worst that a choice of one candidate per segment can score: what is to be gained.
 #[derive(Debug, clap::Args)]
 #[command(after_help = super::METRICS_HELP)]
 pub(crate) struct Args {
     #[command(flatten)]
-    nbest: ListArgs,
-    /// References, one segment a line; repeat it for several. Not needed for columns.
-    #[arg(long = "ref", value_name = "FILE")]
-    references: Vec<PathBuf>,
-    /// The metric. Candidates are taken to be in tokens already (tokenize=none).
-    #[arg(long, short, default_value = "bleu", value_name = "METRIC")]
-    metric: String,
+    judged: JudgedArgs,
     /// Where the best candidates go, one a line.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -31,19 +25,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, common: &Common) -> Done {
-    let metric: Metric = args.metric.parse().map_err(|e| Error::new(format!("{e}")))?;
-    if args.references.is_empty() && metric.needs_references() {
-        return Err(Error::new("no references: give them with --ref FILE").into());
-    }
-    let files = read_references(&args.references)?;
-    let rows = args.nbest.read()?;
-    let mut references = text::by_segment(&files)?;
-    if references.is_empty() {
-        references = vec![Vec::new(); rows.by_segment(args.nbest.allow_missing)?.len()];
-    }
-    let mut judge = Judge::new(&metric, &references, files.first().map_or("the n-best list", |f| &f.file));
-    (judge.distinct, judge.allow_missing) = (false, args.nbest.allow_missing);
-    let lists = lists(&rows, &columns(&rows, Some(&metric)), Some(judge))?;
+    let Judged { metric, lists, signature, .. } = args.judged.read()?;
     let seed = common.seed.unwrap_or(1);
     let best = oracle(&lists, &metric, false, seed);
     let worst = oracle(&lists, &metric, true, seed);
@@ -62,7 +44,7 @@ pub(crate) fn run(args: &Args, common: &Common) -> Done {
             "metric": metric.name(), "score": shown(&best), "chosen": best.chosen,
             "first": metric.shown(first),
             "anti": {"score": shown(&worst), "chosen": worst.chosen},
-            "signature": metric.signature(Some(files.len()), ""),
+            "signature": signature,
         });
         format!("{value}\n")
     } else {
@@ -74,7 +56,7 @@ pub(crate) fn run(args: &Args, common: &Common) -> Done {
             metric.shown(first),
             metric.name(),
             shown(&worst),
-            metric.signature(Some(files.len()), "")
+            signature
         )
     };
     write_out(None, text.as_bytes())?;
@@ -82,7 +64,7 @@ pub(crate) fn run(args: &Args, common: &Common) -> Done {
 }
 
 /// The score of the first candidates, as the lists came.
-fn first_score(lists: &[List], metric: &Metric) -> f64 {
+fn first_score(lists: &[Arc<List>], metric: &Metric) -> f64 {
     let mut total = vec![0.0; metric.width()];
     for list in lists.iter().filter(|l| l.k > 0) {
         total.iter_mut().zip(list.stats_of(list.class[0])).for_each(|(t, x)| *t += f64::from(*x));

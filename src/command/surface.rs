@@ -1,19 +1,22 @@
 //! `luthier surface`.
 
-use super::{Done, check_names, read_references, tune::SmoothName, write_out};
-use crate::{lists::ListArgs, plot, talk::Talk};
+use super::{Done, check_names, tune::SmoothName, write_out};
+use crate::{
+    lists::{Judged, JudgedArgs},
+    plot,
+    talk::Talk,
+};
 use luthier::{
-    core::{AtomicFile, Error, FeatureKey, Local, Weights, text},
+    core::{AtomicFile, Error, FeatureKey, Local, Weights},
     metric::Metric,
     optim::{Direction, Walker},
-    tune::{Judge, ListWalker, Smoothing, Surface, columns, lists},
+    tune::{ListWalker, Smoothing, Surface},
 };
 use serde_json::{Value, json};
 use std::{
     fmt::Write as _,
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::Arc,
 };
 
 /// The exact score along a line through given weights, plateau after plateau: what MERT sees.
@@ -21,13 +24,7 @@ use std::{
 #[command(after_help = super::METRICS_HELP)]
 pub(crate) struct Args {
     #[command(flatten)]
-    nbest: ListArgs,
-    /// References, one segment a line; repeat it for several. Not needed for columns.
-    #[arg(long = "ref", value_name = "FILE")]
-    references: Vec<PathBuf>,
-    /// The metric. Candidates are taken to be in tokens already (tokenize=none).
-    #[arg(long, short, default_value = "bleu", value_name = "METRIC")]
-    metric: String,
+    judged: JudgedArgs,
     /// Where the line passes through.
     #[arg(long, value_name = "FILE")]
     weights: PathBuf,
@@ -49,23 +46,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, talk: Talk) -> Done {
-    let metric: Metric = args.metric.parse().map_err(|e| Error::new(format!("{e}")))?;
-    if args.references.is_empty() && metric.needs_references() {
-        return Err(Error::new("no references: give them with --ref FILE").into());
-    }
-    let files = read_references(&args.references)?;
-    let rows = args.nbest.read()?;
-    let mut references = text::by_segment(&files)?;
-    if references.is_empty() {
-        references = vec![Vec::new(); rows.by_segment(args.nbest.allow_missing)?.len()];
-    }
+    let Judged { metric, rows, columns, lists, .. } = args.judged.read()?;
     let weights = Weights::read(&args.weights)?;
     check_names(&weights, &args.weights, rows.names.names(), talk)?;
-    let mut judge = Judge::new(&metric, &references, files.first().map_or("the n-best list", |f| &f.file));
-    judge.allow_missing = args.nbest.allow_missing;
-    let columns = columns(&rows, Some(&metric));
     let direction = direction(&args.direction, &columns)?;
-    let lists: Vec<_> = lists(&rows, &columns, Some(judge))?.into_iter().map(Arc::new).collect();
     let mut point = Vec::new();
     weights.gather(&columns, &mut point);
     let mut walker = ListWalker::new(&lists, &metric, &weights, &point);

@@ -3,7 +3,7 @@
 use super::mert::keys;
 use crate::{
     command::{check_names, read_references},
-    lists::ListArgs,
+    lists::{ListArgs, check_references, reference_file, references_of},
     talk::{Talk, thousands},
 };
 use luthier::{
@@ -16,7 +16,10 @@ use luthier::{
     metric::Metric,
     tune::{FixedLists, Judge, Settings, Source, columns, lists},
 };
-use std::{path::PathBuf, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 /// What every algorithm needs.
 #[derive(Debug, clap::Args)]
@@ -76,10 +79,11 @@ pub(super) struct Loaded {
 const MANY: usize = 50;
 
 pub(super) fn load(input: &Input, metric: &Metric, mentioned: &[String], talk: Talk) -> Result<Loaded> {
-    if input.references.is_empty() && input.moses_scores.is_empty() && metric.needs_references() {
-        return Err(Error::new("no references: give them with --ref FILE"));
-    }
+    let clock = Instant::now();
     let files = read_references(&input.references)?;
+    if input.moses_scores.is_empty() {
+        check_references(&files, metric)?;
+    }
     let references = text::by_segment(&files)?;
     let start = input.init.as_ref().or(input.moses_ini.as_ref());
     let mut initial = start.map_or(Ok(Weights::default()), |path| Weights::read(path))?;
@@ -95,52 +99,30 @@ pub(super) fn load(input: &Input, metric: &Metric, mentioned: &[String], talk: T
     settings.add("ref", digests(files.iter().map(|f| (&f.file, &f.digest)).collect()));
     let owned: Vec<Vec<String>> =
         references.iter().map(|r| r.iter().map(ToString::to_string).collect()).collect();
-    let file = files.first().map_or("the n-best list", |f| f.file.as_str());
     let source: Box<dyn Source> = if let (Some(command), Some(text)) = (&input.command, &input.source) {
         settings.add("command", command);
         settings.add("source", format!("{} {}", text.display(), text::read_lines(text)?.digest));
         settings.add("nbest-size", input.nbest_size);
         settings.add("iterations", input.iterations);
-        let external = External {
-            command: command.clone(),
-            source: text.clone(),
-            k: input.nbest_size,
-            dir: input.run.join("decode"),
-            metric: metric.clone(),
-            references: owned.clone(),
-            reference_file: file.to_owned(),
-            options: input.nbest.options(),
-            allow_missing: input.nbest.allow_missing,
-            memory: Memory::default(),
-        };
-        external.check()?;
         // Moses does not tune it and does not list it: scaled with the others it would lose its effect.
         let untuned: Vec<FeatureKey> =
             (0..10).map(|i| FeatureKey::of(&format!("UnknownWordPenalty{i}"))).collect();
         initial.retain(|key| !untuned.contains(&key));
-        Box::new(external)
+        Box::new(external(input, command, text, metric, owned.clone(), reference_file(&files))?)
     } else {
-        let clock = Instant::now();
-        let (lists, rows) = fixed(input, metric, &references, file, talk)?;
-        let seconds = clock.elapsed().as_secs_f64();
-        for name in mentioned {
-            if !keys(name).any(|k| rows.names.get(k).is_some()) {
-                let known = rows.names.names().iter().take(20).cloned().collect::<Vec<_>>().join(", ");
-                return Err(
-                    Error::new(format!("no feature is named {name}")).hint(format!("the list has {known}"))
-                );
-            }
-        }
-        settings.add("nbest", digests(rows.files.iter().map(|f| (&f.name, &f.digest)).collect()));
+        let (lists, rows) = fixed(input, metric, &files, talk)?;
+        check_mentioned(mentioned, &rows)?;
         if let Some(path) = start {
             check_names(&initial, path, rows.names.names(), talk)?;
             // Moses' unknown-word penalty, for one: what no candidate has cannot be tuned.
             initial.retain(|key| rows.names.get(key).is_some());
         }
+        settings.add("nbest", digests(rows.files.iter().map(|f| (&f.name, &f.digest)).collect()));
         talk.say(&format!(
-            "read {} candidates, {} of them different, in {seconds:.2} s",
+            "read {} candidates, {} of them different, in {:.2} s",
             thousands(rows.len()),
             thousands(lists.iter().map(|l| l.k).sum()),
+            clock.elapsed().as_secs_f64()
         ));
         Box::new(FixedLists::new(lists, rows.names))
     };
@@ -149,24 +131,52 @@ pub(super) fn load(input: &Input, metric: &Metric, mentioned: &[String], talk: T
     Ok(Loaded { source, initial, references: owned, reference_count: Some(files.len()), settings })
 }
 
+/// Features that settings name must exist.
+fn check_mentioned(mentioned: &[String], rows: &Rows) -> Result<()> {
+    match mentioned.iter().find(|name| !keys(name).any(|k| rows.names.get(k).is_some())) {
+        None => Ok(()),
+        Some(name) => {
+            let known = rows.names.names().iter().take(20).cloned().collect::<Vec<_>>().join(", ");
+            Err(Error::new(format!("no feature is named {name}")).hint(format!("the list has {known}")))
+        }
+    }
+}
+
+fn external(
+    input: &Input,
+    command: &str,
+    source: &Path,
+    metric: &Metric,
+    references: Vec<Vec<String>>,
+    reference_file: &str,
+) -> Result<External> {
+    let external = External {
+        command: command.to_owned(),
+        source: source.to_owned(),
+        k: input.nbest_size,
+        dir: input.run.join("decode"),
+        metric: metric.clone(),
+        references,
+        reference_file: reference_file.to_owned(),
+        options: input.nbest.options(),
+        allow_missing: input.nbest.allow_missing,
+        memory: Memory::default(),
+    };
+    external.check()?;
+    Ok(external)
+}
+
 /// Reads and judges fixed lists.
 fn fixed(
     input: &Input,
     metric: &Metric,
-    references: &[Vec<&str>],
-    file: &str,
+    files: &[text::Lines],
     talk: Talk,
 ) -> Result<(Vec<luthier::tune::List>, Rows)> {
     let rows = input.nbest.read()?;
-    let none;
-    let references = if references.is_empty() {
-        none = vec![Vec::new(); rows.by_segment(input.nbest.allow_missing)?.len()];
-        &none
-    } else {
-        references
-    };
+    let references = references_of(files, &rows, input.nbest.allow_missing)?;
     let stats = moses_scores(&input.moses_scores, &rows)?;
-    let mut judge = Judge::new(metric, references, file);
+    let mut judge = Judge::new(metric, &references, reference_file(files));
     judge.allow_missing = input.nbest.allow_missing;
     judge.given = (!input.moses_scores.is_empty()).then_some(&stats[..]);
     let columns = columns(&rows, Some(metric));
