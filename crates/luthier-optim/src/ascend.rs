@@ -101,6 +101,11 @@ impl Ascent {
         if self.smoothed { 100 } else { 1000 }
     }
 
+    /// Rounds of `Powell`, and how many times its patience `Random` may last: each is many searches.
+    fn max_rounds(&self) -> usize {
+        self.max_moves() / 10
+    }
+
     /// Steps along a line that keep every coordinate within its bounds.
     fn within(&self, point: &[f64], direction: Direction<'_>) -> (f64, f64) {
         let one = |i: usize, d: f64| {
@@ -180,7 +185,7 @@ impl Ascent {
         let axes: Vec<Vec<f64>> = self.free.iter().map(|&a| unit(n, a)).collect();
         let mut set = axes.clone();
         let mut fresh = true;
-        for _ in 0..self.max_moves() {
+        for _ in 0..self.max_rounds() {
             let start = walker.point().to_vec();
             let mut largest = (0, 0.0);
             let mut total = 0.0;
@@ -217,7 +222,7 @@ impl Ascent {
 
     fn random(&self, walker: &mut dyn Walker, normal: &mut dyn FnMut() -> f64) {
         let mut idle = 0;
-        for _ in 0..self.max_moves() * self.patience {
+        for _ in 0..self.max_rounds() * self.patience {
             if idle >= self.patience {
                 return;
             }

@@ -89,7 +89,9 @@ pub(super) fn load(input: &Input, metric: &Metric, mentioned: &[String], talk: T
     let mut initial = start.map_or(Ok(Weights::default()), |path| Weights::read(path))?;
     let mut settings = Settings::default();
     settings.add("metric", &input.metric);
-    settings.add("signature", metric.signature(Some(files.len()), ""));
+    // The extractor's statistics do not tell how many references there were.
+    let reference_count = input.moses_scores.is_empty().then_some(files.len());
+    settings.add("signature", metric.signature(reference_count, ""));
     let digests = |files: Vec<(&String, &String)>| {
         files.iter().map(|(name, digest)| format!("{name} {digest}")).collect::<Vec<_>>().join(", ")
     };
@@ -128,7 +130,7 @@ pub(super) fn load(input: &Input, metric: &Metric, mentioned: &[String], talk: T
     };
     let all: Vec<String> = initial.iter().map(|(n, v)| format!("{n} {v}")).collect();
     settings.add("init", all.join(", "));
-    Ok(Loaded { source, initial, references: owned, reference_count: Some(files.len()), settings })
+    Ok(Loaded { source, initial, references: owned, reference_count, settings })
 }
 
 /// Features that settings name must exist.
