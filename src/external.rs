@@ -17,14 +17,14 @@ use crate::{
         nbest::{self, Options, Rows},
     },
     metric::Metric,
-    tune::{Evidence, Goal, Judge, Source, columns, lists},
+    tune::{Evidence, Goal, Judge, SMALL, Source, columns, lists},
 };
 use std::{
     fs::{self, File},
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
     sync::{
-        Arc, Mutex, OnceLock,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
 };
@@ -57,13 +57,23 @@ pub struct External {
 #[derive(Default)]
 pub struct Memory {
     names: Mutex<Names>,
-    columns: OnceLock<Arc<Local>>,
+    columns: Mutex<Option<Arc<Local>>>,
     iteration: AtomicU32,
 }
 
 impl External {
     /// Checks the template before anything runs.
     pub fn check(&self) -> Result<()> {
+        let known = ["{weights}", "{weights:moses}", "{nbest}", "{k}", "{source}", "{iteration}"];
+        for (i, _) in self.command.match_indices('{').filter(|(i, _)| !self.command[..*i].ends_with('$')) {
+            let word = self.command[i..].split_inclusive('}').next().unwrap_or_default();
+            let mistyped = known.iter().any(|k| k.len() > 3 && word.len() > 3 && word.get(..4) == k.get(..4));
+            if mistyped && word.ends_with('}') && !known.contains(&word) {
+                return Err(
+                    Error::new(format!("the command has {word}, which I do not know")).hint(known.join(" "))
+                );
+            }
+        }
         if self.command.contains("{weights}") || self.command.contains("{weights:moses}") {
             return Ok(());
         }
@@ -71,15 +81,36 @@ impl External {
             .hint("put {weights} (a file) or '{weights:moses}' (Moses' -weight-overwrite) into --command"))
     }
 
+    /// Where the list goes. A decoder that outlived an earlier, killed luthier must not write into this one's.
+    fn list_path(&self, iteration: u32) -> PathBuf {
+        self.path(iteration, &format!("{}.nbest", std::process::id()))
+    }
+
     fn path(&self, iteration: u32, ending: &str) -> PathBuf {
         self.dir.join(format!("{iteration:03}.{ending}"))
+    }
+
+    /// The dense features: those of the first list, and later ones too while there are few in all.
+    fn columns(&self, rows: &Rows) -> Arc<Local> {
+        let mut known = self.memory.columns.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = columns(rows, Some(&self.metric));
+        let joined = match &*known {
+            None => now,
+            Some(old) if now.keys().iter().all(|k| old.position(*k).is_some()) => old.clone(),
+            Some(old) => {
+                let both = Local::new([old.keys(), now.keys()].concat());
+                if both.keys().len() <= SMALL { Arc::new(both) } else { old.clone() }
+            }
+        };
+        *known = Some(joined.clone());
+        joined
     }
 
     fn decode(&self, iteration: u32, weights: &Weights) -> Result<PathBuf> {
         let failed = |path: &Path, e: &std::io::Error| Error::io(path.display().to_string(), "write it", e);
         fs::create_dir_all(&self.dir).map_err(|e| failed(&self.dir, &e))?;
         let (file, list, log) =
-            (self.path(iteration, "weights"), self.path(iteration, "nbest"), self.path(iteration, "log"));
+            (self.path(iteration, "weights"), self.list_path(iteration), self.path(iteration, "log"));
         fs::write(&file, weights.to_text(&[])).map_err(|e| failed(&file, &e))?;
         // A list of an earlier, broken attempt must not be taken for this one's.
         let _ = fs::remove_file(&list);
@@ -101,7 +132,14 @@ impl External {
         }
         let status = shell.status().map_err(|e| Error::io("sh", "start it", &e))?;
         if status.success() {
-            return Ok(list);
+            if fs::metadata(&list).is_ok_and(|m| m.len() > 0) {
+                return Ok(list);
+            }
+            return Err(Error::new(format!(
+                "the decoder wrote no list at iteration {iteration}: {}",
+                last_lines(&log)
+            ))
+            .hint(format!("see {}; mend it and run the same command again", log.display())));
         }
         Err(Error::new(format!(
             "the decoder {} at iteration {iteration}: {}",
@@ -122,13 +160,13 @@ impl Source for External {
         let path = self.decode(iteration, weights)?;
         let mut rows = Rows::default();
         nbest::read(&path, &self.options, &mut rows)?;
-        let columns = self.memory.columns.get_or_init(|| columns(&rows, Some(&self.metric)));
+        let columns = &self.columns(&rows);
         let references: Vec<Vec<&str>> =
             self.references.iter().map(|r| r.iter().map(String::as_str).collect()).collect();
         let mut judge = Judge::new(&self.metric, &references, &self.reference_file);
         judge.allow_missing = self.allow_missing;
         let lists = lists(&rows, columns, Some(judge))?;
-        let mut names = self.memory.names.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut names = self.memory.names.lock().unwrap_or_else(PoisonError::into_inner);
         for name in rows.names.names() {
             names.intern(name)?;
         }
@@ -138,7 +176,7 @@ impl Source for External {
     }
 
     fn name(&self, key: FeatureKey) -> String {
-        let names = self.memory.names.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let names = self.memory.names.lock().unwrap_or_else(PoisonError::into_inner);
         names.get(key).unwrap_or_default().to_owned()
     }
 
@@ -148,9 +186,7 @@ impl Source for External {
 
     fn go_on(&self, epoch: u32, columns: Option<&Arc<Local>>) {
         self.memory.iteration.store(epoch, Ordering::Relaxed);
-        if let Some(columns) = columns {
-            let _ = self.memory.columns.set(columns.clone());
-        }
+        *self.memory.columns.lock().unwrap_or_else(PoisonError::into_inner) = columns.cloned();
     }
 }
 
@@ -197,6 +233,7 @@ fn ended(status: ExitStatus) -> String {
 /// The end of a log, in one line.
 fn last_lines(log: &Path) -> String {
     let text = String::from_utf8_lossy(&fs::read(log).unwrap_or_default()).into_owned();
+    let text: String = text.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect();
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
     if lines.is_empty() {
         return "it said nothing".to_owned();

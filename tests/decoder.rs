@@ -20,6 +20,8 @@ if mood == 'fail':
     sys.exit(7)
 if mood == 'hang':
     os.kill(os.getpid(), 9)
+if mood == 'nothing':
+    sys.exit(0)
 lists = {}
 for line in open(pool):
     id, text, features, _ = line.rstrip('\n').split(' ||| ')
@@ -79,7 +81,8 @@ fn a_decoder_that_fails_is_mended_and_the_run_goes_on_to_the_same_bits() {
             "the decoder failed with exit code 7 at iteration 3: decoding iteration 3 / model file is broken",
         ),
         ("hang", "the decoder was killed by signal 9 at iteration 3: decoding iteration 3"),
-        ("garbage", "decode/003.nbest:1: found `garbage`, which is no n-best list that I know"),
+        ("garbage", ".nbest:1: found `garbage`, which is no n-best list that I know"),
+        ("nothing", "the decoder wrote no list at iteration 3: decoding iteration 3"),
     ] {
         fs::write(dir.path().join("mood"), mood).unwrap();
         let broken = tune(dir.path(), mood, "-q");
@@ -223,4 +226,35 @@ fn other_metrics_are_tuned_and_drawn() {
 fn tune_lists_its_algorithms() {
     let list = stdout(&luthier().args(["tune", "--list"]).output().unwrap()).to_owned();
     assert!(list.starts_with("mert ") && list.contains("Och 2003"), "{list}");
+}
+
+/// A feature that the decoder brings only later is tuned all the same, and a resumed run agrees.
+#[test]
+fn a_feature_that_comes_late_is_tuned() {
+    let dir = workshop();
+    let decoder = DECODER.replace(
+        "file.write('garbage\\n' if mood == 'garbage' else line)",
+        "file.write(line if iteration == 0 else line.replace(' ||| 0', f' late= {len(set(line.split()) & set(refs[id]))} ||| 0'))",
+    );
+    let decoder = decoder.replace("lists = {}", "refs = [l.split() for l in open('ref')]\nlists = {}");
+    fs::write(dir.path().join("decoder.py"), decoder).unwrap();
+    let output = tune(dir.path(), "R", "");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let best = fs::read_to_string(dir.path().join("R/best.txt")).unwrap();
+    let late: f64 = best.lines().find_map(|l| l.strip_prefix("late ")).unwrap().parse().unwrap();
+    assert!(late.abs() > 0.01, "{best}");
+}
+
+#[test]
+fn initial_weights_are_put_within_bounds() {
+    let dir = workshop();
+    let words = "tune mert --nbest nbest --ref ref --init init --restarts 1 --run R --bound A[0]=-2,-1 -q";
+    ok_in(dir.path(), words);
+    let first = fs::read_to_string(dir.path().join("R/weights/000.txt")).unwrap();
+    assert!(first.starts_with("A[0] -1\n"), "{first}");
+    let at = dir.path().display();
+    let both = fails(&format!(
+        "tune mert --nbest {at}/nbest --ref {at}/ref --run {at}/S --fix A[0] --bound A[0]=0,1"
+    ));
+    assert!(both.contains("A[0] is both fixed and bounded"), "{both}");
 }

@@ -99,7 +99,7 @@ fn go(input: &Input, metric: &Metric, plan: Plan<'_>, talk: Talk) -> Done {
             "the output is {ratio:.3} times as long as the references: a feature for length may help"
         ));
     }
-    input.write_moses_ini(&outcome.weights)?;
+    input.write_moses_ini(&outcome.weights, talk)?;
     let signature = metric.signature(loaded.reference_count, "");
     let text = if input.json {
         result_json(plan.name, &outcome, metric, &signature)

@@ -70,6 +70,12 @@ impl Weights {
                     w.add_line(&input, &name, value)?;
                 }
             } else if let Some((name, value)) = line.rsplit_once(char::is_whitespace) {
+                let last = name.split_whitespace().next_back().unwrap_or_default();
+                if name.trim().contains(char::is_whitespace) && last.parse::<f64>().is_ok() {
+                    return Err(input
+                        .error(format!("found several numbers in `{line}`, expected `name value`"))
+                        .hint("a block is written `Name= 0.1 0.2`"));
+                }
                 w.add_line(&input, &unescape(name.trim_end()), value)?;
             } else {
                 return Err(input.error(format!("found `{line}`, expected `name value`")));

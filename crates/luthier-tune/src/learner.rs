@@ -5,11 +5,13 @@ mod line_search;
 pub use line_search::{Limits, LineSearch, Progress};
 
 use crate::{Evidence, Fleet, State};
-use luthier_core::Result;
+use luthier_core::{Result, Weights};
 
 /// One step of learning. Law: the same evidence and state give the same new state, to the bit, on any number
 /// of threads and processes.
 pub trait Learner {
+    /// Puts initial weights where they may be. Called before the first decode and once features are known.
+    fn prepare(&self, _weights: &mut Weights) {}
     /// Learns.
     fn learn(&self, evidence: &Evidence, state: &mut State, fleet: &Fleet<'_>) -> Result<()>;
 }

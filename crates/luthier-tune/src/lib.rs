@@ -22,7 +22,7 @@ pub use learner::{Learner, Limits, LineSearch, Progress};
 pub use line::{Flat, ListWalker, Smoothing, Surface};
 pub use list::{Candidate, List};
 pub use oracle::{Choice, oracle};
-pub use pool::{Judge, columns, list, lists};
+pub use pool::{Judge, SMALL, columns, list, lists};
 pub use run::{Event, Outcome, Stop, run};
 pub use run_dir::{RunDir, Settings};
 pub use schedule::Schedule;

@@ -148,6 +148,18 @@ impl List {
         }
     }
 
+    /// The same list with more dense features, which its candidates do not have.
+    #[must_use]
+    pub fn widen(mut self, columns: &Arc<Local>) -> List {
+        let column = |&key: &FeatureKey| match self.columns.position(key) {
+            Some(c) => self.column(c).to_vec(),
+            None => vec![0.0; self.k],
+        };
+        self.dense = columns.keys().iter().flat_map(column).collect();
+        self.columns = columns.clone();
+        self
+    }
+
     /// Appends the candidates of `other` that are new here, and says how many there were. Statistics of both
     /// lists must come from the same references.
     pub fn merge(&mut self, other: &List) -> usize {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Up to this many features in all, every one is dense.
-const SMALL: usize = 64;
+pub const SMALL: usize = 64;
 
 /// What candidates are judged against.
 #[derive(Debug, Clone, Copy)]

@@ -98,9 +98,13 @@ pub fn run(
     source.go_on(state.epoch, pool.first().map(|l| &l.columns));
     loop {
         let clock = Instant::now();
+        if state.epoch == 0 {
+            learner.prepare(&mut state.weights);
+        }
         let evidence = source.candidates(&all, &state.weights, Goal::Model)?;
         commit(&mut state.weights, &evidence, source)?;
         if state.epoch == 0 {
+            learner.prepare(&mut state.weights);
             dir.begin(&state)?;
         }
         let totals = best_totals(&evidence, &state.weights, metric);
@@ -200,6 +204,9 @@ fn absorb(pool: &mut Vec<Arc<List>>, evidence: Evidence, replace: bool, epoch: u
         return pool.iter().map(|l| if known { 0..0 } else { 0..l.k }).collect();
     }
     let merged = pool.iter_mut().zip(&lists).map(|(old, list)| {
+        if old.columns != list.columns {
+            *old = Arc::new(List::clone(old).widen(&list.columns));
+        }
         let before = old.k;
         before..before + Arc::make_mut(old).merge(list)
     });

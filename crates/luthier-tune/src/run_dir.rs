@@ -104,7 +104,8 @@ impl RunDir {
         fs::create_dir_all(path).map_err(failed("make it"))?;
         let lock = lock(path)?;
         sweep(path);
-        if known.exists() {
+        let lines = read_log(&path.join("log.jsonl"));
+        if known.exists() && !lines.is_empty() {
             let text = fs::read_to_string(&known).map_err(failed("read it"))?;
             let there: toml::Table = text.parse().map_err(|e: toml::de::Error| {
                 Error::in_file(known.display().to_string(), format!("damaged: {}", e.message()))
@@ -119,7 +120,6 @@ impl RunDir {
             }
             AtomicFile::write_all_to(&known, settings.to_toml().as_bytes())?;
         }
-        let lines = read_log(&path.join("log.jsonl"));
         Ok(RunDir { path: path.to_owned(), settings, lines, created, columns: None, references, _lock: lock })
     }
 

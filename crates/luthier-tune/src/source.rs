@@ -20,7 +20,7 @@ pub enum Goal {
 }
 
 /// A source of candidates. Laws: the same question gets the same answer; a fixed source answers the same
-/// whatever the weights; all lists of a source have the same columns.
+/// whatever the weights; all lists of an answer have the same columns, and those of later answers have no fewer.
 pub trait Source: Sync {
     /// Number of segments.
     fn segments(&self) -> u32;

@@ -34,10 +34,10 @@ pub(super) struct Input {
     #[arg(long, value_name = "FILE", requires = "command")]
     source: Option<PathBuf>,
     /// Candidates per segment to ask the decoder for.
-    #[arg(long, default_value_t = 100, value_name = "K")]
+    #[arg(long, default_value_t = 100, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     nbest_size: u32,
     /// Iterations of a decoder at most; fixed lists have one.
-    #[arg(long, default_value_t = 25, value_name = "N")]
+    #[arg(long, default_value_t = 25, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) iterations: u32,
     /// References, one segment a line; repeat it for several. Not needed for columns.
     #[arg(long = "ref", value_name = "FILE")]
@@ -85,6 +85,15 @@ pub(super) fn load(input: &Input, metric: &Metric, mentioned: &[String], talk: T
         check_references(&files, metric)?;
     }
     let references = text::by_segment(&files)?;
+    if let Some(parent) = input.moses_ini_out.as_ref().and_then(|p| p.parent())
+        && !parent.as_os_str().is_empty()
+        && !parent.is_dir()
+    {
+        return Err(Error::in_file(
+            parent.display().to_string(),
+            "is no directory, so --moses-ini-out cannot go there",
+        ));
+    }
     let start = input.init.as_ref().or(input.moses_ini.as_ref());
     let mut initial = start.map_or(Ok(Weights::default()), |path| Weights::read(path))?;
     let mut settings = Settings::default();
@@ -103,7 +112,17 @@ pub(super) fn load(input: &Input, metric: &Metric, mentioned: &[String], talk: T
         references.iter().map(|r| r.iter().map(ToString::to_string).collect()).collect();
     let source: Box<dyn Source> = if let (Some(command), Some(text)) = (&input.command, &input.source) {
         settings.add("command", command);
-        settings.add("source", format!("{} {}", text.display(), text::read_lines(text)?.digest));
+        let source = text::read_lines(text)?;
+        if source.lines.len() != references.len() {
+            let message = format!(
+                "the source has {} lines, but {} has {}",
+                source.lines.len(),
+                reference_file(&files),
+                references.len()
+            );
+            return Err(Error::in_file(source.file, message).hint("both need one line per segment"));
+        }
+        settings.add("source", format!("{} {}", text.display(), source.digest));
         settings.add("nbest-size", input.nbest_size);
         settings.add("iterations", input.iterations);
         // Moses does not tune it and does not list it: scaled with the others it would lose its effect.
@@ -228,10 +247,19 @@ fn moses_scores(paths: &[PathBuf], rows: &Rows) -> Result<Vec<f32>> {
 
 impl Input {
     /// Puts tuned weights into a Moses configuration.
-    pub(super) fn write_moses_ini(&self, weights: &Weights) -> Result<()> {
+    pub(super) fn write_moses_ini(&self, weights: &Weights, talk: Talk) -> Result<()> {
         let (Some(from), Some(to)) = (&self.moses_ini, &self.moses_ini_out) else { return Ok(()) };
         let name = from.display().to_string();
         let text = std::fs::read_to_string(from).map_err(|e| Error::io(&name, "read it", &e))?;
+        let known = Weights::parse(&name, &text)?;
+        let lost: Vec<&str> =
+            weights.iter().map(|(n, _)| n).filter(|n| !known.contains(FeatureKey::of(n))).collect();
+        if !lost.is_empty() {
+            talk.warn(&format!(
+                "{name} has no line for {}: their weights are in best.txt only",
+                lost.join(", ")
+            ));
+        }
         AtomicFile::write_all_to(to, moses_ini::replace(&name, &text, weights)?.as_bytes())
     }
 }

@@ -90,6 +90,11 @@ pub(super) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
             .hint("use another --strategy")
             .into());
     }
+    if let Some(both) = args.bound.iter().find(|b| args.fix.contains(&b.name)) {
+        return Err(Error::new(format!("{} is both fixed and bounded", both.name))
+            .hint("say one of the two")
+            .into());
+    }
     let mut settings = Settings::default();
     settings.add("strategy", format!("{strategy:?}").to_lowercase());
     settings.add("restarts", args.restarts);

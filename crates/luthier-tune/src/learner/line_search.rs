@@ -7,7 +7,7 @@
 use super::Learner;
 use crate::{Evidence, Flat, Fleet, List, ListWalker, Smoothing, State};
 use luthier_core::{
-    FeatureKey, Local, Result,
+    FeatureKey, Local, Result, Weights,
     random::{Purpose, Stream},
 };
 use luthier_metric::Metric;
@@ -77,12 +77,24 @@ impl LineSearch {
 type End = (f64, Vec<f64>);
 
 impl Learner for LineSearch {
+    fn prepare(&self, weights: &mut Weights) {
+        let clamped: Vec<f64> = weights
+            .iter()
+            .map(|(name, w)| {
+                let (low, high) = self.limits.of(FeatureKey::of(name));
+                w.clamp(low, high)
+            })
+            .collect();
+        weights.replace(&clamped);
+    }
+
     fn learn(&self, evidence: &Evidence, state: &mut State, fleet: &Fleet<'_>) -> Result<()> {
         let Evidence::Lists(lists) = evidence;
         let Some(first) = lists.first() else { return Ok(()) };
         let mut start = Vec::new();
         state.weights.gather(&first.columns, &mut start);
         let ascent = self.ascent(&first.columns);
+        // A feature that came late starts at 0, which may be out of bounds.
         for (w, &(low, high)) in start.iter_mut().zip(&ascent.bounds) {
             *w = w.clamp(low, high);
         }
