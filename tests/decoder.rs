@@ -146,6 +146,11 @@ fn weights_are_fixed_bounded_and_put_into_a_moses_configuration() {
     let message =
         fails(&format!("tune mert --nbest {at}/nbest --ref {at}/ref --run {at}/S --bound A[0]=2,1"));
     assert!(message.contains("expected NAME=LOW,HIGH"), "{message}");
+    let message = fails(&format!(
+        "tune mert --nbest {at}/nbest --ref {at}/ref --run {at}/S --moses-ini {at}/init --moses-ini-out {at}/o"
+    ));
+    assert!(message.contains("has no [weight] section"), "before any work: {message}");
+    assert!(!dir.path().join("S").exists());
     assert!(fails("tune mert --run R --window 4").contains("expected an odd number"));
 }
 

@@ -7,7 +7,7 @@
 use crate::{
     Scratch,
     ngram::{self, NgramTable},
-    tokenize::{is_space, words},
+    tokenize::{is_space, lowered, words},
 };
 
 /// Settings of chrF.
@@ -68,13 +68,7 @@ impl Chrf {
 
     /// Characters, and words with punctuation cut off at one end.
     fn cut(&self, text: &str, chars: &mut Vec<u64>, tokens: &mut Vec<u64>) {
-        let lower;
-        let text = if self.lowercase {
-            lower = text.to_lowercase();
-            &lower
-        } else {
-            text
-        };
+        let text = lowered(text, self.lowercase);
         let text = text.trim_end_matches(is_space);
         chars.clear();
         chars.extend(

@@ -2,7 +2,10 @@
 //!
 //! The Levenshtein distance to the nearest reference, over that reference's length. Statistics: edits, length.
 
-use crate::{Scratch, ngram, tokenize::words};
+use crate::{
+    Scratch, ngram,
+    tokenize::{lowered, words},
+};
 
 /// Settings of WER and CER.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -24,13 +27,7 @@ impl ErrorRate {
     }
 
     fn cut(&self, text: &str, out: &mut Vec<u64>) {
-        let lower;
-        let text = if self.lowercase {
-            lower = text.to_lowercase();
-            &lower
-        } else {
-            text
-        };
+        let text = &lowered(text, self.lowercase);
         out.clear();
         if !self.characters {
             out.extend(words(text).map(ngram::word));

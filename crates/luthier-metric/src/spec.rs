@@ -115,7 +115,13 @@ fn bleu(options: &[(&str, &str)], tokenize: Tokenizer) -> Spec<Metric> {
             "order" => b.order = within(key, text, 1, 8)?,
             "tokenize" => b.tokenize = Tokenizer::parse(text)?,
             "smooth" => b.smooth = choose("smoothing", text, Smooth::ALL, Smooth::name)?,
-            "smooth-value" => value = Some(number(key, text)?),
+            "smooth-value" => {
+                let given = number(key, text)?;
+                if given < 0.0 {
+                    return Err(SpecError(format!("{key} is {given}, expected no negative number")));
+                }
+                value = Some(given);
+            }
             "effective-order" => b.effective_order = flag(key, text)?,
             "lowercase" => b.lowercase = flag(key, text)?,
             _ => {
@@ -259,6 +265,7 @@ mod tests {
         assert!(message("bleu:tokenise=13a").contains("did you mean tokenize?"));
         assert!(message("bleu:tokenize=13").contains("did you mean 13a?"));
         assert!(message("bleu:order=0").contains("from 1 to 8"));
+        assert!(message("bleu:smooth=floor,smooth-value=-1").contains("no negative number"));
         assert!(message("x*bleu").contains("weight is `x`"));
         assert!(message("column").contains("column:comet"));
         assert!(message("").contains("unknown metric"));

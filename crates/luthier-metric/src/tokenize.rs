@@ -1,6 +1,7 @@
 //! Tokenisers, equal to sacreBLEU's.
 
 use crate::{SpecError, spec::choose};
+use std::borrow::Cow;
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
 /// How text is cut into words before they are counted.
@@ -44,12 +45,7 @@ impl Tokenizer {
     pub(crate) fn run(self, text: &str, lowercase: bool, scratch: &mut TokenScratch) {
         scratch.text.clear();
         let text = text.trim_end_matches(is_space);
-        if lowercase {
-            // Character by character would miss the final sigma.
-            scratch.text.push_str(&text.to_lowercase());
-        } else {
-            scratch.text.push_str(text);
-        }
+        scratch.text.push_str(&lowered(text, lowercase));
         match self {
             Tokenizer::None => {}
             Tokenizer::V13a => v13a(scratch),
@@ -79,6 +75,11 @@ impl TokenScratch {
 /// White space as Python's `split` sees it: Unicode's, and the four ASCII separators.
 pub(crate) fn is_space(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
+}
+
+/// The text, in lower case if so wanted. Character by character would miss the final sigma.
+pub(crate) fn lowered(text: &str, lowercase: bool) -> Cow<'_, str> {
+    if lowercase { Cow::Owned(text.to_lowercase()) } else { Cow::Borrowed(text) }
 }
 
 /// The words between white space.

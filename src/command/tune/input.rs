@@ -85,6 +85,7 @@ pub(super) fn load(input: &Input, metric: &Metric, mentioned: &[String], talk: T
         check_references(&files, metric)?;
     }
     let references = text::by_segment(&files)?;
+    input.check_moses_ini()?;
     if let Some(parent) = input.moses_ini_out.as_ref().and_then(|p| p.parent())
         && !parent.as_os_str().is_empty()
         && !parent.is_dir()
@@ -246,6 +247,13 @@ fn moses_scores(paths: &[PathBuf], rows: &Rows) -> Result<Vec<f32>> {
 }
 
 impl Input {
+    /// Whether there is a configuration to put weights into: asked before the work, not after it.
+    fn check_moses_ini(&self) -> Result<()> {
+        let Some(path) = &self.moses_ini else { return Ok(()) };
+        let ini = text::read_lines(path)?;
+        moses_ini::replace(&ini.file, &ini.lines.join("\n"), &Weights::default()).map(|_| ())
+    }
+
     /// Puts tuned weights into a Moses configuration.
     pub(super) fn write_moses_ini(&self, weights: &Weights, talk: Talk) -> Result<()> {
         let (Some(from), Some(to)) = (&self.moses_ini, &self.moses_ini_out) else { return Ok(()) };
