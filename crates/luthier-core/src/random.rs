@@ -19,6 +19,10 @@ pub enum Purpose {
     Perturb = 4,
     /// Order in which an oracle visits segments.
     Oracle = 2,
+    /// Pairs of candidates.
+    Pairs = 5,
+    /// Order in which a learner visits segments or examples.
+    Order = 6,
     /// Generated test data.
     Test = 255,
 }

@@ -131,15 +131,6 @@ impl Weights {
         Ok(())
     }
 
-    /// Adds to the weights of a segment's features, all of them committed before.
-    pub fn scatter_add(&mut self, local: &Local, delta: &[f64]) {
-        for (&key, d) in local.keys().iter().zip(delta) {
-            if let Some(p) = self.position(key) {
-                self.values[p] += d;
-            }
-        }
-    }
-
     /// Sets the weights of features that were committed before.
     pub fn set(&mut self, local: &Local, values: &[f64]) {
         for (&key, &v) in local.keys().iter().zip(values) {
@@ -149,9 +140,28 @@ impl Weights {
         }
     }
 
+    /// Where the features of a segment, all of them committed before, stand in [`Weights::values`].
+    pub fn places(&self, local: &Local) -> Vec<u32> {
+        local.keys().iter().filter_map(|k| self.index.get(k).copied()).collect()
+    }
+
+    /// All values, in order of arrival.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
     /// Replaces all values, given in order of arrival.
     pub fn replace(&mut self, values: &[f64]) {
         self.values.copy_from_slice(values);
+    }
+
+    /// w ← ψw + (1 − ψ)before, of vectors with the same features.
+    pub fn blend(&mut self, psi: f64, before: &Weights) {
+        if psi != 1.0 {
+            for (w, old) in self.values.iter_mut().zip(&before.values) {
+                *w = psi * *w + (1.0 - psi) * old;
+            }
+        }
     }
 
     /// All weights, in order of arrival.

@@ -4,7 +4,7 @@
 //! references, BP = min(1, exp(1 − r/c)), r the reference length closest to the hypothesis' (the shorter of
 //! two equally close). Statistics: `match₁…match_N`, `total₁…total_N`, r.
 
-use crate::{Scratch, Tokenizer, ngram, ngram::NgramTable};
+use crate::{Prepared, Scratch, Tokenizer, ngram, ngram::NgramTable};
 
 /// Settings of BLEU.
 #[derive(Debug, Clone, PartialEq)]
@@ -228,6 +228,53 @@ impl Bleu {
         let r = r + f64::from(u8::from(how.brevity));
         let brevity = if c > 0.0 { (1.0 - r / c).min(0.0) } else { f64::NEG_INFINITY };
         100.0 * (log_sum / self.order as f64 + brevity).exp()
+    }
+
+    /// BLEU from 0 to 1 times the reference length; every order must have a match.
+    #[inline]
+    pub(crate) fn sized_score(&self, total: &[f64]) -> f64 {
+        if self.order != 4 {
+            return 0.01 * self.score(total) * total[2 * self.order];
+        }
+        let (hypothesis, reference) = (total[4], total[8]);
+        let up = (total[0] * total[1]) * (total[2] * total[3]);
+        let down = (hypothesis * total[5]) * (total[6] * total[7]);
+        if up <= 0.0 || down <= 0.0 {
+            return 0.0;
+        }
+        let brevity = if hypothesis >= reference { 1.0 } else { (1.0 - reference / hypothesis).exp() };
+        brevity * (up / down).sqrt().sqrt() * reference
+    }
+
+    /// The n-grams of a text that are in a reference, as numbers from 0, one entry an occurrence.
+    pub fn ngrams(&self, prepared: &Prepared, text: &str, scratch: &mut Scratch, out: &mut Vec<u32>) {
+        out.clear();
+        if let Prepared::Bleu(p) = prepared {
+            self.words(text, scratch);
+            p.table.occurrences(&scratch.words, self.order, out);
+        }
+    }
+
+    /// Order and largest count in a reference of every n-gram that [`Bleu::ngrams`] can give; order 0 is a number
+    /// that it never gives.
+    pub fn ngram_limits(prepared: &Prepared) -> Vec<(usize, u32)> {
+        match prepared {
+            Prepared::Bleu(p) => p.table.limits(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The reference length closest to a hypothesis' length, which need not be whole; the shorter of two.
+    pub fn closest_length(prepared: &Prepared, length: f64) -> f64 {
+        let Prepared::Bleu(p) = prepared else { return 0.0 };
+        let mut best = f64::INFINITY;
+        for r in p.lengths.iter().map(|&r| f64::from(r)) {
+            let (here, there) = ((r - length).abs(), (best - length).abs());
+            if here < there || (here == there && r < best) {
+                best = r;
+            }
+        }
+        if best.is_finite() { best } else { 0.0 }
     }
 
     fn brevity(&self, total: &[f64]) -> f64 {

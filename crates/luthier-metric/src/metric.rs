@@ -196,12 +196,30 @@ impl Metric {
     }
 
     /// The score of one segment for learning and for starting a search: BLEU is smoothed.
-    pub fn sentence_score(&self, stats: &[f32]) -> f64 {
+    pub fn sentence_score(&self, stats: &[f32], how: PlusOne) -> f64 {
         let wide = |stats: &[f32]| stats.iter().map(|&x| f64::from(x)).collect::<Vec<_>>();
         match self {
-            Metric::Bleu(b) => b.sentence_score(stats, PlusOne::default()),
-            Metric::Sum(parts) => weighted(parts, stats, Metric::sentence_score),
+            Metric::Bleu(b) => b.sentence_score(stats, how),
+            Metric::Sum(parts) => weighted(parts, stats, |m, stats| m.sentence_score(stats, how)),
             _ => self.score(&wide(stats)),
+        }
+    }
+
+    /// What one point of a sentence score counts when learning: scores in per cent are brought to the scale from 0
+    /// to 1, a column stays as it is.
+    pub fn unit(&self) -> f64 {
+        if matches!(self, Metric::Column(_)) { 1.0 } else { 0.01 }
+    }
+
+    /// The score of a document times its size, so that scores of growing documents can be compared sentence by
+    /// sentence: for BLEU the reference length (Chiang et al. 2008), for error rates minus the number of edits.
+    pub fn sized_score(&self, total: &[f64]) -> f64 {
+        match self {
+            Metric::Bleu(b) => b.sized_score(total),
+            Metric::Chrf(_) => 0.01 * self.score(total) * total[1],
+            Metric::Ter(_) | Metric::ErrorRate(_) => -total[0],
+            Metric::Column(_) => total[0] + total[1],
+            Metric::Sum(parts) => weighted(parts, total, Metric::sized_score),
         }
     }
 

@@ -37,6 +37,7 @@ pub(crate) struct NgramTable {
 struct Slot {
     gram: Gram,
     limit: u32,
+    order: u32,
 }
 
 impl NgramTable {
@@ -45,11 +46,11 @@ impl NgramTable {
         let mut table = Self::with_room(words.len() * order);
         for i in 0..words.len() {
             let mut gram = 0;
-            for &w in words[i..].iter().take(order) {
+            for (n, &w) in words[i..].iter().take(order).enumerate() {
                 gram = extend(gram, w);
                 let slot = table.slot(gram);
-                table.slots[slot].gram = gram;
-                table.slots[slot].limit += 1;
+                let limit = table.slots[slot].limit + 1;
+                table.slots[slot] = Slot { gram, limit, order: n as u32 + 1 };
             }
         }
         table
@@ -61,7 +62,7 @@ impl NgramTable {
         for reference in references {
             for s in Self::new(reference, order).slots.into_iter().filter(|s| s.gram != 0) {
                 let slot = all.slot(s.gram);
-                all.slots[slot] = Slot { gram: s.gram, limit: all.slots[slot].limit.max(s.limit) };
+                all.slots[slot] = Slot { limit: all.slots[slot].limit.max(s.limit), ..s };
             }
         }
         all
@@ -80,6 +81,26 @@ impl NgramTable {
             slot = (slot + 1) & self.mask;
         }
         slot
+    }
+
+    /// The slots of all n-grams up to `order` that are here, one entry an occurrence.
+    pub(crate) fn occurrences(&self, words: &[Gram], order: usize, out: &mut Vec<u32>) {
+        for i in 0..words.len() {
+            let mut gram = 0;
+            for &w in words[i..].iter().take(order) {
+                gram = extend(gram, w);
+                let slot = self.slot(gram);
+                if self.slots[slot].gram == 0 {
+                    break;
+                }
+                out.push(slot as u32);
+            }
+        }
+    }
+
+    /// Order and limit of every slot.
+    pub(crate) fn limits(&self) -> Vec<(usize, u32)> {
+        self.slots.iter().map(|s| (s.order as usize, s.limit)).collect()
     }
 
     /// Adds the clipped matches of each order to `matched`, whose length is the order. Only n-grams whose

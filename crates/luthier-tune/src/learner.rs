@@ -1,8 +1,12 @@
 //! From evidence to new weights.
 
+mod hope_fear;
 mod line_search;
+mod minimize;
 
+pub use hope_fear::HopeFear;
 pub use line_search::{Limits, LineSearch, Progress};
+pub use minimize::{Descent, Loss, Minimize};
 
 use crate::{Evidence, Fleet, State};
 use luthier_core::{Result, Weights};

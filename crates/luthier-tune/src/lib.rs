@@ -4,11 +4,14 @@
 //! learned from them) and a [`Schedule`] (in which order); [`run`] is the only loop. `recipes` holds the list of
 //! algorithms.
 
+mod design;
 mod fleet;
 mod learner;
 mod line;
 mod list;
+pub mod loss;
 mod oracle;
+mod pairs;
 mod pool;
 pub mod recipes;
 mod run;
@@ -17,11 +20,13 @@ mod schedule;
 mod source;
 mod state;
 
+pub use design::Design;
 pub use fleet::{Alone, Fleet, Wire};
-pub use learner::{Learner, Limits, LineSearch, Progress};
+pub use learner::{Descent, HopeFear, Learner, Limits, LineSearch, Loss, Minimize, Progress};
 pub use line::{Flat, ListWalker, Smoothing, Surface};
 pub use list::{Candidate, List};
 pub use oracle::{Choice, oracle};
+pub use pairs::{PairSource, Pairs};
 pub use pool::{Judge, SMALL, columns, list, lists};
 pub use run::{Event, Outcome, Stop, run};
 pub use run_dir::{RunDir, Settings};

@@ -148,6 +148,16 @@ impl List {
         }
     }
 
+    /// Some of the candidates, given in order.
+    #[must_use]
+    pub fn select(&self, rows: &[u32]) -> List {
+        let mut picked = Builder::default();
+        for &i in rows {
+            picked.copy(self, i as usize);
+        }
+        List { stats: self.stats.clone(), width: self.width, ..picked.finish(&self.columns) }
+    }
+
     /// The same list with more dense features, which its candidates do not have.
     #[must_use]
     pub fn widen(mut self, columns: &Arc<Local>) -> List {

@@ -94,7 +94,8 @@ pub fn run(
         Some(state) => state,
         None => State { weights: initial.clone(), epoch: 0 },
     };
-    let mut pool = dir.saved_lists(metric)?;
+    let reset = schedule.reset_at.filter(|_| schedule.accumulate && !source.is_fixed());
+    let mut pool = dir.saved_lists(metric, reset.filter(|&r| r < state.epoch).unwrap_or(0))?;
     source.go_on(state.epoch, pool.first().map(|l| &l.columns));
     loop {
         let clock = Instant::now();
@@ -108,6 +109,9 @@ pub fn run(
             dir.begin(&state)?;
         }
         let totals = best_totals(&evidence, &state.weights, metric);
+        if reset == Some(state.epoch) {
+            pool.clear();
+        }
         let fresh = absorb(&mut pool, evidence, source.is_fixed() || !schedule.accumulate, state.epoch);
         let candidates = pool.iter().map(|l| l.k).sum();
         let new = fresh.iter().map(ExactSizeIterator::len).sum();
@@ -125,6 +129,9 @@ pub fn run(
         if stop.is_none() {
             let before = state.weights.clone();
             learner.learn(&Evidence::Lists(pool.clone()), &mut state, fleet)?;
+            if !source.is_fixed() {
+                state.weights.blend(schedule.psi, &before);
+            }
             state.epoch += 1;
             event.change = Some(state.weights.change(&before));
         }

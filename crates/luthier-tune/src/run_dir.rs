@@ -168,11 +168,11 @@ impl RunDir {
         self.write_weights(state)
     }
 
-    /// Candidates of the iterations so far; none for fixed lists.
-    pub(crate) fn saved_lists(&self, metric: &Metric) -> Result<Vec<Arc<List>>> {
+    /// Candidates of the iterations so far, from one on; none for fixed lists.
+    pub(crate) fn saved_lists(&self, metric: &Metric, from: u32) -> Result<Vec<Arc<List>>> {
         let Some(columns) = &self.columns else { return Ok(Vec::new()) };
         let mut pool: Vec<Arc<List>> = Vec::new();
-        for iteration in 0..self.lines.len() as u32 {
+        for iteration in from..self.lines.len() as u32 {
             let path = self.nbest_path(iteration);
             if !path.exists() {
                 return Ok(Vec::new());

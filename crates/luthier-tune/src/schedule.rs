@@ -9,10 +9,14 @@ pub struct Schedule {
     pub accumulate: bool,
     /// Stop when no weight of the vector scaled to Σ|w| = 1 moves by more than this.
     pub min_change: f64,
+    /// Ψ: how much of the newly learned weights is taken, the rest stays as it was. Not for a fixed source.
+    pub psi: f64,
+    /// The epoch that begins with an empty pool. Not for a fixed source.
+    pub reset_at: Option<u32>,
 }
 
 impl Default for Schedule {
     fn default() -> Self {
-        Schedule { iterations: 25, accumulate: true, min_change: 1e-5 }
+        Schedule { iterations: 25, accumulate: true, min_change: 1e-5, psi: 1.0, reset_at: None }
     }
 }

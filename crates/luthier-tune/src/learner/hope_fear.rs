@@ -1,0 +1,287 @@
+//! K-best batch MIRA (Cherry and Foster 2012), as Moses users know it.
+//!
+//! Segments are visited in random order. The hope is the candidate with the highest sum of model score and metric
+//! score, the fear that with the highest difference; the weights move just far enough, but at most C, to put the
+//! hope above the fear by their metric difference. The metric score of a candidate is that of a pseudo-document: the
+//! decaying sum of earlier hopes with the candidate added, times its size. After every epoch the mean of all weight
+//! vectors so far is scored on the lists; the best wins, and the weights at the start are in the race.
+
+use super::{Learner, Progress};
+use crate::{Design, Evidence, Fleet, List, State, list::argmax};
+use luthier_core::{
+    Result,
+    random::{Purpose, Stream},
+    sum,
+};
+use luthier_metric::Metric;
+use std::sync::Arc;
+
+/// Hope–fear MIRA with its settings.
+#[derive(Clone)]
+pub struct HopeFear {
+    /// What is learned for.
+    pub metric: Metric,
+    /// Largest step.
+    pub c: f64,
+    /// What is left of the pseudo-document at every update.
+    pub decay: f64,
+    /// Epochs over the pool.
+    pub epochs: u32,
+    /// Whether the pseudo-document is made of the model's best candidates, not of hopes.
+    pub model_background: bool,
+    /// Whether the model's share in the hope is held down where it drowns the metric's.
+    pub safe_hope: bool,
+    /// Whether segments are visited in random order.
+    pub shuffle: bool,
+    /// Seed of that order.
+    pub seed: u64,
+    /// Told after every epoch.
+    pub progress: Option<Arc<Progress>>,
+}
+
+impl HopeFear {
+    /// Moses' settings.
+    pub fn new(metric: Metric, seed: u64) -> Self {
+        HopeFear {
+            metric,
+            c: 0.01,
+            decay: 0.999,
+            epochs: 60,
+            model_background: false,
+            safe_hope: false,
+            shuffle: true,
+            seed,
+            progress: None,
+        }
+    }
+}
+
+/// How much more the model must weigh than the metric before it is held down.
+const MUCH_MORE: f64 = 5.0;
+
+impl Learner for HopeFear {
+    fn learn(&self, evidence: &Evidence, state: &mut State, _: &Fleet<'_>) -> Result<()> {
+        let Evidence::Lists(lists) = evidence;
+        let design = Design::new(lists.clone(), &state.weights);
+        let mut pass = Pass::new(self, &design, state.weights.values());
+        let mut best = (pass.score(state.weights.values()), state.weights.values().to_vec());
+        let mut order: Vec<u32> = (0..lists.len() as u32).filter(|&s| lists[s as usize].k > 1).collect();
+        for epoch in 0..self.epochs {
+            if self.shuffle {
+                Stream::new(self.seed, Purpose::Order, state.epoch, epoch).shuffle(&mut order);
+            }
+            for &s in &order {
+                pass.visit(s as usize);
+            }
+            let mean = pass.mean();
+            let score = pass.score(&mean);
+            if score > best.0 {
+                best = (score, mean);
+            }
+            if let Some(progress) = &self.progress {
+                progress(epoch + 1, self.epochs, best.0);
+            }
+        }
+        state.weights.replace(&best.1);
+        Ok(())
+    }
+}
+
+/// What changes while segments are visited.
+struct Pass<'a> {
+    settings: &'a HopeFear,
+    design: &'a Design,
+    w: Vec<f64>,
+    /// Σ k·Δₖ over updates: the mean of w₀…wₜ is wₜ minus this over t + 1.
+    lag: Vec<f64>,
+    updates: u64,
+    background: Vec<f64>,
+    total: Vec<f64>,
+    gain: Vec<f64>,
+    difference: Vec<(u32, f64)>,
+}
+
+impl<'a> Pass<'a> {
+    fn new(settings: &'a HopeFear, design: &'a Design, w: &[f64]) -> Self {
+        let width = settings.metric.width();
+        Pass {
+            settings,
+            design,
+            w: w.to_vec(),
+            lag: vec![0.0; w.len()],
+            updates: 0,
+            // No count is ever 0.
+            background: vec![1.0; width],
+            total: vec![0.0; width],
+            gain: Vec::new(),
+            difference: Vec::new(),
+        }
+    }
+
+    fn visit(&mut self, s: usize) {
+        let list = &*self.design.lists()[s];
+        let scores = self.design.scores(s, &self.design.gather(s, &self.w));
+        self.judge(list);
+        let gain = |i: usize| self.gain[list.class[i] as usize];
+        let mut hope = hopeful(list, &scores, &self.gain, 1.0);
+        if self.settings.safe_hope && scores[hope].abs() > 1e-8 {
+            let scale = MUCH_MORE * gain(hope).abs() / scores[hope].abs();
+            if scale < 1.0 {
+                hope = hopeful(list, &scores, &self.gain, scale);
+            }
+        }
+        let fear = hopeful(list, &scores, &self.gain, -1.0);
+        let better = gain(hope) - gain(fear);
+        if hope == fear || better <= 0.0 {
+            return;
+        }
+        let loss = better - (scores[hope] - scores[fear]);
+        if loss > 0.0 {
+            self.update(s, hope, fear, loss);
+        }
+        let shown = if self.settings.model_background { argmax(&scores) } else { hope };
+        let stats = self.design.lists()[s].stats_of(list.class[shown]);
+        for (b, &x) in self.background.iter_mut().zip(stats) {
+            *b = self.settings.decay * *b + f64::from(x);
+        }
+    }
+
+    /// The metric score of every class in front of the background.
+    fn judge(&mut self, list: &List) {
+        let metric = &self.settings.metric;
+        self.gain.clear();
+        for stats in list.stats.chunks_exact(list.width) {
+            for ((t, b), &x) in self.total.iter_mut().zip(&self.background).zip(stats) {
+                *t = b + f64::from(x);
+            }
+            self.gain.push(metric.sized_score(&self.total));
+        }
+    }
+
+    /// w += min(C, loss/‖Δ‖²)·Δ, Δ = hope − fear.
+    fn update(&mut self, s: usize, hope: usize, fear: usize, loss: f64) {
+        self.difference.clear();
+        self.difference.extend(self.design.row(s, hope));
+        self.difference.extend(self.design.row(s, fear).map(|(p, x)| (p, -x)));
+        self.difference.sort_by_key(|d| d.0);
+        self.difference.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 += next.1;
+            }
+            same
+        });
+        let square: f64 = self.difference.iter().map(|d| d.1 * d.1).sum();
+        let eta = (loss / square).min(self.settings.c);
+        self.updates += 1;
+        for &(p, d) in &self.difference {
+            self.w[p as usize] += eta * d;
+            self.lag[p as usize] += self.updates as f64 * eta * d;
+        }
+    }
+
+    fn mean(&self) -> Vec<f64> {
+        let n = (self.updates + 1) as f64;
+        self.w.iter().zip(&self.lag).map(|(w, lag)| w - lag / n).collect()
+    }
+
+    /// The corpus score on the lists.
+    fn score(&self, w: &[f64]) -> f64 {
+        let metric = &self.settings.metric;
+        let lists = self.design.lists();
+        let total = sum::sum(lists.len(), 64, metric.width(), |s, total| {
+            let scores = self.design.scores(s, &self.design.gather(s, w));
+            if !scores.is_empty() {
+                for (t, &x) in total.iter_mut().zip(lists[s].stats_of(lists[s].class[argmax(&scores)])) {
+                    *t += f64::from(x);
+                }
+            }
+        });
+        metric.score(&total)
+    }
+}
+
+/// The candidate with the highest scale·model + metric, or with a negative scale model − metric: the fear. The first
+/// of equals.
+fn hopeful(list: &List, scores: &[f64], gain: &[f64], scale: f64) -> usize {
+    let sign = scale.signum();
+    let mut best = (0, f64::NEG_INFINITY);
+    for (i, (&s, &c)) in scores.iter().zip(&list.class).enumerate() {
+        let value = scale.abs() * s + sign * gain[c as usize];
+        if value > best.1 {
+            best = (i, value);
+        }
+    }
+    best.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Alone, Candidate};
+    use luthier_core::{FeatureKey, Local, Weights};
+
+    /// Two segments whose statistics, features and weights after every update were worked out by hand.
+    fn example() -> (Vec<Arc<List>>, Weights) {
+        let keys = [FeatureKey::of("x"), FeatureKey::of("y")];
+        let columns = Arc::new(Local::new(keys.to_vec()));
+        let list = |rows: &[([f64; 2], [f64; 9])]| {
+            let features: Vec<[(FeatureKey, f64); 2]> =
+                rows.iter().map(|r| [(keys[0], r.0[0]), (keys[1], r.0[1])]).collect();
+            let texts = ["one", "two", "three"];
+            let candidates = rows.iter().zip(&features).zip(texts).map(|((row, features), text)| Candidate {
+                text,
+                features,
+                columns: &row.1,
+            });
+            let mut list = List::new(&columns, candidates, true);
+            list.judge_given(9);
+            Arc::new(list)
+        };
+        let first = list(&[
+            ([1.0, 0.0], [5., 3., 1., 0., 6., 5., 4., 3., 6.]),
+            ([0.0, 1.0], [6., 5., 4., 3., 6., 5., 4., 3., 6.]),
+            ([1.0, 1.0], [3., 1., 0., 0., 5., 4., 3., 2., 6.]),
+        ]);
+        let second = list(&[
+            ([2.0, 0.0], [4., 3., 2., 1., 4., 3., 2., 1., 5.]),
+            ([0.0, 2.0], [5., 4., 3., 2., 5., 4., 3., 2., 5.]),
+        ]);
+        (vec![first, second], Weights::parse("w", "x 0.1\ny 0\n").unwrap())
+    }
+
+    #[test]
+    fn worked_example() {
+        let (lists, weights) = example();
+        let settings = HopeFear::new("bleu".parse().unwrap(), 1);
+        let design = Design::new(lists, &weights);
+        let mut pass = Pass::new(&settings, &design, weights.values());
+        let near = |x: &[f64], y: &[f64]| {
+            assert!(x.iter().zip(y).all(|(a, b)| (a - b).abs() < 1e-6), "{x:?} {y:?}");
+        };
+        assert!((pass.score(weights.values()) - 48.7668).abs() < 1e-3);
+        pass.visit(0);
+        near(&pass.gain, &[3.422461, 7.0, 2.287771]);
+        near(&pass.w, &[0.09, 0.0]);
+        pass.visit(1);
+        near(&pass.gain, &[10.956205, 11.999]);
+        near(&pass.w, &[0.07, 0.02]);
+        near(&pass.mean(), &[0.086667, 0.006667]);
+        pass.visit(0);
+        near(&pass.w, &[0.06, 0.02]);
+        pass.visit(1);
+        near(&pass.w, &[0.04, 0.04]);
+        near(&pass.mean(), &[0.072, 0.016]);
+        assert!((pass.score(&pass.mean()) - 39.5075).abs() < 1e-3);
+    }
+
+    /// There the initial weights are better than what any of the first epochs ends with.
+    #[test]
+    fn the_initial_weights_are_in_the_race() {
+        let (lists, weights) = example();
+        let settings = HopeFear { epochs: 2, shuffle: false, ..HopeFear::new("bleu".parse().unwrap(), 1) };
+        let mut state = State { weights: weights.clone(), epoch: 0 };
+        settings.learn(&Evidence::Lists(lists), &mut state, &Fleet(&Alone)).unwrap();
+        assert_eq!(state.weights, weights);
+    }
+}

@@ -1,0 +1,257 @@
+//! Learning by minimising a loss of the scores: pairwise ranking, likelihood, risk.
+
+use super::Learner;
+use crate::{
+    Design, Evidence, Fleet, List, Pairs, State,
+    loss::{Apro, Brevity, Clip, Margin, Pairwise, Regularized, Risk, Softmax, Xbleu},
+    pairs::{Pair, gains, oracles},
+};
+use luthier_core::{
+    Result, Weights,
+    random::{Purpose, Stream},
+};
+use luthier_metric::{Metric, PlusOne};
+use luthier_optim::{Examples, Limit, Objective, dual, lbfgs, newton};
+use std::sync::Arc;
+
+/// Which loss.
+#[derive(Debug, Clone)]
+pub enum Loss {
+    /// Chosen pairs: λ/2‖w‖² + 2 Σ log(1 + e^{−d}), the sum over both signs of a pair, or λ/2‖w‖² plus the mean of
+    /// max(0, 1 − d).
+    Pro {
+        /// Which pairs.
+        pairs: Pairs,
+        /// How they are judged.
+        margin: Margin,
+    },
+    /// All pairs, squared hinge; its regulariser is ½‖w‖², and `c` takes the place of λ.
+    Apro {
+        /// Weight of the loss.
+        c: f64,
+    },
+    /// Likelihood of the oracles.
+    Softmax {
+        /// Whether oracles are each segment's best by sentence score, not by corpus score.
+        sentence_oracle: bool,
+    },
+    /// BLEU of expected counts.
+    Xbleu {
+        /// How counts are clipped.
+        clip: Clip,
+        /// How the brevity penalty goes.
+        brevity: Brevity,
+        /// References by segment; without, statistics must do.
+        references: Option<Arc<Vec<Vec<String>>>>,
+    },
+    /// Expected sentence score.
+    Risk,
+}
+
+/// A loss with its minimiser's settings.
+#[derive(Clone)]
+pub struct Minimize {
+    /// What is learned for.
+    pub metric: Metric,
+    /// The loss.
+    pub loss: Loss,
+    /// Weight of ½‖w‖²; not for APRO.
+    pub lambda: f64,
+    /// Scale of scores in softmax, xBLEU and risk. Several are gone through in order, each from the weights of the
+    /// one before.
+    pub gamma: Vec<f64>,
+    /// How sentence BLEU is smoothed.
+    pub plus_one: PlusOne,
+    /// When to stop.
+    pub limit: Limit,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Told after every step: how far it is from 0 to 1, and the value.
+    pub progress: Option<Arc<Descent>>,
+}
+
+/// A listener.
+pub type Descent = dyn Fn(f64, f64) + Send + Sync;
+
+/// Sweeps of dual coordinate descent at most.
+const SWEEPS: usize = 1000;
+
+impl Minimize {
+    /// The function that is minimised, over these lists; the last γ. All features must be committed.
+    pub fn objective<'a>(
+        &'a self,
+        lists: &[Arc<List>],
+        weights: &Weights,
+        epoch: u32,
+    ) -> Box<dyn Objective + 'a> {
+        self.at(lists, weights, epoch, self.gamma.last().copied().unwrap_or(1.0))
+    }
+
+    fn at<'a>(
+        &'a self,
+        lists: &[Arc<List>],
+        weights: &Weights,
+        epoch: u32,
+        gamma: f64,
+    ) -> Box<dyn Objective + 'a> {
+        let all = || Design::new(lists.to_vec(), weights);
+        let metric = &self.metric;
+        match &self.loss {
+            Loss::Pro { pairs, margin } => {
+                let (lists, pairs) = compact(lists, &pairs.choose(lists, metric, self.plus_one, epoch));
+                let scale = match margin {
+                    Margin::Logistic => 2.0,
+                    Margin::Hinge => 1.0 / pairs.iter().map(Vec::len).sum::<usize>().max(1) as f64,
+                };
+                let loss = Pairwise { margin: *margin, scale, pairs };
+                Box::new(Regularized::new(Design::new(lists, weights), loss, self.lambda))
+            }
+            Loss::Apro { c } => {
+                Box::new(Regularized::new(all(), Apro::new(*c, &gains(lists, metric, self.plus_one)), 1.0))
+            }
+            Loss::Softmax { sentence_oracle } => {
+                let oracle = oracles(lists, metric, self.plus_one, *sentence_oracle, self.seed);
+                Box::new(Regularized::new(all(), Softmax { gamma, oracle }, self.lambda))
+            }
+            Loss::Xbleu { clip, brevity, references } => {
+                let bleu = metric.as_bleu().cloned().unwrap_or_default();
+                let references = references.as_deref().map(Vec::as_slice);
+                let loss = Xbleu::new(gamma, &bleu, *clip, *brevity, lists.to_vec(), references);
+                Box::new(Regularized::new(all(), loss, self.lambda))
+            }
+            Loss::Risk => {
+                let gain = gains(lists, metric, self.plus_one);
+                Box::new(Regularized::new(all(), Risk { gamma, gain }, self.lambda))
+            }
+        }
+    }
+
+    fn tell(&self, relative: f64, value: f64) {
+        if let Some(progress) = &self.progress {
+            let done = relative.max(1e-300).ln() / self.limit.tolerance.ln();
+            progress(done.clamp(0.0, 1.0), value);
+        }
+    }
+}
+
+impl Learner for Minimize {
+    fn learn(&self, evidence: &Evidence, state: &mut State, _: &Fleet<'_>) -> Result<()> {
+        let Evidence::Lists(lists) = evidence;
+        let mut w = state.weights.values().to_vec();
+        let mut watch = |_: usize, value: f64, relative: f64| self.tell(relative, value);
+        match &self.loss {
+            Loss::Pro { pairs, margin: Margin::Hinge } => {
+                let chosen = pairs.choose(lists, &self.metric, self.plus_one, state.epoch);
+                let (lists, chosen) = compact(lists, &chosen);
+                let rows = PairRows::new(&Design::new(lists, &state.weights), &chosen);
+                let c = 1.0 / (self.lambda * rows.len().max(1) as f64);
+                let mut stream = Stream::new(self.seed, Purpose::Order, state.epoch, 0);
+                w.fill(0.0);
+                dual(&rows, &mut w, c, self.limit.tolerance, SWEEPS, &mut |n| stream.below(n as u64) as usize);
+            }
+            Loss::Apro { .. } => {
+                let mut objective = self.objective(lists, &state.weights, state.epoch);
+                newton(&mut *objective, &mut w, self.limit, &mut watch);
+            }
+            Loss::Pro { .. } => {
+                let mut objective = self.objective(lists, &state.weights, state.epoch);
+                lbfgs(&mut *objective, &mut w, self.limit, &mut watch);
+            }
+            _ => {
+                for &gamma in &self.gamma {
+                    let mut objective = self.at(lists, &state.weights, state.epoch, gamma);
+                    lbfgs(&mut *objective, &mut w, self.limit, &mut watch);
+                }
+            }
+        }
+        if let Some(progress) = &self.progress {
+            progress(1.0, 0.0);
+        }
+        state.weights.replace(&w);
+        Ok(())
+    }
+}
+
+/// Lists with only those candidates that occur in a pair, and the pairs in their numbers.
+fn compact(lists: &[Arc<List>], pairs: &[Vec<Pair>]) -> (Vec<Arc<List>>, Vec<Vec<Pair>>) {
+    let one = |(list, pairs): (&Arc<List>, &Vec<Pair>)| {
+        let mut rows: Vec<u32> = pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        if rows.len() == list.k {
+            return (list.clone(), pairs.clone());
+        }
+        let place = |i: u32| rows.binary_search(&i).unwrap_or(0) as u32;
+        let pairs = pairs.iter().map(|&(a, b)| (place(a), place(b))).collect();
+        (Arc::new(list.select(&rows)), pairs)
+    };
+    lists.iter().zip(pairs).map(one).unzip()
+}
+
+/// Differences of candidates as examples: the candidates' rows are kept, never the differences.
+struct PairRows {
+    offsets: Vec<usize>,
+    /// Places of features, ascending in each row.
+    features: Vec<(u32, f64)>,
+    pairs: Vec<Pair>,
+}
+
+impl PairRows {
+    fn new(design: &Design, pairs: &[Vec<Pair>]) -> Self {
+        let mut rows = PairRows { offsets: vec![0], features: Vec::new(), pairs: Vec::new() };
+        for (s, (list, pairs)) in design.lists().iter().zip(pairs).enumerate() {
+            let first = rows.offsets.len() as u32 - 1;
+            for i in 0..list.k {
+                let start = rows.features.len();
+                rows.features.extend(design.row(s, i));
+                rows.features[start..].sort_unstable_by_key(|f| f.0);
+                rows.offsets.push(rows.features.len());
+            }
+            rows.pairs.extend(pairs.iter().map(|&(a, b)| (first + a, first + b)));
+        }
+        rows
+    }
+
+    fn row(&self, i: u32) -> &[(u32, f64)] {
+        &self.features[self.offsets[i as usize]..self.offsets[i as usize + 1]]
+    }
+}
+
+impl Examples for PairRows {
+    fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    fn dot(&self, i: usize, w: &[f64]) -> f64 {
+        let score = |i: u32| self.row(i).iter().map(|&(p, x)| w[p as usize] * x).sum::<f64>();
+        score(self.pairs[i].0) - score(self.pairs[i].1)
+    }
+
+    fn square(&self, i: usize) -> f64 {
+        let (a, b) = (self.row(self.pairs[i].0), self.row(self.pairs[i].1));
+        let (mut x, mut y, mut sum) = (0, 0, 0.0);
+        while x < a.len() || y < b.len() {
+            let (p, q) = (a.get(x).map_or(u32::MAX, |f| f.0), b.get(y).map_or(u32::MAX, |f| f.0));
+            let mut d = 0.0;
+            if p <= q {
+                d += a[x].1;
+                x += 1;
+            }
+            if q <= p {
+                d -= b[y].1;
+                y += 1;
+            }
+            sum += d * d;
+        }
+        sum
+    }
+
+    fn add(&self, i: usize, a: f64, w: &mut [f64]) {
+        for &(p, x) in self.row(self.pairs[i].0) {
+            w[p as usize] += a * x;
+        }
+        for &(p, x) in self.row(self.pairs[i].1) {
+            w[p as usize] -= a * x;
+        }
+    }
+}

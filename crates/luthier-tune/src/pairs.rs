@@ -1,0 +1,179 @@
+//! Which pairs of candidates a learner shall rank.
+
+use crate::{List, oracle};
+use luthier_core::random::{Purpose, Stream};
+use luthier_metric::{Metric, PlusOne};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// Where pairs come from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PairSource {
+    /// Drawn at random, those with the largest difference kept (Hopkins and May 2011).
+    Sampled {
+        /// How many are drawn in each segment.
+        draw: usize,
+        /// How many are kept.
+        keep: usize,
+    },
+    /// Every oracle with every other candidate (Watanabe 2012).
+    Oracle,
+    /// All of them.
+    All,
+    /// The best with the worst candidates.
+    GoodBad {
+        /// Share of the list on either side.
+        slice: f64,
+    },
+}
+
+/// Pairs with their filters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pairs {
+    /// Where they come from.
+    pub source: PairSource,
+    /// Pairs that differ by less in sentence score are dropped; oracles are not asked.
+    pub min_difference: f64,
+    /// Pairs whose lengths differ by more than this many standard deviations are dropped.
+    pub max_length_sigma: Option<f64>,
+    /// Seed of the draws.
+    pub seed: u64,
+}
+
+/// Better and worse candidate.
+pub(crate) type Pair = (u32, u32);
+
+/// Sentence scores of all candidates on the learning scale.
+pub(crate) fn gains(lists: &[Arc<List>], metric: &Metric, how: PlusOne) -> Vec<Vec<f64>> {
+    let gain = |list: &Arc<List>| {
+        let classes = list.stats.len().checked_div(list.width).unwrap_or(0) as u32;
+        let of: Vec<f64> = (0..classes)
+            .map(|c| metric.unit() * metric.sentence_score(list.stats_of(c), how))
+            .collect();
+        list.class.iter().map(|&c| of[c as usize]).collect()
+    };
+    lists.par_iter().map(gain).collect()
+}
+
+/// For every candidate whether it is as good as the oracle: by corpus score, or by sentence score alone.
+pub(crate) fn oracles(
+    lists: &[Arc<List>],
+    metric: &Metric,
+    how: PlusOne,
+    sentence: bool,
+    seed: u64,
+) -> Vec<Vec<bool>> {
+    if sentence {
+        let best = |gain: &Vec<f64>| {
+            let most = gain.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            gain.iter().map(|&g| g == most).collect()
+        };
+        return gains(lists, metric, how).iter().map(best).collect();
+    }
+    let chosen = oracle(lists, metric, false, seed).chosen;
+    let same = |(list, &i): (&Arc<List>, &usize)| {
+        list.class.iter().map(|&c| c == list.class[i]).collect()
+    };
+    lists.iter().zip(&chosen).map(same).collect()
+}
+
+impl Pairs {
+    /// The pairs of every segment.
+    pub(crate) fn choose(&self, lists: &[Arc<List>], metric: &Metric, how: PlusOne, epoch: u32) -> Vec<Vec<Pair>> {
+        let gain = gains(lists, metric, how);
+        let oracle = match self.source {
+            PairSource::Oracle => oracles(lists, metric, how, false, self.seed),
+            _ => Vec::new(),
+        };
+        (0..lists.len())
+            .into_par_iter()
+            .map(|s| {
+                let near = self.length_filter(&lists[s], metric);
+                let different = |(a, b): Pair| {
+                    let difference = gain[s][a as usize] - gain[s][b as usize];
+                    difference > 0.0 && difference >= self.min_difference && near((a, b))
+                };
+                match self.source {
+                    PairSource::Sampled { draw, keep } => {
+                        let stream = Stream::new(self.seed, Purpose::Pairs, epoch, s as u32);
+                        self.sample(&gain[s], draw, keep, stream, &near)
+                    }
+                    PairSource::Oracle => {
+                        let (good, rest): (Vec<u32>, Vec<u32>) =
+                            (0..lists[s].k as u32).partition(|&i| oracle[s][i as usize]);
+                        product(&good, &rest, &near)
+                    }
+                    PairSource::All => {
+                        let all: Vec<u32> = (0..lists[s].k as u32).collect();
+                        product(&all, &all, &different)
+                    }
+                    PairSource::GoodBad { slice } => {
+                        let (good, bad) = ends(&gain[s], slice);
+                        product(&good, &bad, &different)
+                    }
+                }
+            })
+            .collect()
+    }
+
+    fn sample(
+        &self,
+        gain: &[f64],
+        draw: usize,
+        keep: usize,
+        mut stream: Stream,
+        near: &dyn Fn(Pair) -> bool,
+    ) -> Vec<Pair> {
+        let k = gain.len() as u64;
+        if k < 2 {
+            return Vec::new();
+        }
+        let mut drawn: Vec<(f64, u32, Pair)> = Vec::new();
+        for n in 0..draw as u32 {
+            let (a, b) = (stream.below(k) as u32, stream.below(k) as u32);
+            let difference = gain[a as usize] - gain[b as usize];
+            if difference.abs() < self.min_difference || difference == 0.0 {
+                continue;
+            }
+            let pair = if difference > 0.0 { (a, b) } else { (b, a) };
+            if near(pair) {
+                drawn.push((difference.abs(), n, pair));
+            }
+        }
+        let better = |x: &(f64, u32, Pair), y: &(f64, u32, Pair)| y.0.total_cmp(&x.0).then(x.1.cmp(&y.1));
+        if drawn.len() > keep && keep > 0 {
+            drawn.select_nth_unstable_by(keep - 1, better);
+        }
+        drawn.truncate(keep);
+        drawn.sort_unstable_by(better);
+        drawn.into_iter().map(|d| d.2).collect()
+    }
+
+    /// Whether two candidates are near enough in length. A standard deviation below 2 words counts as 2.
+    fn length_filter(&self, list: &List, metric: &Metric) -> Box<dyn Fn(Pair) -> bool> {
+        let Some(sigmas) = self.max_length_sigma else { return Box::new(|_| true) };
+        let length = |i: usize| match metric.as_bleu() {
+            Some(bleu) => f64::from(list.stats_of(list.class[i])[bleu.order]),
+            None => list.text(i).split_whitespace().count() as f64,
+        };
+        let lengths: Vec<f64> = (0..list.k).map(length).collect();
+        let k = lengths.len().max(1) as f64;
+        let mean = lengths.iter().sum::<f64>() / k;
+        let variance = lengths.iter().map(|l| (l - mean) * (l - mean)).sum::<f64>() / k;
+        // The difference of two has twice the variance of one.
+        let limit = sigmas * (2.0 * variance).sqrt().max(2.0);
+        Box::new(move |(a, b)| (lengths[a as usize] - lengths[b as usize]).abs() <= limit)
+    }
+}
+
+fn product(good: &[u32], bad: &[u32], keep: &dyn Fn(Pair) -> bool) -> Vec<Pair> {
+    good.iter().flat_map(|&a| bad.iter().map(move |&b| (a, b))).filter(|&pair| keep(pair)).collect()
+}
+
+/// The best and the worst slice of a list, at least one each.
+fn ends(gain: &[f64], slice: f64) -> (Vec<u32>, Vec<u32>) {
+    let mut order: Vec<u32> = (0..gain.len() as u32).collect();
+    order.sort_by(|&a, &b| gain[b as usize].total_cmp(&gain[a as usize]));
+    let n = ((gain.len() as f64 * slice).ceil() as usize).min(gain.len());
+    (order[..n].to_vec(), order[gain.len() - n..].to_vec())
+}
