@@ -3,6 +3,8 @@
 
 mod compare;
 mod convert;
+mod loss;
+mod losses;
 mod oracle;
 mod rerank;
 mod score;
@@ -57,6 +59,8 @@ enum Verb {
     Compare(compare::Args),
     /// The best and worst possible choice from n-best lists.
     Oracle(oracle::Args),
+    /// Value and gradient of what a tuner minimises.
+    Loss(loss::Args),
     /// The score along a line through given weights.
     Surface(surface::Args),
     /// Print a completion script for a shell.
@@ -109,6 +113,7 @@ pub(crate) fn run(cli: Cli) -> Done {
         Verb::Score(args) => score::run(&args, talk),
         Verb::Compare(args) => compare::run(&args, &cli.common, talk),
         Verb::Oracle(args) => oracle::run(&args, &cli.common),
+        Verb::Loss(args) => loss::run(&args, &cli.common, talk),
         Verb::Surface(args) => surface::run(&args, talk),
         Verb::Completions { shell } => {
             let mut script = Vec::new();

@@ -79,7 +79,7 @@ impl ListArgs {
     }
 }
 
-/// Lists with what judges them, as `oracle` and `surface` take them.
+/// Lists with what judges them, as `oracle`, `surface` and `loss` take them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct JudgedArgs {
     #[command(flatten)]
@@ -98,24 +98,32 @@ pub(crate) struct Judged {
     pub(crate) rows: Rows,
     pub(crate) columns: Arc<Local>,
     pub(crate) lists: Vec<Arc<List>>,
+    /// References by segment.
+    pub(crate) references: Vec<Vec<String>>,
     /// The settings behind their scores.
     pub(crate) signature: String,
 }
 
 impl JudgedArgs {
-    /// Reads and judges; candidates stay as they are, repeated ones too.
-    pub(crate) fn read(&self) -> Result<Judged> {
-        let metric: Metric = self.metric.parse().map_err(|e| Error::new(format!("{e}")))?;
+    /// Understands the metric's name.
+    pub(crate) fn metric(&self) -> Result<Metric> {
+        self.metric.parse().map_err(|e| Error::new(format!("{e}")))
+    }
+
+    /// Reads and judges. Unless they shall be distinct, candidates stay as they are, repeated ones too.
+    pub(crate) fn read(&self, distinct: bool) -> Result<Judged> {
+        let metric = self.metric()?;
         let files = read_references(&self.references)?;
         check_references(&files, &metric)?;
         let rows = self.nbest.read()?;
         let references = references_of(&files, &rows, self.nbest.allow_missing)?;
         let mut judge = Judge::new(&metric, &references, reference_file(&files));
-        (judge.distinct, judge.allow_missing) = (false, self.nbest.allow_missing);
+        (judge.distinct, judge.allow_missing) = (distinct, self.nbest.allow_missing);
         let columns = columns(&rows, Some(&metric));
         let lists = lists(&rows, &columns, Some(judge))?.into_iter().map(Arc::new).collect();
         let signature = metric.signature(Some(files.len()), "");
-        Ok(Judged { metric, rows, columns, lists, signature })
+        let references = references.iter().map(|r| r.iter().map(ToString::to_string).collect()).collect();
+        Ok(Judged { metric, rows, columns, lists, references, signature })
     }
 }
 

@@ -16,13 +16,13 @@ impl Talk {
         }
     }
 
-    /// A progress bar, if a person is looking.
-    pub(crate) fn bar(self) -> Option<Bar> {
+    /// A progress bar that tells how far it is in the given words, if a person is looking.
+    pub(crate) fn bar(self, far: &str) -> Option<Bar> {
         if self.quiet || !std::io::stderr().is_terminal() {
             return None;
         }
-        let style = "{spinner} start {pos} of {len}  best {msg}  {elapsed} gone, {eta} left";
-        let style = indicatif::ProgressStyle::with_template(style).ok()?;
+        let style = format!("{{spinner}} {far} {{msg}}  {{elapsed}} gone, {{eta}} left");
+        let style = indicatif::ProgressStyle::with_template(&style).ok()?;
         let bar = indicatif::ProgressBar::new(1).with_style(style);
         Some(Bar(bar))
     }

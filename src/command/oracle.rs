@@ -25,7 +25,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, common: &Common) -> Done {
-    let Judged { metric, lists, signature, .. } = args.judged.read()?;
+    let Judged { metric, lists, signature, .. } = args.judged.read(false)?;
     let seed = common.seed.unwrap_or(1);
     let best = oracle(&lists, &metric, false, seed);
     let worst = oracle(&lists, &metric, true, seed);

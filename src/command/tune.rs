@@ -1,11 +1,17 @@
 //! `luthier tune`.
 
+mod batch;
 mod input;
 mod mert;
+mod mira;
 
 pub(crate) use mert::{SmoothName, odd};
 
-use super::{Common, Done, write_out};
+use super::{
+    Common, Done,
+    losses::{AproFlags, ProFlags, RiskFlags, SoftmaxFlags, XbleuFlags},
+    write_out,
+};
 use crate::talk::{Talk, thousands};
 use clap::Subcommand;
 use input::{Input, load};
@@ -13,16 +19,18 @@ use luthier::{
     core::Error,
     metric::Metric,
     tune::{
-        Alone, Event, Fleet, Learner, Outcome, RunDir, Schedule, Settings, recipes::RECIPES, run as tune,
+        Alone, Event, Fleet, Learner, Outcome, RunDir, Schedule, Settings,
+        recipes::{RECIPES, Recipe},
+        run as tune,
     },
 };
 use serde_json::json;
-use std::process::ExitCode;
+use std::{process::ExitCode, sync::Arc};
 
 /// Learns weights. The same command again goes on from where it was stopped.
 #[derive(Debug, clap::Args)]
 #[command(subcommand_value_name = "ALGORITHM", subcommand_help_heading = "Algorithms")]
-#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true, after_help = metrics_table())]
 pub(crate) struct Args {
     /// List the algorithms with their papers.
     #[arg(long)]
@@ -35,11 +43,35 @@ pub(crate) struct Args {
 enum Algorithm {
     /// Minimum error rate training: exact line searches on the corpus score, with restarts (Och 2003).
     Mert(Box<mert::Args>),
+    /// Pairwise ranking of sampled candidates by logistic regression (Hopkins and May 2011).
+    Pro(Box<batch::Args<ProFlags>>),
+    /// Ranking of all pairs at once, nothing random (Dreyer and Dong 2015).
+    Apro(Box<batch::Args<AproFlags>>),
+    /// Passive-aggressive steps from fear to hope over the pool (Cherry and Foster 2012).
+    Mira(Box<mira::Args>),
+    /// Likelihood of the oracles among all candidates (Watanabe 2012).
+    Softmax(Box<batch::Args<SoftmaxFlags>>),
+    /// BLEU of expected n-gram counts (Rosti et al. 2010, 2011).
+    Xbleu(Box<batch::Args<XbleuFlags>>),
+    /// Expected sentence score (Smith and Eisner 2006).
+    Risk(Box<batch::Args<RiskFlags>>),
+}
+
+/// Which algorithm works with which metric.
+fn metrics_table() -> String {
+    let line = |r: &Recipe| format!("  {:<8} {:<5} {}\n", r.name, r.metrics, r.why);
+    format!("Metrics:\n{}", RECIPES.iter().map(line).collect::<String>())
 }
 
 pub(crate) fn run(args: Args, common: &Common, talk: Talk) -> Done {
     match args.algorithm {
         Some(Algorithm::Mert(args)) => mert::run(&args, common, talk),
+        Some(Algorithm::Pro(args)) => batch::run(&args, common, talk),
+        Some(Algorithm::Apro(args)) => batch::run(&args, common, talk),
+        Some(Algorithm::Mira(args)) => mira::run(&args, common, talk),
+        Some(Algorithm::Softmax(args)) => batch::run(&args, common, talk),
+        Some(Algorithm::Xbleu(args)) => batch::run(&args, common, talk),
+        Some(Algorithm::Risk(args)) => batch::run(&args, common, talk),
         None => {
             let lines: String =
                 RECIPES.iter().map(|r| format!("{:<8} {} ({})\n", r.name, r.summary, r.paper)).collect();
@@ -52,36 +84,42 @@ pub(crate) fn run(args: Args, common: &Common, talk: Talk) -> Done {
 /// What an algorithm adds to the common part.
 struct Plan<'a> {
     name: &'a str,
-    learner: &'a dyn Learner,
+    /// Made once the references are known.
+    learner: Box<dyn FnOnce(&Arc<Vec<Vec<String>>>) -> Box<dyn Learner> + 'a>,
     /// Everything of its own that decides the result.
     settings: Settings,
+    /// In which order things happen, with a decoder.
+    schedule: Schedule,
+    /// Whether it learns weights of sparse features.
+    sparse: bool,
     /// Features that were named in settings, and must exist.
     mentioned: Vec<String>,
-    /// Words about the weights that came out.
-    remarks: &'a dyn Fn(&Outcome) -> Vec<String>,
+    /// Words about the weights that came out, and about lists of that length.
+    remarks: Box<dyn Fn(&Outcome, usize) -> Vec<String> + 'a>,
 }
 
 /// Reads, runs the loop, and tells the result.
 fn go(input: &Input, metric: &Metric, plan: Plan<'_>, talk: Talk) -> Done {
-    let loaded = load(input, metric, &plan.mentioned, talk)?;
+    let loaded = load(input, metric, &plan, talk)?;
+    let references = Arc::new(loaded.references);
+    let learner = (plan.learner)(&references);
     let mut settings = Settings::default();
     settings.add("version", env!("CARGO_PKG_VERSION"));
     settings.add("algorithm", plan.name);
     settings.extend(plan.settings);
     settings.extend(loaded.settings);
-    let mut dir = RunDir::open(&input.run, settings, loaded.references)?;
+    let mut dir = RunDir::open(&input.run, settings, references)?;
     if dir.stopped().is_some() {
         talk.say(&format!("{} was finished before", input.run.display()));
     }
-    let mut ratio = None;
+    let mut last = None;
     let mut show = |event: &Event| {
-        ratio = event.length_ratio;
+        last = Some(event.clone());
         tell(event, metric, talk);
     };
-    let schedule = Schedule { iterations: input.iterations, ..Schedule::default() };
     let (source, fleet) = (loaded.source.as_ref(), Fleet(&Alone));
     let outcome =
-        match tune(source, plan.learner, &schedule, metric, &loaded.initial, &mut dir, &fleet, &mut show) {
+        match tune(source, &*learner, &plan.schedule, metric, &loaded.initial, &mut dir, &fleet, &mut show) {
             Ok(outcome) => outcome,
             Err(e) => {
                 // A decoder's log is worth keeping; a run on files that has not begun is not.
@@ -91,9 +129,21 @@ fn go(input: &Input, metric: &Metric, plan: Plan<'_>, talk: Talk) -> Done {
                 return Err(e.into());
             }
         };
-    for remark in (plan.remarks)(&outcome) {
+    let length = last.as_ref().map_or(0, |e| e.candidates) / source.segments().max(1) as usize;
+    for remark in (plan.remarks)(&outcome, length) {
         talk.warn(&remark);
     }
+    if let Some(last) =
+        last.as_ref().filter(|e| e.iteration > 0 && outcome.iteration == 0 && source.is_fixed())
+        && last.score < outcome.score
+    {
+        talk.warn(&format!(
+            "what was learned scores {:.2}, less than the initial weights, which are kept; it is in {}",
+            metric.shown(last.score),
+            input.run.join("weights/001.txt").display()
+        ));
+    }
+    let ratio = last.and_then(|e| e.length_ratio);
     if let Some(ratio) = ratio.filter(|r| !(0.95..=1.05).contains(r)) {
         talk.warn(&format!(
             "the output is {ratio:.3} times as long as the references: a feature for length may help"

@@ -76,10 +76,7 @@ fn problems() -> Vec<Problem> {
             },
             product: |x, v, out| {
                 let xx = 2.0 - 400.0 * (x[1] - 3.0 * x[0] * x[0]);
-                out.copy_from_slice(&[
-                    xx * v[0] - 400.0 * x[0] * v[1],
-                    -400.0 * x[0] * v[0] + 200.0 * v[1],
-                ]);
+                out.copy_from_slice(&[xx * v[0] - 400.0 * x[0] * v[1], -400.0 * x[0] * v[0] + 200.0 * v[1]]);
             },
             start: vec![-1.2, 1.0],
             least: 0.0,
@@ -163,15 +160,15 @@ fn dual_coordinate_descent_by_hand() {
     // One point at distance 2: w = x/4 gives the margin 1, if C allows it.
     let mut w = vec![0.0; 2];
     let found = dual(&Points(vec![[2.0, 0.0]]), &mut w, 10.0, 1e-12, 100, &mut draw);
-    assert!(found.converged && (w[0] - 0.5).abs() < 1e-12 && (found.alpha[0] - 0.25).abs() < 1e-12);
+    assert!(found.gap <= 1e-12 && (w[0] - 0.5).abs() < 1e-12 && (found.alpha[0] - 0.25).abs() < 1e-12);
     let mut w = vec![0.0; 2];
     dual(&Points(vec![[2.0, 0.0]]), &mut w, 0.1, 1e-12, 100, &mut draw);
     assert!((w[0] - 0.2).abs() < 1e-12);
     // From another origin only what is missing is added; a point at 0 stops nothing.
     let mut w = vec![0.25, 7.0];
     let found = dual(&Points(vec![[2.0, 0.0], [0.0, 0.0]]), &mut w, 10.0, 1e-12, 100, &mut draw);
-    assert!(found.converged && (w[0] - 0.5).abs() < 1e-12 && w[1] == 7.0);
-    assert!(dual(&Points(Vec::new()), &mut w, 1.0, 1e-12, 100, &mut draw).converged);
+    assert!(found.gap <= 1e-12 && (w[0] - 0.5).abs() < 1e-12 && w[1] == 7.0);
+    assert_eq!(dual(&Points(Vec::new()), &mut w, 1.0, 1e-12, 100, &mut draw).gap, 0.0);
 }
 
 /// Primal and dual values meet: nothing else is optimal.
@@ -183,10 +180,10 @@ fn dual_coordinate_descent_closes_the_gap() {
         let points = Points((0..60).map(|_| [unit() + 0.3, unit()]).collect());
         let c = [0.01, 0.1, 1.0, 10.0][round % 4];
         let mut w = vec![0.0; 2];
-        let found = dual(&points, &mut w, c, 1e-10, 10_000, &mut draw);
+        let found = dual(&points, &mut w, c, 1e-9, 100_000, &mut draw);
         let half = 0.5 * dot(&w, &w);
         let hinge: f64 = points.0.iter().map(|x| (1.0 - dot(x, &w)).max(0.0)).sum();
         let (primal, dual) = (half + c * hinge, found.alpha.iter().sum::<f64>() - half);
-        assert!(found.converged && (primal - dual).abs() < 1e-7 * primal, "{primal} {dual} {found:?}");
+        assert!(found.gap <= 1e-9 && (primal - dual).abs() < 1e-8 * primal, "{primal} {dual} {found:?}");
     }
 }

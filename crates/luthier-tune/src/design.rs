@@ -103,11 +103,7 @@ impl Design {
 
     /// Works on all segments in parallel; each gives something to keep and a local gradient, which are added to
     /// `gradient` in order of segments.
-    pub fn visit<T: Send>(
-        &self,
-        gradient: &mut [f64],
-        f: impl Fn(usize) -> (T, Vec<f64>) + Sync,
-    ) -> Vec<T> {
+    pub fn visit<T: Send>(&self, gradient: &mut [f64], f: impl Fn(usize) -> (T, Vec<f64>) + Sync) -> Vec<T> {
         let n = self.lists.len();
         let mut kept = Vec::with_capacity(n);
         for start in (0..n).step_by(BLOCK) {

@@ -47,9 +47,8 @@ pub(crate) type Pair = (u32, u32);
 pub(crate) fn gains(lists: &[Arc<List>], metric: &Metric, how: PlusOne) -> Vec<Vec<f64>> {
     let gain = |list: &Arc<List>| {
         let classes = list.stats.len().checked_div(list.width).unwrap_or(0) as u32;
-        let of: Vec<f64> = (0..classes)
-            .map(|c| metric.unit() * metric.sentence_score(list.stats_of(c), how))
-            .collect();
+        let of: Vec<f64> =
+            (0..classes).map(|c| metric.unit() * metric.sentence_score(list.stats_of(c), how)).collect();
         list.class.iter().map(|&c| of[c as usize]).collect()
     };
     lists.par_iter().map(gain).collect()
@@ -71,15 +70,19 @@ pub(crate) fn oracles(
         return gains(lists, metric, how).iter().map(best).collect();
     }
     let chosen = oracle(lists, metric, false, seed).chosen;
-    let same = |(list, &i): (&Arc<List>, &usize)| {
-        list.class.iter().map(|&c| c == list.class[i]).collect()
-    };
+    let same = |(list, &i): (&Arc<List>, &usize)| list.class.iter().map(|&c| c == list.class[i]).collect();
     lists.iter().zip(&chosen).map(same).collect()
 }
 
 impl Pairs {
     /// The pairs of every segment.
-    pub(crate) fn choose(&self, lists: &[Arc<List>], metric: &Metric, how: PlusOne, epoch: u32) -> Vec<Vec<Pair>> {
+    pub(crate) fn choose(
+        &self,
+        lists: &[Arc<List>],
+        metric: &Metric,
+        how: PlusOne,
+        epoch: u32,
+    ) -> Vec<Vec<Pair>> {
         let gain = gains(lists, metric, how);
         let oracle = match self.source {
             PairSource::Oracle => oracles(lists, metric, how, false, self.seed),

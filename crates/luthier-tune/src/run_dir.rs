@@ -58,7 +58,7 @@ pub struct RunDir {
     lines: Vec<Line>,
     created: bool,
     columns: Option<Arc<Local>>,
-    references: Vec<Vec<String>>,
+    references: Arc<Vec<Vec<String>>>,
     _lock: File,
 }
 
@@ -89,7 +89,7 @@ struct Saved {
 impl RunDir {
     /// Makes a new run directory, or opens one with the same settings to go on. `references` judge saved
     /// candidates when they are read back.
-    pub fn open(path: &Path, settings: Settings, references: Vec<Vec<String>>) -> Result<Self> {
+    pub fn open(path: &Path, settings: Settings, references: Arc<Vec<Vec<String>>>) -> Result<Self> {
         let name = path.display().to_string();
         let failed = |doing: &str| {
             let (name, doing) = (name.clone(), doing.to_owned());

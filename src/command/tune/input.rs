@@ -1,6 +1,6 @@
 //! What every algorithm takes, read and checked before any work begins.
 
-use super::mert::keys;
+use super::{Plan, mert::keys};
 use crate::{
     command::{check_names, read_references},
     lists::{ListArgs, check_references, reference_file, references_of},
@@ -8,13 +8,13 @@ use crate::{
 };
 use luthier::{
     core::{
-        AtomicFile, Error, FeatureKey, Result, Weights, moses_ini,
+        AtomicFile, Error, FeatureKey, Fingerprint, Result, Weights, moses_ini,
         nbest::{Rows, read_scores},
         text,
     },
     external::{External, Memory},
     metric::Metric,
-    tune::{FixedLists, Judge, Settings, Source, columns, lists},
+    tune::{FixedLists, Judge, SMALL, Settings, Source, columns, lists},
 };
 use std::{
     path::{Path, PathBuf},
@@ -36,15 +36,15 @@ pub(super) struct Input {
     /// Candidates per segment to ask the decoder for.
     #[arg(long, default_value_t = 100, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     nbest_size: u32,
-    /// Iterations of a decoder at most; fixed lists have one.
-    #[arg(long, default_value_t = 25, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) iterations: u32,
+    /// Iterations of a decoder at most; fixed lists have one [default: 25; pro and apro: 30].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) iterations: Option<u32>,
     /// References, one segment a line; repeat it for several. Not needed for columns.
     #[arg(long = "ref", value_name = "FILE")]
     references: Vec<PathBuf>,
     /// BLEU statistics of Moses' extractor instead of references, one file per feature file in --nbest.
     #[arg(long, num_args = 1.., value_name = "FILE", conflicts_with_all = ["references", "metric", "command"])]
-    moses_scores: Vec<PathBuf>,
+    pub(super) moses_scores: Vec<PathBuf>,
     /// What to tune for. Candidates are taken to be in tokens already (tokenize=none).
     #[arg(long, short, default_value = "bleu", value_name = "METRIC")]
     pub(super) metric: String,
@@ -78,7 +78,7 @@ pub(super) struct Loaded {
 /// More features than this are beyond MERT's reach, and slow for line searches.
 const MANY: usize = 50;
 
-pub(super) fn load(input: &Input, metric: &Metric, mentioned: &[String], talk: Talk) -> Result<Loaded> {
+pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) -> Result<Loaded> {
     let clock = Instant::now();
     let files = read_references(&input.references)?;
     if input.moses_scores.is_empty() {
@@ -125,15 +125,17 @@ pub(super) fn load(input: &Input, metric: &Metric, mentioned: &[String], talk: T
         }
         settings.add("source", format!("{} {}", text.display(), source.digest));
         settings.add("nbest-size", input.nbest_size);
-        settings.add("iterations", input.iterations);
+        settings.add("iterations", plan.schedule.iterations);
+        settings.add("psi", plan.schedule.psi);
+        settings.add("reset-at", plan.schedule.reset_at.unwrap_or(0));
         // Moses does not tune it and does not list it: scaled with the others it would lose its effect.
         let untuned: Vec<FeatureKey> =
             (0..10).map(|i| FeatureKey::of(&format!("UnknownWordPenalty{i}"))).collect();
         initial.retain(|key| !untuned.contains(&key));
         Box::new(external(input, command, text, metric, owned.clone(), reference_file(&files))?)
     } else {
-        let (lists, rows) = fixed(input, metric, &files, talk)?;
-        check_mentioned(mentioned, &rows)?;
+        let (lists, rows) = fixed(input, metric, &files, plan.sparse, talk)?;
+        check_mentioned(&plan.mentioned, &rows)?;
         if let Some(path) = start {
             check_names(&initial, path, rows.names.names(), talk)?;
             // Moses' unknown-word penalty, for one: what no candidate has cannot be tuned.
@@ -149,7 +151,11 @@ pub(super) fn load(input: &Input, metric: &Metric, mentioned: &[String], talk: T
         Box::new(FixedLists::new(lists, rows.names))
     };
     let all: Vec<String> = initial.iter().map(|(n, v)| format!("{n} {v}")).collect();
-    settings.add("init", all.join(", "));
+    let all = all.join(", ");
+    let digest = || {
+        format!("{} weights {:032x}", initial.len(), Fingerprint::default().bytes(all.as_bytes()).finish())
+    };
+    settings.add("init", if initial.len() > SMALL { digest() } else { all });
     Ok(Loaded { source, initial, references: owned, reference_count, settings })
 }
 
@@ -193,6 +199,7 @@ fn fixed(
     input: &Input,
     metric: &Metric,
     files: &[text::Lines],
+    sparse: bool,
     talk: Talk,
 ) -> Result<(Vec<luthier::tune::List>, Rows)> {
     let rows = input.nbest.read()?;
@@ -203,12 +210,15 @@ fn fixed(
     judge.given = (!input.moses_scores.is_empty()).then_some(&stats[..]);
     let columns = columns(&rows, Some(metric));
     let lists = lists(&rows, &columns, Some(judge))?;
+    if sparse {
+        return Ok((lists, rows));
+    }
     let (all, dense) = (rows.names.names().len(), columns.keys().len());
     if dense == 0 {
         return Err(Error::new(format!(
             "none of the {all} features is in half of the candidates: nothing to tune"
         ))
-        .hint("line searches need dense features"));
+        .hint("line searches need dense features; pro, apro, mira, softmax, xbleu and risk do not"));
     }
     if all > dense + metric.columns().len() {
         talk.warn(&format!(

@@ -4,7 +4,7 @@ use super::{Common, Done, Input, Plan, Settings, Talk, go, metric_of};
 use luthier::{
     core::{Error, FeatureKey},
     optim::Strategy,
-    tune::{Limits, LineSearch, Outcome, Smoothing},
+    tune::{Limits, LineSearch, Outcome, Schedule, Smoothing},
 };
 use std::sync::Arc;
 
@@ -107,7 +107,7 @@ pub(super) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     settings.add("bound", bounds.join(" "));
     settings.add("seed", seed);
     let limits = limits(args);
-    let bar = talk.bar();
+    let bar = talk.bar("start {pos} of {len}  best");
     let shown = metric.clone();
     let learner = LineSearch {
         strategy,
@@ -124,9 +124,16 @@ pub(super) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         }),
         ..LineSearch::new(metric.clone(), seed)
     };
-    let remarks = |outcome: &Outcome| at_bounds(outcome, &limits);
     let mentioned = args.fix.iter().chain(args.bound.iter().map(|b| &b.name)).cloned().collect();
-    let plan = Plan { name: "mert", learner: &learner, settings, mentioned, remarks: &remarks };
+    let plan = Plan {
+        name: "mert",
+        learner: Box::new(move |_| Box::new(learner)),
+        settings,
+        schedule: Schedule { iterations: args.input.iterations.unwrap_or(25), ..Schedule::default() },
+        sparse: false,
+        mentioned,
+        remarks: Box::new(move |outcome: &Outcome, _| at_bounds(outcome, &limits)),
+    };
     go(&args.input, &metric, plan, talk)
 }
 

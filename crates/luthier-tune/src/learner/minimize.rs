@@ -147,7 +147,9 @@ impl Learner for Minimize {
                 let c = 1.0 / (self.lambda * rows.len().max(1) as f64);
                 let mut stream = Stream::new(self.seed, Purpose::Order, state.epoch, 0);
                 w.fill(0.0);
-                dual(&rows, &mut w, c, self.limit.tolerance, SWEEPS, &mut |n| stream.below(n as u64) as usize);
+                dual(&rows, &mut w, c, self.limit.tolerance, SWEEPS, &mut |n| {
+                    stream.below(n as u64) as usize
+                });
             }
             Loss::Apro { .. } => {
                 let mut objective = self.objective(lists, &state.weights, state.epoch);
@@ -191,29 +193,35 @@ fn compact(lists: &[Arc<List>], pairs: &[Vec<Pair>]) -> (Vec<Arc<List>>, Vec<Vec
 /// Differences of candidates as examples: the candidates' rows are kept, never the differences.
 struct PairRows {
     offsets: Vec<usize>,
-    /// Places of features, ascending in each row.
-    features: Vec<(u32, f64)>,
+    /// Places of features, ascending in each row, and their values.
+    places: Vec<u32>,
+    values: Vec<f64>,
     pairs: Vec<Pair>,
 }
 
 impl PairRows {
     fn new(design: &Design, pairs: &[Vec<Pair>]) -> Self {
-        let mut rows = PairRows { offsets: vec![0], features: Vec::new(), pairs: Vec::new() };
+        let mut rows =
+            PairRows { offsets: vec![0], places: Vec::new(), values: Vec::new(), pairs: Vec::new() };
+        let mut row: Vec<(u32, f64)> = Vec::new();
         for (s, (list, pairs)) in design.lists().iter().zip(pairs).enumerate() {
             let first = rows.offsets.len() as u32 - 1;
             for i in 0..list.k {
-                let start = rows.features.len();
-                rows.features.extend(design.row(s, i));
-                rows.features[start..].sort_unstable_by_key(|f| f.0);
-                rows.offsets.push(rows.features.len());
+                row.clear();
+                row.extend(design.row(s, i));
+                row.sort_unstable_by_key(|f| f.0);
+                rows.places.extend(row.iter().map(|f| f.0));
+                rows.values.extend(row.iter().map(|f| f.1));
+                rows.offsets.push(rows.places.len());
             }
             rows.pairs.extend(pairs.iter().map(|&(a, b)| (first + a, first + b)));
         }
         rows
     }
 
-    fn row(&self, i: u32) -> &[(u32, f64)] {
-        &self.features[self.offsets[i as usize]..self.offsets[i as usize + 1]]
+    fn row(&self, i: u32) -> impl Iterator<Item = (u32, f64)> {
+        let range = self.offsets[i as usize]..self.offsets[i as usize + 1];
+        self.places[range.clone()].iter().copied().zip(self.values[range].iter().copied())
     }
 }
 
@@ -223,34 +231,38 @@ impl Examples for PairRows {
     }
 
     fn dot(&self, i: usize, w: &[f64]) -> f64 {
-        let score = |i: u32| self.row(i).iter().map(|&(p, x)| w[p as usize] * x).sum::<f64>();
+        let score = |i: u32| self.row(i).map(|(p, x)| w[p as usize] * x).sum::<f64>();
         score(self.pairs[i].0) - score(self.pairs[i].1)
     }
 
     fn square(&self, i: usize) -> f64 {
-        let (a, b) = (self.row(self.pairs[i].0), self.row(self.pairs[i].1));
-        let (mut x, mut y, mut sum) = (0, 0, 0.0);
-        while x < a.len() || y < b.len() {
-            let (p, q) = (a.get(x).map_or(u32::MAX, |f| f.0), b.get(y).map_or(u32::MAX, |f| f.0));
-            let mut d = 0.0;
-            if p <= q {
-                d += a[x].1;
-                x += 1;
-            }
-            if q <= p {
-                d -= b[y].1;
-                y += 1;
-            }
+        let (mut a, mut b) = (self.row(self.pairs[i].0).peekable(), self.row(self.pairs[i].1).peekable());
+        let mut sum = 0.0;
+        loop {
+            let d = match (a.peek().copied(), b.peek().copied()) {
+                (None, None) => return sum,
+                (Some(x), Some(y)) if x.0 == y.0 => {
+                    (a.next(), b.next());
+                    x.1 - y.1
+                }
+                (Some(x), y) if y.is_none_or(|y| x.0 < y.0) => {
+                    a.next();
+                    x.1
+                }
+                (_, y) => {
+                    b.next();
+                    y.map_or(0.0, |y| y.1)
+                }
+            };
             sum += d * d;
         }
-        sum
     }
 
     fn add(&self, i: usize, a: f64, w: &mut [f64]) {
-        for &(p, x) in self.row(self.pairs[i].0) {
+        for (p, x) in self.row(self.pairs[i].0) {
             w[p as usize] += a * x;
         }
-        for &(p, x) in self.row(self.pairs[i].1) {
+        for (p, x) in self.row(self.pairs[i].1) {
             w[p as usize] -= a * x;
         }
     }

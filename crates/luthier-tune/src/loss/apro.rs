@@ -79,8 +79,7 @@ impl ScoreLoss for Apro {
             }
             *a = end as u32;
         }
-        let mut point =
-            Point { order, below, above, rank, active: vec![0.0; k], slope: vec![0.0; k] };
+        let mut point = Point { order, below, above, rank, active: vec![0.0; k], slope: vec![0.0; k] };
         // Pairs see only differences: sums of squares around the middle lose no digits.
         let middle = s.get(k / 2).copied().unwrap_or(0.0);
         let s: Vec<f64> = s.iter().map(|s| s - middle).collect();

@@ -122,7 +122,8 @@ fn gradients_against_central_differences() {
                 let (mut up, mut down) = (w.clone(), w.clone());
                 up[i] += h;
                 down[i] -= h;
-                let slope = (objective.evaluate(&up, &mut high) - objective.evaluate(&down, &mut low)) / (2.0 * h);
+                let slope =
+                    (objective.evaluate(&up, &mut high) - objective.evaluate(&down, &mut low)) / (2.0 * h);
                 assert!((slope - g[i]).abs() < 1e-6 * (1.0 + g[i].abs()), "{name} {i}: {slope} {}", g[i]);
             }
         }
@@ -151,7 +152,11 @@ fn products_with_the_hessian_against_differences_of_gradients() {
         objective.evaluate(&moved(-1e-6), &mut low);
         for i in 0..n {
             let slope = (high[i] - low[i]) / 2e-6;
-            assert!((slope - product[i]).abs() < 1e-5 * (1.0 + slope.abs()), "{name}: {slope} {}", product[i]);
+            assert!(
+                (slope - product[i]).abs() < 1e-5 * (1.0 + slope.abs()),
+                "{name}: {slope} {}",
+                product[i]
+            );
         }
     }
     assert_eq!(known, 5); // APRO, and logistic pairs from four sources
@@ -214,11 +219,11 @@ fn xbleu_of_travatar() {
     let metric: Metric = "bleu".parse().unwrap();
     let four = [("fa", "a b"), ("fb", "a"), ("fc", "a b c"), ("fd", "c")];
     let check = |texts: &[(&str, &str)], weights: &str, expected: &[f64]| {
-        let lists =
-            [indicators(&metric, "a b", texts), indicators(&metric, "a b c d", &[("fa", "a b c d")])];
+        let lists = [indicators(&metric, "a b", texts), indicators(&metric, "a b c d", &[("fa", "a b c d")])];
         let weights = Weights::parse("w", weights).unwrap();
         let references = Arc::new(vec![vec!["a b".to_owned()], vec!["a b c d".to_owned()]]);
-        let xbleu = Loss::Xbleu { clip: Clip::Candidate, brevity: Brevity::Exact, references: Some(references) };
+        let xbleu =
+            Loss::Xbleu { clip: Clip::Candidate, brevity: Brevity::Exact, references: Some(references) };
         let minimize = Minimize { lambda: 0.0, gamma: vec![1.0], ..minimize(&metric, xbleu) };
         let mut g = vec![0.0; 4];
         minimize.objective(&lists, &weights, 0).evaluate(weights.values(), &mut g);

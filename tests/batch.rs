@@ -1,0 +1,370 @@
+//! The batch learners with the real binary.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{fails, luthier, ok_in, python, stderr};
+use luthier::core::random::{Purpose, Stream};
+use serde_json::Value;
+use std::{
+    fmt::Write as _,
+    fs,
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+/// Every algorithm with settings that make it quick.
+const ALL: &[(&str, &str)] = &[
+    ("mert", "mert --restarts 3"),
+    ("pro", "pro --draw 200 --keep 10"),
+    ("hinge", "pro --pairs oracle --loss hinge --lambda 0.1"),
+    ("good-bad", "pro --pairs good-bad --max-length-sigma 2"),
+    ("apro", "apro --c 0.5"),
+    ("mira", "mira --epochs 10"),
+    ("softmax", "softmax"),
+    ("xbleu", "xbleu --gamma 0.3,1"),
+    ("risk", "risk"),
+];
+
+/// 30 segments with 40 candidates, 4 dense features and some of 200 sparse ones.
+fn write_pool(dir: &Path) {
+    let words = ["rot", "blau", "haus", "baum", "see", "tal", "berg", "weg"];
+    let mut s = Stream::new(23, Purpose::Test, 0, 0);
+    let (mut nbest, mut reference) = (String::new(), String::new());
+    for segment in 0..30 {
+        let truth: Vec<&str> = (0..9).map(|_| words[s.below(8) as usize]).collect();
+        let _ = writeln!(reference, "{}", truth.join(" "));
+        for _ in 0..40 {
+            let wrong = s.below(6);
+            let mut text = truth.clone();
+            for _ in 0..wrong {
+                text[s.below(9) as usize] = words[s.below(8) as usize];
+            }
+            let _ = write!(nbest, "{segment} ||| {} ||| A=", text.join(" "));
+            for c in 0..4 {
+                let _ = write!(nbest, " {:.4}", s.normal() - 0.2 * f64::from(c) * wrong as f64);
+            }
+            for _ in 0..5 {
+                let _ = write!(nbest, " S_{}_{wrong}= 1", s.below(40) * 5 + s.below(5));
+            }
+            nbest += " ||| 0\n";
+        }
+    }
+    // A feature twice in a line is a mistake: keep the first.
+    let clean: String = nbest
+        .lines()
+        .map(|line| {
+            let mut seen = Vec::new();
+            let mut words = line.split(' ').peekable();
+            let mut out = Vec::new();
+            while let Some(word) = words.next() {
+                if word.starts_with("S_") {
+                    let value = words.next().unwrap();
+                    if !seen.contains(&word) {
+                        seen.push(word);
+                        out.extend([word, value]);
+                    }
+                } else {
+                    out.push(word);
+                }
+            }
+            out.join(" ") + "\n"
+        })
+        .collect();
+    fs::write(dir.join("nbest"), clean).unwrap();
+    fs::write(dir.join("ref"), reference).unwrap();
+    fs::write(dir.join("init"), "A= 1 0.5 0.5 0.5\n").unwrap();
+}
+
+fn fixed(dir: &Path, algorithm: &str, run: &str, threads: u32) -> Command {
+    let mut command = luthier();
+    let words =
+        format!("tune {algorithm} --nbest nbest --ref ref --init init --run {run} --threads {threads} -q");
+    command.args(words.split_whitespace()).current_dir(dir).stdout(Stdio::null());
+    command
+}
+
+fn read(dir: &Path, run: &str, file: &str) -> String {
+    fs::read_to_string(dir.join(run).join(file)).unwrap()
+}
+
+#[test]
+fn same_bits_on_any_number_of_threads_and_after_a_kill() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    write_pool(dir);
+    for (name, algorithm) in ALL {
+        let clock = std::time::Instant::now();
+        let output = fixed(dir, algorithm, &format!("{name}1"), 1).output().unwrap();
+        let length = clock.elapsed();
+        assert!(output.status.success(), "{algorithm}: {}", stderr(&output));
+        let weights = read(dir, &format!("{name}1"), "weights/001.txt");
+        assert!(fixed(dir, algorithm, &format!("{name}2"), 2).status().unwrap().success());
+        assert_eq!(weights, read(dir, &format!("{name}2"), "weights/001.txt"), "{algorithm}");
+        for kill in 1..4u32 {
+            let run = format!("{name}-cut{kill}");
+            let mut child = fixed(dir, algorithm, &run, 2).spawn().unwrap();
+            std::thread::sleep(length.mul_f64(0.25 * f64::from(kill)));
+            let _ = child.kill();
+            child.wait().unwrap();
+            assert!(fixed(dir, algorithm, &run, 1).status().unwrap().success());
+            for file in ["best.txt", "weights/000.txt", "weights/001.txt"] {
+                assert_eq!(read(dir, &run, file), read(dir, &format!("{name}1"), file), "{algorithm} {file}");
+            }
+        }
+        // Sparse features are learned by all but line searches.
+        let learned = weights.lines().filter(|l| l.starts_with("S_") && !l.ends_with(" 0")).count();
+        assert_eq!(learned > 20, *name != "mert", "{algorithm} learned {learned} sparse features");
+    }
+}
+
+/// Prints the best candidates under the weights; at iteration 3 it dies if there is a file `mood`.
+const DECODER: &str = r"
+import os, sys
+weights, k, iteration = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+w = dict((line.rsplit(' ', 1)[0], float(line.rsplit(' ', 1)[1])) for line in open(weights))
+if iteration == 3 and os.path.exists('mood'):
+    sys.exit(7)
+lists = {}
+for line in open('nbest'):
+    id, text, features, _ = line.rstrip('\n').split(' ||| ')
+    label, score, at = '', 0, 0
+    for word in features.split():
+        if word.endswith('='):
+            label, at = word[:-1], 0
+        else:
+            score += float(word) * w.get(f'A[{at}]' if label == 'A' else label, 0)
+            at += 1
+    lists.setdefault(int(id), []).append((-score, len(lists.get(int(id), [])), line))
+for id in sorted(lists):
+    sys.stdout.write(''.join(line for _, _, line in sorted(lists[id])[:k]))
+";
+
+fn decoding(dir: &Path, algorithm: &str, run: &str) -> Output {
+    let mut command = luthier();
+    let words = format!(
+        "tune {algorithm} --source ref --ref ref --init init --run {run} --nbest-size 8 --iterations 5"
+    );
+    command
+        .args(words.split_whitespace())
+        .args(["--command", "python3 decoder.py {weights} {k} {iteration}"])
+        .current_dir(dir);
+    command.output().unwrap()
+}
+
+/// With a decoder that breaks after the pool was emptied, mended, the same bits come out.
+#[test]
+fn decoders_break_after_a_reset() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    write_pool(dir);
+    fs::write(dir.join("decoder.py"), DECODER).unwrap();
+    for (name, algorithm) in ALL {
+        let schedule = if matches!(*name, "mert" | "mira") { "" } else { "--psi 0.5 --reset-at 2" };
+        let algorithm = format!("{algorithm} {schedule}");
+        let whole = decoding(dir, &algorithm, &format!("{name}-whole"));
+        assert!(whole.status.success(), "{algorithm}: {}", stderr(&whole));
+        let candidates = |run: &str| -> Vec<u64> {
+            let log = read(dir, run, "log.jsonl");
+            let lines = log.lines().map(|l| serde_json::from_str::<Value>(l).unwrap());
+            lines.filter_map(|l| l["candidates"].as_u64()).collect()
+        };
+        let sizes = candidates(&format!("{name}-whole"));
+        assert!(sizes.len() > 2, "{algorithm}: {}", stderr(&whole));
+        if schedule.is_empty() {
+            assert!(sizes[2] >= sizes[1]);
+        } else {
+            assert_eq!(sizes[2], 240, "the pool is emptied at iteration 2");
+        }
+        fs::write(dir.join("mood"), "").unwrap();
+        let broken = decoding(dir, &algorithm, &format!("{name}-cut"));
+        fs::remove_file(dir.join("mood")).unwrap();
+        if sizes.len() > 3 {
+            assert_eq!(broken.status.code(), Some(2), "{}", stderr(&broken));
+        }
+        let mended = decoding(dir, &algorithm, &format!("{name}-cut"));
+        assert!(mended.status.success(), "{algorithm}: {}", stderr(&mended));
+        let best = |run: &str| read(dir, &format!("{name}-{run}"), "best.txt");
+        assert_eq!(best("whole"), best("cut"), "{algorithm}");
+        assert_eq!(candidates(&format!("{name}-cut")), sizes);
+    }
+}
+
+/// JSON lines with features x, y, z and a quality q that depends on them.
+fn write_columns(file: &Path, seed: u32, segments: u32, k: u32, noise: f64) {
+    let mut s = Stream::new(29, Purpose::Test, seed, 0);
+    let mut text = String::new();
+    for id in 0..segments {
+        for i in 0..k {
+            let (x, y, z) = (s.normal(), 3.0 * s.normal(), s.normal());
+            let q = 0.5 * x - 0.2 * y + 0.1 * z + noise * s.normal();
+            let _ = writeln!(text, r#"{{"id":{id},"text":"t{i}","x":{x},"y":{y},"z":{z},"q":{q}}}"#);
+        }
+    }
+    fs::write(file, text).unwrap();
+}
+
+#[test]
+fn fits_are_scipys() {
+    let Some(python) = python() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    write_columns(&dir.join("lists"), 0, 8, 9, 0.5);
+    let asked = Command::new(python)
+        .arg(common::root().join("tests/ask_scipy.py"))
+        .args([dir.join("lists").to_str().unwrap(), "0.3"])
+        .output()
+        .unwrap();
+    assert!(asked.status.success(), "{}", stderr(&asked));
+    let theirs: Value = serde_json::from_slice(&asked.stdout).unwrap();
+    for (name, loss) in [
+        ("pro", "pro --pairs all --min-difference 0.3 --tolerance 1e-9"),
+        ("hinge", "pro --pairs all --min-difference 0.3 --loss hinge --lambda 0.1 --tolerance 1e-9"),
+        ("apro", "apro --c 0.5 --tolerance 1e-9"),
+    ] {
+        ok_in(dir, &format!("tune {loss} --nbest lists --metric column:q --run {name} -q"));
+        let value = ok_in(
+            dir,
+            &format!("loss {loss} --nbest lists --metric column:q --weights {name}/weights/001.txt --json"),
+        );
+        let value: Value = serde_json::from_str(&value).unwrap();
+        let (ours, expected) = (value["value"].as_f64().unwrap(), theirs[name]["value"].as_f64().unwrap());
+        assert!((ours - expected).abs() < 1e-6 * expected.abs(), "{name}: {ours} {expected}");
+        let text = read(dir, name, "weights/001.txt");
+        for (i, feature) in ["x", "y", "z"].iter().enumerate() {
+            let line = text.lines().find(|l| l.starts_with(feature)).unwrap();
+            let (ours, theirs) =
+                (line[2..].parse::<f64>().unwrap(), theirs[name]["weights"][i].as_f64().unwrap());
+            assert!((ours - theirs).abs() < 1e-3 * (1.0 + theirs.abs()), "{name} {feature}: {ours} {theirs}");
+        }
+        assert_eq!((value["segments"].as_u64(), value["candidates"].as_u64()), (Some(8), Some(72)));
+        assert_eq!(value["gradient"].as_object().unwrap().len(), 3);
+        // At the optimum the gradient is 0; a hinge has a corner there instead.
+        if name != "hinge" {
+            let steep = value["gradient"].as_object().unwrap().values().map(|g| g.as_f64().unwrap().abs());
+            assert!(steep.fold(0.0, f64::max) < 1e-5, "{value}");
+        }
+    }
+}
+
+/// Four scores per candidate and a COMET-like column: the mix that made the column is found again, and picks better
+/// candidates on lists that were not tuned on.
+#[test]
+fn a_known_mix_is_recovered_on_held_out_lists() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let mix = [("logprob", 0.6), ("lm", 0.3), ("qe", 1.0), ("length", -0.4)];
+    let write = |file: &str, seed: u32| {
+        let mut s = Stream::new(31, Purpose::Test, seed, 0);
+        let mut text = String::new();
+        for id in 0..120 {
+            let level = s.normal();
+            for i in 0..25 {
+                let h: Vec<f64> = (0..4).map(|_| s.normal()).collect();
+                let sum: f64 = h.iter().zip(mix).map(|(h, m)| h * m.1).sum();
+                let comet = 0.7 + 0.05 * level + 0.1 * sum + 0.01 * s.normal();
+                let scores: Vec<String> =
+                    h.iter().zip(mix).map(|(h, m)| format!(r#""{}":{h}"#, m.0)).collect();
+                let _ = writeln!(
+                    text,
+                    r#"{{"id":{id},"text":"candidate {i}","scores":{{{},"comet":{comet}}}}}"#,
+                    scores.join(",")
+                );
+            }
+        }
+        fs::write(dir.join(file), text).unwrap();
+    };
+    write("dev.jsonl", 1);
+    write("test.jsonl", 2);
+    let best_possible = {
+        let json = ok_in(dir, "oracle --nbest test.jsonl --metric column:comet --json");
+        serde_json::from_str::<Value>(&json).unwrap()["score"].as_f64().unwrap()
+    };
+    for algorithm in ["mert --restarts 5", "apro", "risk --gamma 10", "pro", "mira", "softmax"] {
+        let name = algorithm.split(' ').next().unwrap();
+        ok_in(dir, &format!("tune {algorithm} --nbest dev.jsonl --metric column:comet --run {name} -q"));
+        let text = read(dir, name, "best.txt");
+        let weight = |feature: &str| -> f64 {
+            let line = text.lines().find(|l| l.starts_with(&format!("{feature} "))).unwrap();
+            line.rsplit(' ').next().unwrap().parse().unwrap()
+        };
+        let (mut dot, mut squares) = (0.0, 0.0);
+        for (feature, m) in mix {
+            dot += weight(feature) * m;
+            squares += weight(feature) * weight(feature);
+        }
+        let norm: f64 = mix.iter().map(|m| m.1 * m.1).sum::<f64>();
+        let cosine = dot / (squares * norm).sqrt();
+        assert!(cosine > 0.99, "{algorithm}: {cosine}\n{text}");
+        let json = ok_in(
+            dir,
+            &format!(
+                "surface --nbest test.jsonl --metric column:comet --weights {name}/best.txt --direction qe --json"
+            ),
+        );
+        let held_out = serde_json::from_str::<Value>(&json).unwrap()["start"]["score"].as_f64().unwrap();
+        // The mix itself loses 0.003 to the noise.
+        assert!(best_possible - held_out < 0.01, "{algorithm}: {held_out} of {best_possible}");
+    }
+}
+
+/// Every learner with every metric that the table says, and a clear word where not.
+#[test]
+fn metrics_are_those_of_the_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    write_pool(dir);
+    for recipe in luthier::tune::recipes::RECIPES {
+        for (i, metric) in
+            ["bleu:order=3,lowercase", "chrf", "ter", "wer", "0.5*bleu+0.5*chrf"].iter().enumerate()
+        {
+            let more = if recipe.name == "mert" { "--restarts 1" } else { "" };
+            let mut command = luthier();
+            let words = format!(
+                "tune {} --nbest nbest --ref ref --metric {metric} --run {}{i} -q --json {more}",
+                recipe.name, recipe.name
+            );
+            let output = command.args(words.split_whitespace()).current_dir(dir).output().unwrap();
+            if recipe.metrics == "BLEU" && i > 0 {
+                assert_eq!(output.status.code(), Some(2));
+                assert!(stderr(&output).contains("xbleu expects n-gram counts"), "{}", stderr(&output));
+                continue;
+            }
+            assert!(output.status.success(), "{words}: {}", stderr(&output));
+            let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let better = json["score"].as_f64().unwrap() - json["initial"].as_f64().unwrap();
+            let sign = if matches!(*metric, "ter" | "wer") { -1.0 } else { 1.0 };
+            assert!(sign * better > 0.0, "{words}: {json}");
+        }
+    }
+    let docs = fs::read_to_string(common::root().join("docs/learners.md")).unwrap();
+    for r in luthier::tune::recipes::RECIPES {
+        let row = format!("| `{}` | {} | {} |", r.name, r.metrics, r.why);
+        assert!(docs.contains(&row), "docs/learners.md lacks: {row}");
+    }
+}
+
+#[test]
+fn mistakes_are_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    write_pool(dir.path());
+    let at = dir.path().display();
+    let lists = format!("--nbest {at}/nbest --ref {at}/ref");
+    for (words, expected) in [
+        (
+            format!("tune apro {lists} --run {at}/R --c 0"),
+            "invalid value '0' for '--c <C>': expected a number above 0",
+        ),
+        (format!("tune pro {lists} --run {at}/R --psi 2"), "expected a number above 0, 1 at most"),
+        (format!("tune risk {lists} --run {at}/R --gamma 1,x"), "expected a number above 0"),
+        (format!("tune pro {lists} --run {at}/R --pairs some"), "invalid value 'some' for '--pairs <PAIRS>'"),
+        (format!("tune mirra {lists} --run {at}/R"), "unrecognized subcommand 'mirra'; did you mean mira?"),
+        (format!("loss mert {lists} --weights {at}/init"), "unrecognized subcommand 'mert'"),
+        (format!("loss apro {lists} --weights {at}/none"), "none: cannot open it"),
+        (format!("loss xbleu {lists} --metric ter --weights {at}/init"), "xbleu expects n-gram counts"),
+    ] {
+        let line = fails(&words);
+        assert!(line.contains(expected), "{words}\n{line}");
+        assert!(!dir.path().join("R").exists());
+    }
+}
