@@ -81,11 +81,16 @@ pub(crate) fn run(args: Args, common: &Common, talk: Talk) -> Done {
     }
 }
 
+/// From references to a learner.
+type MakeLearner<'a> = Box<dyn FnOnce(&Arc<Vec<Vec<String>>>) -> Box<dyn Learner> + 'a>;
+/// From the outcome and the mean length of lists to words.
+type Remarks<'a> = Box<dyn Fn(&Outcome, usize) -> Vec<String> + 'a>;
+
 /// What an algorithm adds to the common part.
 struct Plan<'a> {
     name: &'a str,
     /// Made once the references are known.
-    learner: Box<dyn FnOnce(&Arc<Vec<Vec<String>>>) -> Box<dyn Learner> + 'a>,
+    learner: MakeLearner<'a>,
     /// Everything of its own that decides the result.
     settings: Settings,
     /// In which order things happen, with a decoder.
@@ -95,7 +100,7 @@ struct Plan<'a> {
     /// Features that were named in settings, and must exist.
     mentioned: Vec<String>,
     /// Words about the weights that came out, and about lists of that length.
-    remarks: Box<dyn Fn(&Outcome, usize) -> Vec<String> + 'a>,
+    remarks: Remarks<'a>,
 }
 
 /// Reads, runs the loop, and tells the result.

@@ -33,6 +33,7 @@ impl Local {
     pub fn new(mut keys: Vec<FeatureKey>) -> Self {
         keys.sort_unstable();
         keys.dedup();
+        keys.shrink_to_fit();
         Local { keys }
     }
 

@@ -86,7 +86,9 @@ fn downhill(memory: &VecDeque<Pair>, gradient: &[f64], out: &mut [f64]) {
     }
     if let Some(last) = memory.back() {
         let scale = 1.0 / (last.scale * dot(&last.turned, &last.turned));
-        out.iter_mut().for_each(|o| *o *= scale);
+        for o in out.iter_mut() {
+            *o *= scale;
+        }
     }
     for (pair, share) in memory.iter().zip(shares.iter().rev()) {
         let other = pair.scale * dot(&pair.turned, out);

@@ -3,6 +3,7 @@
 use super::*;
 
 type Function = fn(&[f64], &mut [f64]) -> f64;
+type Minimiser = fn(&mut dyn Objective, &mut [f64], Limit, &mut Watch<'_>) -> Ended;
 type Product = fn(&[f64], &[f64], &mut [f64]);
 
 /// A function with its gradient and Hessian product, a start, and its least value with where it is.
@@ -52,7 +53,7 @@ fn problems() -> Vec<Problem> {
             f: |x, g| {
                 let mut value = 0.0;
                 for (i, (x, g)) in x.iter().zip(g).enumerate() {
-                    let c = 10f64.powi(i as i32);
+                    let c = 10f64.powf(i as f64);
                     *g = 2.0 * c * (x - 1.0);
                     value += c * (x - 1.0) * (x - 1.0);
                 }
@@ -60,7 +61,7 @@ fn problems() -> Vec<Problem> {
             },
             product: |_, v, out| {
                 for (i, (v, o)) in v.iter().zip(out).enumerate() {
-                    *o = 2.0 * 10f64.powi(i as i32) * v;
+                    *o = 2.0 * 10f64.powf(i as f64) * v;
                 }
             },
             start: vec![0.0; 7],
@@ -109,7 +110,6 @@ fn problems() -> Vec<Problem> {
 #[test]
 fn known_optima() {
     let limit = Limit { tolerance: 1e-11, steps: 500 };
-    type Minimiser = fn(&mut dyn Objective, &mut [f64], Limit, &mut Watch<'_>) -> Ended;
     for (name, minimise) in [("lbfgs", lbfgs as Minimiser), ("newton", newton)] {
         for problem in problems() {
             let mut w = problem.start.clone();

@@ -293,7 +293,8 @@ impl Builder {
             }
         }
         let local = Local::new(self.sparse.iter().map(|f| f.0).collect());
-        let ids = self.sparse.iter().filter_map(|f| local.position(f.0)).map(|p| p as u32).collect();
+        // Of known length: twice the room would be a gigabyte too much in a large pool.
+        let ids = self.sparse.iter().map(|f| local.position(f.0).unwrap_or(0) as u32).collect();
         let mut offsets = vec![0];
         offsets.extend(self.offsets);
         List {

@@ -133,7 +133,9 @@ fn softmax(gamma: f64, scores: &[f64]) -> (Vec<f64>, f64) {
     let largest = scores.iter().map(|s| gamma * s).fold(f64::NEG_INFINITY, f64::max);
     let mut p: Vec<f64> = scores.iter().map(|s| (gamma * s - largest).exp()).collect();
     let sum: f64 = p.iter().sum();
-    p.iter_mut().for_each(|x| *x /= sum);
+    for x in &mut p {
+        *x /= sum;
+    }
     (p, largest + sum.ln())
 }
 

@@ -242,7 +242,8 @@ impl Examples for PairRows {
             let d = match (a.peek().copied(), b.peek().copied()) {
                 (None, None) => return sum,
                 (Some(x), Some(y)) if x.0 == y.0 => {
-                    (a.next(), b.next());
+                    a.next();
+                    b.next();
                     x.1 - y.1
                 }
                 (Some(x), y) if y.is_none_or(|y| x.0 < y.0) => {

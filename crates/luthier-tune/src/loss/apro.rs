@@ -173,8 +173,8 @@ impl<const N: usize> Fenwick<N> {
     fn add(&mut self, at: usize, x: &[f64; N]) {
         let mut i = at + 1;
         while i < self.0.len() {
-            for n in 0..N {
-                self.0[i][n] += x[n];
+            for (t, x) in self.0[i].iter_mut().zip(x) {
+                *t += x;
             }
             i += i & i.wrapping_neg();
         }
@@ -186,8 +186,8 @@ impl<const N: usize> Fenwick<N> {
         let mut sum = [0.0; N];
         let mut i = at;
         while i > 0 {
-            for n in 0..N {
-                sum[n] += self.0[i][n];
+            for (s, t) in sum.iter_mut().zip(&self.0[i]) {
+                *s += t;
             }
             i &= i - 1;
         }

@@ -1,4 +1,4 @@
-//! −(1/N) Σ log(Z_oracle / Z_list), Z = Σ exp(γs): the oracles shall have all the probability (Watanabe 2012, eq. 6).
+//! −(1/N) Σ log(Z(oracles) / Z(list)), Z = Σ exp(γs): the oracles shall have all the probability (Watanabe 2012, eq. 6).
 
 use super::{ScoreLoss, softmax};
 

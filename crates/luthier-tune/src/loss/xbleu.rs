@@ -169,7 +169,9 @@ impl ScoreLoss for Xbleu {
         let x = if c > 0.0 { 1.0 - r / c } else { 0.0 };
         let (penalty, slope) = self.brevity.at(x);
         let bleu = log.exp() * penalty;
-        d_sums.iter_mut().for_each(|d| *d *= -bleu);
+        for d in d_sums.iter_mut() {
+            *d *= -bleu;
+        }
         if c > 0.0 {
             d_sums[n] -= log.exp() * slope * r / (c * c);
             d_sums[2 * n] += log.exp() * slope / c;

@@ -92,7 +92,7 @@ impl Source for Decoder {
 
 fn tune(dir: &std::path::Path, fails_at: u32) -> Result<(Outcome, Vec<Event>)> {
     let decoder = Decoder::new(fails_at);
-    let references = decoder.references.iter().map(|r| vec![r.clone()]).collect();
+    let references = Arc::new(decoder.references.iter().map(|r| vec![r.clone()]).collect());
     let mut settings = Settings::default();
     settings.add("seed", 3);
     let mut run_dir = RunDir::open(dir, settings, references)?;
@@ -142,6 +142,6 @@ fn a_finished_run_answers_again_and_other_settings_are_refused() {
     assert_eq!(tune(&path, 0).unwrap().0, first.0);
     let mut settings = Settings::default();
     settings.add("seed", 4);
-    let message = RunDir::open(&path, settings, Vec::new()).err().unwrap().to_string();
+    let message = RunDir::open(&path, settings, Arc::default()).err().unwrap().to_string();
     assert!(message.contains("seed is 3 there and 4 here"), "{message}");
 }

@@ -1,0 +1,182 @@
+//! How fast hope–fear MIRA and APRO are: `scripts/bench batch`.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use luthier::{
+    core::{
+        FeatureKey, Local, Weights,
+        nbest::{self, Options, Rows},
+        random::{Purpose, Stream},
+        text::{by_segment, read_lines},
+    },
+    metric::{Metric, PlusOne},
+    optim::{Limit, newton},
+    tune::{
+        Alone, Candidate, Design, Evidence, Fleet, HopeFear, Judge, Learner, List, Loss, Minimize, State,
+        columns, lists,
+    },
+};
+use rayon::prelude::*;
+use std::{path::PathBuf, sync::Arc, time::Instant};
+
+/// Seconds of Moses' repaired `kbmira` for 60 epochs on this pool, on one thread of such a machine.
+const MOSES: f64 = 4.6;
+
+const DENSE: usize = 20;
+const SPARSE: usize = 100;
+
+fn main() {
+    if std::env::args().any(|a| a == "full") {
+        println!("APRO at the paper's size (8 minutes there)");
+        apro(2748, 3600);
+        return;
+    }
+    if let Some(data) = std::env::var_os("LUTHIER_DATA").map(PathBuf::from) {
+        mira(&data);
+    } else {
+        println!("no LUTHIER_DATA: MIRA is left out");
+    }
+    println!("APRO, 687 segments, {DENSE} dense and {SPARSE} sparse features a candidate, all cores");
+    for k in [900, 1800, 3600] {
+        apro(687, k);
+    }
+}
+
+fn mira(data: &std::path::Path) {
+    let metric: Metric = "bleu".parse().unwrap();
+    let mut rows = Rows::default();
+    for run in 1..=5 {
+        nbest::read(&data.join(format!("moses/nbest/run{run}.nbest.gz")), &Options::default(), &mut rows)
+            .unwrap();
+    }
+    let reference = [read_lines(&data.join("multi30k/dev.en.gz")).unwrap()];
+    let references = by_segment(&reference).unwrap();
+    let dense = columns(&rows, Some(&metric));
+    let pool: Vec<Arc<List>> = lists(&rows, &dense, Some(Judge::new(&metric, &references, "dev")))
+        .unwrap()
+        .into_iter()
+        .map(Arc::new)
+        .collect();
+    let weights = Weights::parse(
+        "initial",
+        "LexicalReordering0= 0.3 0.3 0.3 0.3 0.3 0.3\nDistortion0= 0.3\nLM0= 0.5\nWordPenalty0= -1\n\
+         PhrasePenalty0= 0.2\nTranslationModel0= 0.2 0.2 0.2 0.2\n",
+    )
+    .unwrap();
+    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    one.install(|| {
+        let mut state = State { weights, epoch: 0 };
+        let clock = Instant::now();
+        HopeFear::new(metric, 1).learn(&Evidence::Lists(pool), &mut state, &Fleet(&Alone)).unwrap();
+        let seconds = clock.elapsed().as_secs_f64();
+        println!(
+            "60 epochs of hope-fear MIRA, one thread: {seconds:.2} s, {:.1} times as fast as Moses' kbmira ({MOSES} s)",
+            MOSES / seconds
+        );
+    });
+}
+
+fn apro(segments: usize, k: usize) {
+    let (pool, weights) = generate(segments, k);
+    let design = Design::new(pool.clone(), &weights);
+    let size = design.size();
+    drop(design);
+    let minimize = Minimize {
+        metric: "column:q".parse().unwrap(),
+        loss: Loss::Apro { c: 0.01 },
+        lambda: 1.0,
+        gamma: vec![1.0],
+        plus_one: PlusOne::default(),
+        limit: Limit { tolerance: 1e-3, steps: 1000 },
+        seed: 1,
+        progress: None,
+    };
+    let mut w = weights.values().to_vec();
+    let clock = Instant::now();
+    let mut objective = minimize.objective(&pool, &weights, 0);
+    let ended = newton(&mut *objective, &mut w, minimize.limit, &mut |_, _, _| {});
+    let seconds = clock.elapsed().as_secs_f64();
+    let a_pass = seconds / ended.passes as f64;
+    let n = (segments * k) as f64;
+    println!(
+        "  k = {k}: {:.0} million numbers, {} steps, {} passes, {seconds:.1} s, {:.2} ns a number and pass, {:.1} ns \
+         a candidate and pass and log2 k, most memory {:.1} GB{}",
+        size as f64 / 1e6,
+        ended.steps,
+        ended.passes,
+        1e9 * a_pass / size as f64,
+        1e9 * a_pass / n / (k as f64).log2(),
+        peak_memory(),
+        if ended.converged { "" } else { ", NOT CONVERGED" }
+    );
+}
+
+/// Lists whose candidates share most features, as n-best lists do; quality depends on both kinds.
+fn generate(segments: usize, k: usize) -> (Vec<Arc<List>>, Weights) {
+    let dense: Vec<FeatureKey> = (0..DENSE).map(|c| FeatureKey::of(&format!("d{c}"))).collect();
+    let columns = Arc::new(Local::new(dense.clone()));
+    let names: Vec<String> = (0..50_000).map(|i| format!("s{i}")).collect();
+    let keys: Vec<FeatureKey> = names.iter().map(|n| FeatureKey::of(n)).collect();
+    let one = |segment: usize| {
+        let mut s = Stream::new(1, Purpose::Test, 0, segment as u32);
+        // What the segment's candidates can have, and what most of them do have.
+        let mut can: Vec<usize> = (0..4 * SPARSE).map(|_| s.below(keys.len() as u64) as usize).collect();
+        can.sort_unstable();
+        can.dedup();
+        let level: Vec<f64> = (0..DENSE).map(|_| 10.0 * s.normal()).collect();
+        let mut features = Vec::with_capacity(k * (DENSE + SPARSE));
+        let mut given = Vec::with_capacity(3 * k);
+        for _ in 0..k {
+            let common = s.normal();
+            let mut quality = s.normal();
+            for c in 0..DENSE {
+                let own = 0.7 * common + s.normal();
+                quality += 0.1 * own * (c % 3) as f64;
+                features.push((dense[c], level[c] + own));
+            }
+            let start = s.below(40) as usize;
+            for i in 0..SPARSE {
+                let id = can[(start + i * 3 + s.below(3) as usize) % can.len()];
+                quality += if id.is_multiple_of(7) { 0.3 } else { 0.0 };
+                features.push((keys[id], 1.0));
+            }
+            let high = quality as f32;
+            given.extend([f64::from(high), quality - f64::from(high), 1.0]);
+        }
+        let rows = features.chunks_exact_mut(DENSE + SPARSE).map(|row| {
+            let sparse = &mut row[DENSE..];
+            sparse.sort_unstable_by_key(|f| f.0);
+            // A feature twice counts as another one.
+            for i in 1..sparse.len() {
+                if sparse[i].0 <= sparse[i - 1].0 {
+                    sparse[i].0 = FeatureKey(sparse[i - 1].0.0 + 1);
+                }
+            }
+            &*row
+        });
+        let rows: Vec<&[(FeatureKey, f64)]> = rows.collect();
+        let candidates = rows.into_iter().zip(given.chunks_exact(3)).map(|(features, columns)| Candidate {
+            text: "",
+            features,
+            columns,
+        });
+        let mut list = List::new(&columns, candidates, false);
+        list.judge_given(3);
+        Arc::new(list)
+    };
+    let pool: Vec<Arc<List>> = (0..segments).into_par_iter().map(one).collect();
+    let mut weights = Weights::default();
+    let name = |key: FeatureKey| format!("{:x}", key.0);
+    weights.commit(&columns, &name).unwrap();
+    for list in &pool {
+        weights.commit(&list.local, &name).unwrap();
+    }
+    (pool, weights)
+}
+
+/// In gigabytes, of the whole process so far.
+fn peak_memory() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|l| l.starts_with("VmHWM")).unwrap_or_default();
+    let kilobytes = line.split_whitespace().nth(1).and_then(|n| n.parse::<f64>().ok());
+    kilobytes.unwrap_or(f64::NAN) / 1e6
+}
