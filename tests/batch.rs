@@ -368,3 +368,76 @@ fn mistakes_are_one_line() {
         assert!(!dir.path().join("R").exists());
     }
 }
+
+/// What a review found: each of these went wrong in silence once.
+#[test]
+fn nothing_goes_wrong_in_silence() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    write_columns(&dir.join("lists"), 0, 8, 9, 0.5);
+    let run = |words: &str| {
+        let output = luthier().args(words.split_whitespace()).current_dir(dir).output().unwrap();
+        assert!(output.status.success(), "{words}: {}", stderr(&output));
+        (common::stdout(&output).to_owned(), stderr(&output).to_owned())
+    };
+    // No pair differs by so much.
+    fs::write(dir.join("init"), "x 1\ny 0\nz 0\nq 3\n").unwrap();
+    let (_, said) =
+        run("tune pro --min-difference 50 --nbest lists --metric column:q --init init --run none");
+    assert!(said.contains("nothing was learned; lower --min-difference"), "{said}");
+    // The column is no feature, though the file has a weight for it.
+    assert_eq!(
+        read(dir, "none", "weights/001.txt").lines().filter(|l| !l.starts_with('#')).collect::<Vec<_>>(),
+        ["x 1", "y 0", "z 0"]
+    );
+    let (_, said) = run("tune risk --max-steps 1 --nbest lists --metric column:q --run early");
+    assert!(said.contains("stopped after 1 steps before it converged"), "{said}");
+    let hinge =
+        "tune pro --pairs all --loss hinge --max-steps 2 --tolerance 1e-9 --nbest lists --metric column:q";
+    let (_, said) = run(&format!("{hinge} --run hinge"));
+    assert!(said.contains("stopped after 2 sweeps"), "{said}");
+    // A sum of columns is on the columns' scale.
+    let value = |metric: &str| -> f64 {
+        let (json, _) =
+            run(&format!("loss risk --lambda 0 --nbest lists --metric {metric} --weights init --json"));
+        serde_json::from_str::<Value>(&json).unwrap()["value"].as_f64().unwrap()
+    };
+    assert!((value("column:q") - value("1*column:q+0*column:x")).abs() > 1e-3, "x is a feature in one only");
+    fs::write(dir.join("yz"), "y 1\nz 1\n").unwrap();
+    let value = |metric: &str| -> f64 {
+        let (json, _) =
+            run(&format!("loss risk --lambda 0 --nbest lists --metric {metric} --weights yz --json"));
+        serde_json::from_str::<Value>(&json).unwrap()["value"].as_f64().unwrap()
+    };
+    assert!((2.0 * value("0.5*column:q+0*column:x") - value("1*column:q+0*column:x")).abs() < 1e-9);
+    assert!(value("1*column:q+0*column:x").abs() > 0.1);
+    // Segments without candidates count for nothing.
+    let text = fs::read_to_string(dir.join("lists")).unwrap();
+    fs::write(dir.join("gaps"), text.replace("\"id\":7", "\"id\":20")).unwrap();
+    for loss in ["risk", "softmax"] {
+        let value = |file: &str| {
+            run(&format!("loss {loss} --nbest {file} --allow-missing --metric column:q --weights yz")).0
+        };
+        assert_eq!(value("lists").lines().next(), value("gaps").lines().next());
+    }
+    // A score that single precision cannot hold.
+    fs::write(dir.join("huge"), "{\"id\":0,\"text\":\"a\",\"x\":1,\"q\":1e300}\n").unwrap();
+    let at = dir.display();
+    let line = fails(&format!("tune risk --nbest {at}/huge --metric column:q --run {at}/R"));
+    assert!(line.contains("huge:1: q is 1e300") || line.contains("huge:1: q is 1000"), "{line}");
+}
+
+/// A decoder may use weights that its lists do not show: they stay.
+#[test]
+fn weights_that_no_list_has_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    write_pool(dir);
+    fs::write(dir.join("decoder.py"), DECODER).unwrap();
+    fs::write(dir.join("init"), "A= 1 0.5 0.5 0.5\nhidden 5\n").unwrap();
+    for (name, algorithm) in ALL.iter().filter(|a| a.0 != "mert") {
+        let output = decoding(dir, algorithm, name);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(read(dir, name, "weights/001.txt").contains("hidden 5\n"), "{algorithm}");
+    }
+}

@@ -17,7 +17,8 @@ use luthier::{
 use serde_json::json;
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
-/// The value and the gradient of what a tuner minimises, at given weights.
+/// The value and the gradient of what a tuner minimises, at given weights. It takes the tuner's flags; of several --gamma
+/// the last counts, and how far to minimise does not matter.
 #[derive(Debug, clap::Args)]
 #[command(subcommand_value_name = "LOSS", subcommand_help_heading = "Losses", arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -66,10 +67,13 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
 
 fn print<F: Flags>(args: &One<F>, common: &Common, talk: Talk) -> Done {
     let mut minimize = args.flags.minimize(&args.judged.metric()?, common.seed.unwrap_or(1))?;
-    let Judged { rows, columns, lists, references, .. } = args.judged.read(true)?;
+    let Judged { metric, rows, columns, lists, references, .. } = args.judged.read(true)?;
     let mut weights = Weights::read(&args.weights)?;
-    check_names(&weights, &args.weights, rows.names.names(), talk)?;
-    weights.retain(|key| rows.names.get(key).is_some());
+    let read = metric.columns();
+    let features: Vec<String> =
+        rows.names.names().iter().filter(|n| !read.contains(&n.as_str())).cloned().collect();
+    check_names(&weights, &args.weights, &features, talk)?;
+    weights.retain(|key| rows.names.get(key).is_some_and(|n| !read.contains(&n)));
     let name = |key: FeatureKey| rows.names.get(key).unwrap_or_default().to_owned();
     weights.commit(&columns, &name)?;
     lists.iter().try_for_each(|l| weights.commit(&l.local, &name))?;

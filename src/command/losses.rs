@@ -33,11 +33,11 @@ pub(crate) trait Flags: clap::Args + std::fmt::Debug {
 /// How far to go.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Fit {
-    /// Stop when the gradient's norm is this much smaller than at the start [default: 0.0001; apro: 0.001]. With
-    /// hinge losses: when the value is this near to the optimum [default: 0.01].
+    /// Stop when the gradient's norm is this much smaller than at 0, or at the start if that is less [default: 0.0001;
+    /// apro: 0.001]. With hinge losses: when the value is this near to the optimum [default: 0.01].
     #[arg(long, value_name = "T", value_parser = positive, help_heading = "Minimiser")]
     tolerance: Option<f64>,
-    /// Steps of the minimiser at most.
+    /// Steps of the minimiser, or sweeps with hinge losses, at most.
     #[arg(long, value_name = "N", default_value_t = 1000, help_heading = "Minimiser")]
     max_steps: usize,
 }

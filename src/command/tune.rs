@@ -148,8 +148,7 @@ fn go(input: &Input, metric: &Metric, plan: Plan<'_>, talk: Talk) -> Done {
             input.run.join("weights/001.txt").display()
         ));
     }
-    let ratio = last.and_then(|e| e.length_ratio);
-    if let Some(ratio) = ratio.filter(|r| !(0.95..=1.05).contains(r)) {
+    if let Some(ratio) = outcome.length_ratio.filter(|r| !(0.95..=1.05).contains(r)) {
         talk.warn(&format!(
             "the output is {ratio:.3} times as long as the references: a feature for length may help"
         ));
@@ -189,6 +188,9 @@ fn tell(event: &Event, metric: &Metric, talk: Talk) {
         line += &format!("  change {change:.4}");
     }
     talk.say(&(line + &format!("  {:.1} s", event.seconds)));
+    if let Some(note) = &event.note {
+        talk.warn(note);
+    }
 }
 
 fn result_json(name: &str, outcome: &Outcome, metric: &Metric, signature: &str) -> String {

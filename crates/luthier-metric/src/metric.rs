@@ -206,9 +206,24 @@ impl Metric {
     }
 
     /// What one point of a sentence score counts when learning: scores in per cent are brought to the scale from 0
-    /// to 1, a column stays as it is.
+    /// to 1; a column, or a sum of nothing but columns, stays as it is.
     pub fn unit(&self) -> f64 {
-        if matches!(self, Metric::Column(_)) { 1.0 } else { 0.01 }
+        match self {
+            Metric::Column(_) => 1.0,
+            Metric::Sum(parts) if parts.iter().all(|p| p.1.unit() == 1.0) => 1.0,
+            _ => 0.01,
+        }
+    }
+
+    /// How much text statistics are about: of a sum, as its first part counts it.
+    fn size(&self, total: &[f64]) -> f64 {
+        match self {
+            Metric::Bleu(b) => total[2 * b.order],
+            Metric::Chrf(_) | Metric::ErrorRate(_) => total[1],
+            Metric::Ter(_) => Ter::length(total),
+            Metric::Column(_) => total[2],
+            Metric::Sum(parts) => parts.first().map_or(1.0, |(_, m)| m.size(&total[..m.width()])),
+        }
     }
 
     /// The score of a document times its size, so that scores of growing documents can be compared sentence by
@@ -216,10 +231,9 @@ impl Metric {
     pub fn sized_score(&self, total: &[f64]) -> f64 {
         match self {
             Metric::Bleu(b) => b.sized_score(total),
-            Metric::Chrf(_) => 0.01 * self.score(total) * total[1],
             Metric::Ter(_) | Metric::ErrorRate(_) => -total[0],
             Metric::Column(_) => total[0] + total[1],
-            Metric::Sum(parts) => weighted(parts, total, Metric::sized_score),
+            Metric::Chrf(_) | Metric::Sum(_) => self.unit() * self.score(total) * self.size(total),
         }
     }
 

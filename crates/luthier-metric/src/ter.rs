@@ -67,6 +67,11 @@ impl Ter {
         edit::rate(&[total[0], total[1] / SIXTIETHS])
     }
 
+    /// Reference length in words.
+    pub(crate) fn length(total: &[f64]) -> f64 {
+        total[1] / SIXTIETHS
+    }
+
     /// The same as sacreBLEU computes it from resampled statistics, in single precision.
     pub(crate) fn single_rate(total: &[f32]) -> f32 {
         100.0 * (total[0] / (f64::from(total[1]) / SIXTIETHS) as f32)

@@ -13,20 +13,31 @@ const TRIALS: usize = 30;
 /// A step that lowers the value by less than this, relatively, twice in a row, is none.
 const STILL: f64 = 1e-12;
 
-/// Minimises from `w`, which becomes the answer.
+/// Minimises from `w`, or from 0 where that is better; `w` becomes the answer. The tolerance is relative to the gradient
+/// at 0 or at the start, whichever is smaller, so that a bad start does not end it early.
 pub fn lbfgs(f: &mut dyn Objective, w: &mut [f64], limit: Limit, watch: &mut Watch<'_>) -> Ended {
     let n = f.dim();
-    let mut gradient = vec![0.0; n];
-    let mut value = f.evaluate(w, &mut gradient);
+    let (mut gradient, mut there) = (vec![0.0; n], vec![0.0; n]);
+    let mut value = f.evaluate(&vec![0.0; n], &mut gradient);
     let mut passes = 1;
-    let first = norm(&gradient);
+    let mut first = norm(&gradient);
+    if w.iter().any(|&x| x != 0.0) {
+        let here = f.evaluate(w, &mut there);
+        passes += 1;
+        first = first.min(norm(&there));
+        if here <= value || value.is_nan() {
+            (value, gradient) = (here, there);
+        } else {
+            w.fill(0.0);
+        }
+    }
     let enough = limit.tolerance * first;
     let mut memory: VecDeque<Pair> = VecDeque::new();
     let mut direction = vec![0.0; n];
     let mut still = 0;
     for step in 0..limit.steps {
         let size = norm(&gradient);
-        if size <= enough || still == 2 {
+        if (size <= enough && size.is_finite()) || still == 2 {
             return Ended { value, gradient: size, steps: step, passes, converged: true };
         }
         downhill(&memory, &gradient, &mut direction);
@@ -42,8 +53,8 @@ pub fn lbfgs(f: &mut dyn Objective, w: &mut [f64], limit: Limit, watch: &mut Wat
         passes += line.passes;
         let Some(Trial { t, value: lower, gradient: next, .. }) = found else {
             if memory.is_empty() {
-                // Steepest descent finds nothing: rounding is all that is left.
-                return Ended { value, gradient: size, steps: step, passes, converged: true };
+                // Steepest descent finds nothing.
+                return Ended { value, gradient: size, steps: step, passes, converged: false };
             }
             memory.clear();
             continue;

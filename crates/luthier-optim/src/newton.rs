@@ -37,8 +37,8 @@ pub fn newton(f: &mut dyn Objective, w: &mut [f64], limit: Limit, watch: &mut Wa
     let mut refused = 0;
     loop {
         let size = norm(&gradient);
-        if size <= enough || refused > 20 {
-            return Ended { value, gradient: size, steps, passes, converged: true };
+        if (size <= enough && size.is_finite()) || refused > 20 {
+            return Ended { value, gradient: size, steps, passes, converged: size <= enough };
         }
         if steps == limit.steps {
             return Ended { value, gradient: size, steps, passes, converged: false };

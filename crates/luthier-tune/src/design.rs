@@ -38,6 +38,15 @@ impl Design {
         &self.lists
     }
 
+    /// For every weight whether some candidate has its feature, or may have.
+    pub fn seen(&self) -> Vec<bool> {
+        let mut seen = vec![false; self.dim];
+        for segment in 0..self.lists.len() {
+            self.places(segment).for_each(|p| seen[p] = true);
+        }
+        seen
+    }
+
     /// Numbers that are stored: what a product reads.
     pub fn size(&self) -> usize {
         self.lists.iter().map(|l| l.dense.len() + l.values.len()).sum()

@@ -22,7 +22,7 @@ mod state;
 
 pub use design::Design;
 pub use fleet::{Alone, Fleet, Wire};
-pub use learner::{Descent, HopeFear, Learner, Limits, LineSearch, Loss, Minimize, Progress};
+pub use learner::{Descent, HopeFear, Learner, Limits, LineSearch, Loss, Minimize, Note, Progress};
 pub use line::{Flat, ListWalker, Smoothing, Surface};
 pub use list::{Candidate, List};
 pub use oracle::{Choice, oracle};

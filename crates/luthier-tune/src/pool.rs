@@ -61,6 +61,7 @@ fn read_by(metric: Option<&Metric>) -> Vec<FeatureKey> {
 /// are as they were read.
 pub fn lists(rows: &Rows, columns: &Arc<Local>, judge: Option<Judge<'_>>) -> Result<Vec<List>> {
     let allow_missing = judge.is_none_or(|j| j.allow_missing);
+    check_size(rows)?;
     let mut given = Vec::new();
     if let Some(judge) = judge {
         if let Some(stats) = judge.given {
@@ -92,6 +93,21 @@ pub fn lists(rows: &Rows, columns: &Arc<Local>, judge: Option<Judge<'_>>) -> Res
             list
         })
         .collect())
+}
+
+/// Sparse features and statistics are kept in single precision.
+fn check_size(rows: &Rows) -> Result<()> {
+    for row in 0..rows.len() {
+        let (ids, values) = rows.features(row);
+        if let Some(i) = values.iter().position(|v| v.abs() > f64::from(f32::MAX)) {
+            let name = &rows.names.names()[ids[i] as usize];
+            let message = format!("{name} is {}, expected at most {:e} in size", values[i], f32::MAX);
+            return Err(rows
+                .error(row, message)
+                .hint("is it a logarithm? a score of that size is a mistake"));
+        }
+    }
+    Ok(())
 }
 
 /// The candidates of one segment as they were read.

@@ -25,6 +25,9 @@ pub struct Event {
     /// Features that are the same for all candidates of each segment: no weight of theirs can matter. Told once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constant: Vec<String>,
+    /// A word about the learning that followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// Largest change of a weight by the learning that followed, at Σ|w| = 1; none after the last decode.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<f64>,
@@ -65,6 +68,8 @@ pub struct Outcome {
     pub iteration: u32,
     /// Their score.
     pub score: f64,
+    /// Output length over reference length with them.
+    pub length_ratio: Option<f64>,
     /// The score of the initial weights.
     pub initial: f64,
     /// Those weights.
@@ -123,12 +128,13 @@ pub fn run(
             candidates,
             new,
             constant: if state.epoch == 0 { constant(&pool, &state.weights) } else { Vec::new() },
+            note: None,
             change: None,
             seconds: 0.0,
         };
         if stop.is_none() {
             let before = state.weights.clone();
-            learner.learn(&Evidence::Lists(pool.clone()), &mut state, fleet)?;
+            event.note = learner.learn(&Evidence::Lists(pool.clone()), &mut state, fleet)?;
             if !source.is_fixed() {
                 state.weights.blend(schedule.psi, &before);
             }
@@ -225,6 +231,7 @@ fn outcome(dir: &RunDir, stop: Stop) -> Result<Outcome> {
     Ok(Outcome {
         iteration: best.iteration,
         score: best.score,
+        length_ratio: best.length_ratio,
         initial: dir.first_score(),
         weights: dir.weights(best.iteration)?,
         stop,

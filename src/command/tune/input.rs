@@ -137,9 +137,12 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
         let (lists, rows) = fixed(input, metric, &files, plan.sparse, talk)?;
         check_mentioned(&plan.mentioned, &rows)?;
         if let Some(path) = start {
-            check_names(&initial, path, rows.names.names(), talk)?;
+            let read = metric.columns();
+            let features: Vec<String> =
+                rows.names.names().iter().filter(|n| !read.contains(&n.as_str())).cloned().collect();
+            check_names(&initial, path, &features, talk)?;
             // Moses' unknown-word penalty, for one: what no candidate has cannot be tuned.
-            initial.retain(|key| rows.names.get(key).is_some());
+            initial.retain(|key| rows.names.get(key).is_some_and(|n| !read.contains(&n)));
         }
         settings.add("nbest", digests(rows.files.iter().map(|f| (&f.name, &f.digest)).collect()));
         talk.say(&format!(

@@ -6,7 +6,7 @@
 //! decaying sum of earlier hopes with the candidate added, times its size. After every epoch the mean of all weight
 //! vectors so far is scored on the lists; the best wins, and the weights at the start are in the race.
 
-use super::{Learner, Progress};
+use super::{Learner, Note, Progress};
 use crate::{Design, Evidence, Fleet, List, State, list::argmax};
 use luthier_core::{
     Result,
@@ -60,7 +60,7 @@ impl HopeFear {
 const MUCH_MORE: f64 = 5.0;
 
 impl Learner for HopeFear {
-    fn learn(&self, evidence: &Evidence, state: &mut State, _: &Fleet<'_>) -> Result<()> {
+    fn learn(&self, evidence: &Evidence, state: &mut State, _: &Fleet<'_>) -> Result<Note> {
         let Evidence::Lists(lists) = evidence;
         let design = Design::new(lists.clone(), &state.weights);
         let mut pass = Pass::new(self, &design, state.weights.values());
@@ -83,7 +83,7 @@ impl Learner for HopeFear {
             }
         }
         state.weights.replace(&best.1);
-        Ok(())
+        Ok(None)
     }
 }
 

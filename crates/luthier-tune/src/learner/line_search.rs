@@ -4,7 +4,7 @@
 //! The best true score wins, the earlier start among equals. Weights are scaled to Σ|w| = 1 unless some are
 //! fixed or bounded, for then their size means something.
 
-use super::Learner;
+use super::{Learner, Note};
 use crate::{Evidence, Flat, Fleet, List, ListWalker, Smoothing, State};
 use luthier_core::{
     FeatureKey, Local, Result, Weights,
@@ -88,9 +88,9 @@ impl Learner for LineSearch {
         weights.replace(&clamped);
     }
 
-    fn learn(&self, evidence: &Evidence, state: &mut State, fleet: &Fleet<'_>) -> Result<()> {
+    fn learn(&self, evidence: &Evidence, state: &mut State, fleet: &Fleet<'_>) -> Result<Note> {
         let Evidence::Lists(lists) = evidence;
-        let Some(first) = lists.first() else { return Ok(()) };
+        let Some(first) = lists.first() else { return Ok(None) };
         let mut start = Vec::new();
         state.weights.gather(&first.columns, &mut start);
         let ascent = self.ascent(&first.columns);
@@ -117,7 +117,7 @@ impl Learner for LineSearch {
             }
         }
         state.weights.replace(&best.1);
-        Ok(())
+        Ok(None)
     }
 }
 

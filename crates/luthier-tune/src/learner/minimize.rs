@@ -1,6 +1,6 @@
 //! Learning by minimising a loss of the scores: pairwise ranking, likelihood, risk.
 
-use super::Learner;
+use super::{Learner, Note};
 use crate::{
     Design, Evidence, Fleet, List, Pairs, State,
     loss::{Apro, Brevity, Clip, Margin, Pairwise, Regularized, Risk, Softmax, Xbleu},
@@ -11,7 +11,7 @@ use luthier_core::{
     random::{Purpose, Stream},
 };
 use luthier_metric::{Metric, PlusOne};
-use luthier_optim::{Examples, Limit, Objective, dual, lbfgs, newton};
+use luthier_optim::{Ended, Examples, Limit, Objective, dual, lbfgs, newton};
 use std::sync::Arc;
 
 /// Which loss.
@@ -73,9 +73,6 @@ pub struct Minimize {
 /// A listener.
 pub type Descent = dyn Fn(f64, f64) + Send + Sync;
 
-/// Sweeps of dual coordinate descent at most.
-const SWEEPS: usize = 1000;
-
 impl Minimize {
     /// The function that is minimised, over these lists; the last γ. All features must be committed.
     pub fn objective<'a>(
@@ -98,13 +95,8 @@ impl Minimize {
         let metric = &self.metric;
         match &self.loss {
             Loss::Pro { pairs, margin } => {
-                let (lists, pairs) = compact(lists, &pairs.choose(lists, metric, self.plus_one, epoch));
-                let scale = match margin {
-                    Margin::Logistic => 2.0,
-                    Margin::Hinge => 1.0 / pairs.iter().map(Vec::len).sum::<usize>().max(1) as f64,
-                };
-                let loss = Pairwise { margin: *margin, scale, pairs };
-                Box::new(Regularized::new(Design::new(lists, weights), loss, self.lambda))
+                let chosen = pairs.choose(lists, metric, self.plus_one, epoch);
+                self.pairwise(lists, &chosen, weights, *margin)
             }
             Loss::Apro { c } => {
                 Box::new(Regularized::new(all(), Apro::new(*c, &gains(lists, metric, self.plus_one)), 1.0))
@@ -135,43 +127,98 @@ impl Minimize {
 }
 
 impl Learner for Minimize {
-    fn learn(&self, evidence: &Evidence, state: &mut State, _: &Fleet<'_>) -> Result<()> {
+    fn learn(&self, evidence: &Evidence, state: &mut State, _: &Fleet<'_>) -> Result<Note> {
         let Evidence::Lists(lists) = evidence;
-        let mut w = state.weights.values().to_vec();
+        let before = state.weights.values().to_vec();
+        // What no list has, a decoder may use all the same: it stays as it is, and is no part of ‖w‖.
+        let seen = Design::new(lists.clone(), &state.weights).seen();
+        let mut w: Vec<f64> = before.iter().zip(&seen).map(|(&w, &s)| if s { w } else { 0.0 }).collect();
         let mut watch = |_: usize, value: f64, relative: f64| self.tell(relative, value);
-        match &self.loss {
-            Loss::Pro { pairs, margin: Margin::Hinge } => {
+        let note = match &self.loss {
+            Loss::Pro { pairs, margin } => {
                 let chosen = pairs.choose(lists, &self.metric, self.plus_one, state.epoch);
-                let (lists, chosen) = compact(lists, &chosen);
-                let rows = PairRows::new(&Design::new(lists, &state.weights), &chosen);
-                let c = 1.0 / (self.lambda * rows.len().max(1) as f64);
-                let mut stream = Stream::new(self.seed, Purpose::Order, state.epoch, 0);
-                w.fill(0.0);
-                dual(&rows, &mut w, c, self.limit.tolerance, SWEEPS, &mut |n| {
-                    stream.below(n as u64) as usize
-                });
+                if chosen.iter().all(Vec::is_empty) {
+                    let least = pairs.min_difference;
+                    return Ok(Some(format!(
+                        "no two candidates of a segment differ by {least} in {}: nothing was learned; lower \
+                         --min-difference",
+                        self.metric.name()
+                    )));
+                }
+                if *margin == Margin::Hinge {
+                    self.hinge(lists, &chosen, &mut w, state)
+                } else {
+                    let mut objective = self.pairwise(lists, &chosen, &state.weights, *margin);
+                    note(lbfgs(&mut *objective, &mut w, self.limit, &mut watch))
+                }
             }
             Loss::Apro { .. } => {
                 let mut objective = self.objective(lists, &state.weights, state.epoch);
-                newton(&mut *objective, &mut w, self.limit, &mut watch);
-            }
-            Loss::Pro { .. } => {
-                let mut objective = self.objective(lists, &state.weights, state.epoch);
-                lbfgs(&mut *objective, &mut w, self.limit, &mut watch);
+                note(newton(&mut *objective, &mut w, self.limit, &mut watch))
             }
             _ => {
+                let mut last = None;
                 for &gamma in &self.gamma {
                     let mut objective = self.at(lists, &state.weights, state.epoch, gamma);
-                    lbfgs(&mut *objective, &mut w, self.limit, &mut watch);
+                    last = note(lbfgs(&mut *objective, &mut w, self.limit, &mut watch));
                 }
+                last
             }
-        }
+        };
         if let Some(progress) = &self.progress {
             progress(1.0, 0.0);
         }
+        for ((w, &b), _) in w.iter_mut().zip(&before).zip(&seen).filter(|(_, s)| !**s) {
+            *w = b;
+        }
         state.weights.replace(&w);
-        Ok(())
+        Ok(note)
     }
+}
+
+impl Minimize {
+    fn pairwise<'a>(
+        &'a self,
+        lists: &[Arc<List>],
+        chosen: &[Vec<Pair>],
+        weights: &Weights,
+        margin: Margin,
+    ) -> Box<dyn Objective + 'a> {
+        let (lists, pairs) = compact(lists, chosen);
+        let scale = match margin {
+            Margin::Logistic => 2.0,
+            Margin::Hinge => 1.0 / pairs.iter().map(Vec::len).sum::<usize>().max(1) as f64,
+        };
+        let loss = Pairwise { margin, scale, pairs };
+        Box::new(Regularized::new(Design::new(lists, weights), loss, self.lambda))
+    }
+
+    fn hinge(&self, lists: &[Arc<List>], chosen: &[Vec<Pair>], w: &mut [f64], state: &State) -> Note {
+        let (lists, chosen) = compact(lists, chosen);
+        let rows = PairRows::new(&Design::new(lists, &state.weights), &chosen);
+        let c = 1.0 / (self.lambda * rows.len().max(1) as f64);
+        let mut stream = Stream::new(self.seed, Purpose::Order, state.epoch, 0);
+        w.fill(0.0);
+        let (tolerance, sweeps) = (self.limit.tolerance, self.limit.steps);
+        let found = dual(&rows, w, c, tolerance, sweeps, &mut |n| stream.below(n as u64) as usize);
+        (found.gap > tolerance).then(|| {
+            format!(
+                "stopped after {} sweeps, at most {:.1} % above the optimum: more --max-steps come nearer",
+                found.sweeps,
+                100.0 * found.gap / (1.0 - found.gap).max(1e-9)
+            )
+        })
+    }
+}
+
+fn note(ended: Ended) -> Note {
+    (!ended.converged).then(|| {
+        format!(
+            "the minimiser stopped after {} steps before it converged (gradient {:.2e}): see --max-steps, or whether \
+             some feature is of another size",
+            ended.steps, ended.gradient
+        )
+    })
 }
 
 /// Lists with only those candidates that occur in a pair, and the pairs in their numbers.

@@ -1,6 +1,6 @@
 //! All pairs with a squared hinge (Dreyer and Dong 2015): C/N Σ over pairs with bᵢ > bⱼ of max(0, 1 − sᵢ + sⱼ)².
 //!
-//! A pair counts if sⱼ > sᵢ − 1. With candidates sorted by score, the partners of a candidate that lie in this
+//! A pair counts if sᵢ − sⱼ < 1. With candidates sorted by score, the partners of a candidate that lie in this
 //! window are a growing set, and those of lower (or higher) metric score among them a prefix (or suffix) of ranks:
 //! a Fenwick tree over ranks gives their number and the sum of anything in O(log k).
 
@@ -62,7 +62,7 @@ impl ScoreLoss for Apro {
         });
         let s: Vec<f64> = order.iter().map(|&i| scores[i as usize]).collect();
         let rank: Vec<u32> = order.iter().map(|&i| rank[i as usize]).collect();
-        let violated = |good: usize, bad: usize| 1.0 - s[good] + s[bad] > 0.0;
+        let violated = |good: usize, bad: usize| s[good] - s[bad] < 1.0;
         let mut below = vec![0u32; k];
         let mut start = k;
         for i in (0..k).rev() {

@@ -21,7 +21,7 @@ impl ScoreLoss for Risk {
     }
 
     fn value(&self, sums: &[f64], d_sums: &mut [f64]) -> f64 {
-        let n = self.gain.len().max(1) as f64;
+        let n = self.gain.iter().filter(|g| !g.is_empty()).count().max(1) as f64;
         d_sums[0] = -1.0 / n;
         -sums[0] / n
     }

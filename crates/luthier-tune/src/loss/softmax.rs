@@ -28,7 +28,7 @@ impl ScoreLoss for Softmax {
     }
 
     fn value(&self, sums: &[f64], d_sums: &mut [f64]) -> f64 {
-        let n = self.oracle.len().max(1) as f64;
+        let n = self.oracle.iter().filter(|o| !o.is_empty()).count().max(1) as f64;
         d_sums[0] = 1.0 / n;
         sums[0] / n
     }

@@ -176,8 +176,8 @@ fn apro_against_all_pairs() {
         let (mut value, mut slope, mut product) = (0.0, vec![0.0; k], vec![0.0; k]);
         for i in 0..k {
             for j in 0..k {
-                let gap = 1.0 - scores[i] + scores[j];
-                if b[i] > b[j] && gap > 0.0 {
+                let gap = 1.0 - (scores[i] - scores[j]);
+                if b[i] > b[j] && scores[i] - scores[j] < 1.0 {
                     value += gap * gap;
                     slope[i] -= 2.0 * gap;
                     slope[j] += 2.0 * gap;
