@@ -3,6 +3,7 @@
 
 mod compare;
 mod convert;
+mod lm;
 mod loss;
 mod losses;
 mod oracle;
@@ -63,6 +64,8 @@ enum Verb {
     Loss(loss::Args),
     /// The score along a line through given weights.
     Surface(surface::Args),
+    /// Estimate, compile and query language models.
+    Lm(lm::Args),
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.
@@ -115,6 +118,7 @@ pub(crate) fn run(cli: Cli) -> Done {
         Verb::Oracle(args) => oracle::run(&args, &cli.common),
         Verb::Loss(args) => loss::run(&args, &cli.common, talk),
         Verb::Surface(args) => surface::run(&args, talk),
+        Verb::Lm(args) => lm::run(&args, &cli.common, talk),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "luthier", &mut script);

@@ -149,20 +149,22 @@ impl Learner for Minimize {
                     self.hinge(lists, &chosen, &mut w, state)
                 } else {
                     let mut objective = self.pairwise(lists, &chosen, &state.weights, *margin);
-                    note(lbfgs(&mut *objective, &mut w, self.limit, &mut watch))
+                    note(lbfgs(&mut *objective, &mut w, self.limit, &mut watch), self.limit)
                 }
             }
             Loss::Apro { .. } => {
                 let mut objective = self.objective(lists, &state.weights, state.epoch);
-                note(newton(&mut *objective, &mut w, self.limit, &mut watch))
+                note(newton(&mut *objective, &mut w, self.limit, &mut watch), self.limit)
             }
             _ => {
                 let mut last = None;
                 for &gamma in &self.gamma {
                     let mut objective = self.at(lists, &state.weights, state.epoch, gamma);
-                    last = note(lbfgs(&mut *objective, &mut w, self.limit, &mut watch));
+                    last = note(lbfgs(&mut *objective, &mut w, self.limit, &mut watch), self.limit);
                 }
-                last
+                // The brevity penalty has a corner, and the best weights are often in it: no step improves them there.
+                let corner = matches!(self.loss, Loss::Xbleu { brevity: Brevity::Exact, .. });
+                last.filter(|n| !corner || n.contains("--max-steps"))
             }
         };
         if let Some(progress) = &self.progress {
@@ -211,14 +213,19 @@ impl Minimize {
     }
 }
 
-fn note(ended: Ended) -> Note {
-    (!ended.converged).then(|| {
-        format!(
-            "the minimiser stopped after {} steps before it converged (gradient {:.2e}): see --max-steps, or whether \
-             some feature is of another size",
-            ended.steps, ended.gradient
-        )
-    })
+fn note(ended: Ended, limit: Limit) -> Note {
+    let (steps, gradient) = (ended.steps, ended.gradient);
+    if ended.converged {
+        None
+    } else if steps >= limit.steps {
+        Some(format!(
+            "the minimiser stopped after {steps} steps before it converged (gradient {gradient:.2e}): see --max-steps"
+        ))
+    } else {
+        Some(format!(
+            "the minimiser found no better step after {steps} (gradient {gradient:.2e}): is some feature of another size?"
+        ))
+    }
 }
 
 /// Lists with only those candidates that occur in a pair, and the pairs in their numbers.

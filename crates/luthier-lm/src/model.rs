@@ -1,0 +1,590 @@
+//! One binary layout for queries: a table per order, mapped from a file.
+//!
+//! All numbers are little-endian. After the header come the 1-grams by number of the word, then for each longer order
+//! an open-addressing table of (key, probability, back-off), then the words. The key of an n-gram is made from its
+//! last word backwards, so that a query extends its key by one word of context at a time, and reads one slot for each.
+//!
+//! The sign of a stored probability says whether some longer n-gram ends in this one (negative: yes), a back-off of
+//! −0 that no longer n-gram begins with it: a query then stops early, and states forget the rest.
+
+use crate::{Arpa, BEGIN, END, MAX_ORDER, UNKNOWN, vocabulary};
+use luthier_core::{Error, Result};
+use rustc_hash::FxHashSet;
+use std::{
+    fs::File,
+    io::{Read as _, Seek, SeekFrom, Write},
+    path::Path,
+};
+
+const MAGIC: &[u8; 8] = b"luthlm\r\n";
+const VERSION: u32 = 1;
+const HEADER: usize = 256;
+const FINISHED: u32 = 0x600d;
+const SLOT: usize = 16;
+
+/// Where things are in the header.
+mod at {
+    pub(super) const VERSION: usize = 8;
+    pub(super) const FINISHED: usize = 12;
+    pub(super) const ORDER: usize = 16;
+    pub(super) const LENGTH: usize = 24;
+    pub(super) const COUNTS: usize = 32;
+    pub(super) const SLOTS: usize = 80;
+    pub(super) const WORDS: usize = 128;
+    pub(super) const SECTIONS: usize = 136;
+}
+
+/// 1-grams, five tables, the table of words, ends of words, text of words.
+const SECTIONS: usize = MAX_ORDER + 3;
+const WORD_TABLE: usize = MAX_ORDER;
+const WORD_ENDS: usize = MAX_ORDER + 1;
+const WORD_TEXT: usize = MAX_ORDER + 2;
+
+enum Bytes {
+    Mapped(memmap2::Mmap),
+    Owned(Vec<u8>),
+}
+
+/// A model that answers queries. It is read only, so threads share it, and processes that map the same file do too.
+pub struct Model {
+    bytes: Bytes,
+    order: usize,
+    slots: [u64; MAX_ORDER],
+    sections: [usize; SECTIONS],
+}
+
+/// What later words can still depend on: the last words, as far as some n-gram goes on from them, with their
+/// back-offs. Equal states score everything that follows alike.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct State {
+    /// The latest word first.
+    words: [u32; MAX_ORDER - 1],
+    back_off: [f32; MAX_ORDER - 1],
+    length: u8,
+}
+
+impl State {
+    /// How many words it remembers.
+    pub fn len(&self) -> usize {
+        self.length as usize
+    }
+
+    /// Whether it remembers nothing.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// The words, the latest first.
+    pub fn words(&self) -> &[u32] {
+        &self.words[..self.len()]
+    }
+}
+
+impl PartialEq for State {
+    fn eq(&self, other: &Self) -> bool {
+        self.words() == other.words()
+    }
+}
+
+impl Eq for State {}
+
+impl std::hash::Hash for State {
+    fn hash<H: std::hash::Hasher>(&self, hasher: &mut H) {
+        self.words().hash(hasher);
+    }
+}
+
+/// The answer to a query.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scored {
+    /// log₁₀ of the probability.
+    pub log10: f32,
+    /// Length of the n-gram that gave it.
+    pub matched: usize,
+    /// What comes next starts from here.
+    pub state: State,
+}
+
+/// What a model is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Info {
+    /// Longest n-gram.
+    pub order: usize,
+    /// N-grams by order.
+    pub counts: Vec<u64>,
+    /// Size in bytes.
+    pub bytes: usize,
+    /// Whether it is mapped from a file.
+    pub mapped: bool,
+}
+
+/// Makes the key of an n-gram longer by the word before it.
+#[inline]
+fn extend(key: u64, word: u32) -> u64 {
+    let x =
+        (key ^ (u64::from(word) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    x ^ (x >> 32)
+}
+
+/// The key of words in the order of the text; never 0, which marks an empty slot.
+fn key_of(words: &[u32]) -> u64 {
+    words.iter().rev().fold(0, |key, &w| extend(key, w)).max(1)
+}
+
+#[inline]
+fn slot_of(key: u64, slots: u64) -> u64 {
+    ((u128::from(key) * u128::from(slots)) >> 64) as u64
+}
+
+impl Model {
+    /// Opens a binary model, or reads an ARPA file.
+    pub fn open(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        let failed = |e: std::io::Error| Error::io(&name, "open it", &e);
+        let mut head = [0; 8];
+        let is_binary = path.as_os_str() != "-" && {
+            let mut file = File::open(path).map_err(failed)?;
+            file.metadata().is_ok_and(|m| m.is_file()) && file.read_exact(&mut head).is_ok() && head == *MAGIC
+        };
+        if !is_binary {
+            return Self::of_arpa(&Arpa::read(path)?, &name);
+        }
+        let file = File::open(path).map_err(failed)?;
+        // SAFETY: the mapping is read only. Another program that shortens the file while it is mapped would end this one
+        // with a signal, as for every mapped file; models are written under another name and renamed, never in place.
+        let mapped = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
+        Self::check(Bytes::Mapped(mapped), &name)
+    }
+
+    /// A model in memory.
+    pub fn of_arpa(arpa: &Arpa, name: &str) -> Result<Self> {
+        Self::check(Bytes::Owned(Builder::new(arpa, name)?.bytes), name)
+    }
+
+    /// Writes a binary model: under another name, with a mark that it is unfinished until it is.
+    pub fn compile(arpa: &Arpa, name: &str, path: &Path) -> Result<Self> {
+        let model = Self::of_arpa(arpa, name)?;
+        let failed = |e: std::io::Error| Error::io(path.display().to_string(), "write it", &e);
+        let mut temporary = std::ffi::OsString::from(".");
+        temporary.push(path.file_name().unwrap_or_default());
+        temporary.push(format!(".{}.tmp", std::process::id()));
+        let temporary = path.with_file_name(temporary);
+        let write = || {
+            let mut file = File::create(&temporary)?;
+            let bytes = model.bytes();
+            file.write_all(&bytes[..at::FINISHED])?;
+            file.write_all(&0u32.to_le_bytes())?;
+            file.write_all(&bytes[at::FINISHED + 4..])?;
+            file.seek(SeekFrom::Start(at::FINISHED as u64))?;
+            file.write_all(&FINISHED.to_le_bytes())?;
+            file.sync_all()?;
+            std::fs::rename(&temporary, path)
+        };
+        write().map_err(|e| {
+            let _ = std::fs::remove_file(&temporary);
+            failed(e)
+        })?;
+        Ok(model)
+    }
+
+    fn check(bytes: Bytes, name: &str) -> Result<Self> {
+        let wrong = |found: String, hint: &str| Err(Error::in_file(name, found).hint(hint));
+        let again = "make it again with `luthier lm compile`";
+        let mut model = Model { bytes, order: 0, slots: [0; MAX_ORDER], sections: [0; SECTIONS] };
+        let length = model.bytes().len();
+        if length < HEADER {
+            return wrong(format!("is a binary model of {length} bytes, cut short"), again);
+        }
+        let version = model.u32_at(at::VERSION);
+        if version != VERSION {
+            return wrong(format!("is a binary model of version {version}, expected {VERSION}"), again);
+        }
+        if model.u32_at(at::FINISHED) != FINISHED {
+            return wrong("is a binary model whose writing was not finished".to_owned(), again);
+        }
+        let expected = model.u64_at(at::LENGTH);
+        if expected != length as u64 {
+            return wrong(
+                format!("has {length} bytes, expected {expected}: it was cut short or added to"),
+                again,
+            );
+        }
+        model.order = model.u32_at(at::ORDER) as usize;
+        for n in 0..MAX_ORDER {
+            model.slots[n] = model.u64_at(at::SLOTS + 8 * n);
+        }
+        for s in 0..SECTIONS {
+            model.sections[s] = model.u64_at(at::SECTIONS + 8 * s) as usize;
+        }
+        let words = model.words();
+        let ends = |s: usize, size: usize| model.sections[s].checked_add(size).is_some_and(|e| e <= length);
+        let table = |s: usize, slots: u64| ends(s, (slots as usize).saturating_mul(SLOT));
+        let sound = (1..=MAX_ORDER).contains(&model.order)
+            && words >= 3
+            && ends(0, words.saturating_mul(8))
+            && (1..model.order).all(|n| model.slots[n] > 0 && table(n, model.slots[n]))
+            && model.slots[0] > 0
+            && table(WORD_TABLE, model.slots[0])
+            && ends(WORD_ENDS, words.saturating_mul(8));
+        if sound { Ok(model) } else { wrong("is a damaged binary model".to_owned(), again) }
+    }
+
+    #[inline]
+    fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Mapped(m) => m,
+            Bytes::Owned(v) => v,
+        }
+    }
+
+    #[inline]
+    fn u32_at(&self, at: usize) -> u32 {
+        let mut b = [0; 4];
+        b.copy_from_slice(&self.bytes()[at..at + 4]);
+        u32::from_le_bytes(b)
+    }
+
+    #[inline]
+    fn u64_at(&self, at: usize) -> u64 {
+        let mut b = [0; 8];
+        b.copy_from_slice(&self.bytes()[at..at + 8]);
+        u64::from_le_bytes(b)
+    }
+
+    /// Probability with its sign, and back-off, from where they are stored.
+    #[inline]
+    fn pair_at(&self, at: usize) -> (f32, f32) {
+        let both = self.u64_at(at);
+        (f32::from_bits(both as u32), f32::from_bits((both >> 32) as u32))
+    }
+
+    #[inline]
+    fn find(&self, n: usize, key: u64) -> Option<(f32, f32)> {
+        let (slots, section) = (self.slots[n - 1], self.sections[n - 1]);
+        let key = key.max(1);
+        let mut slot = slot_of(key, slots);
+        loop {
+            let at = section + slot as usize * SLOT;
+            let found = self.u64_at(at);
+            if found == key {
+                return Some(self.pair_at(at + 8));
+            }
+            if found == 0 {
+                return None;
+            }
+            slot += 1;
+            if slot == slots {
+                slot = 0;
+            }
+        }
+    }
+
+    /// What is known at the beginning of a sentence.
+    pub fn begin(&self) -> State {
+        let mut state = State::default();
+        state.words[0] = BEGIN;
+        state.back_off[0] = self.unigram(BEGIN).1;
+        state.length = u8::from(self.order > 1);
+        state
+    }
+
+    #[inline]
+    fn unigram(&self, word: u32) -> (f32, f32) {
+        self.pair_at(self.sections[0] + 8 * word as usize)
+    }
+
+    /// The probability of a word after what `state` remembers.
+    #[inline]
+    pub fn score(&self, state: &State, word: u32) -> Scored {
+        let (p, b) = self.unigram(word);
+        let mut next = State::default();
+        next.words[0] = word;
+        next.back_off[0] = b;
+        let mut keep = usize::from(goes_on(b));
+        let mut log10 = -p.abs();
+        let mut matched = 1;
+        let mut longer = p.is_sign_negative();
+        let mut key = extend(0, word);
+        let length = state.len();
+        while longer && matched <= length {
+            let before = state.words[matched - 1];
+            key = extend(key, before);
+            let Some((p, b)) = self.find(matched + 1, key) else { break };
+            log10 = -p.abs();
+            if matched + 1 < self.order {
+                next.words[matched] = before;
+                next.back_off[matched] = b;
+                if goes_on(b) {
+                    keep = matched + 1;
+                }
+            }
+            matched += 1;
+            longer = p.is_sign_negative();
+        }
+        // What was not found costs the back-offs of the contexts that go further.
+        for b in &state.back_off[matched - 1..length.max(matched - 1)] {
+            log10 += b;
+        }
+        next.length = if self.order > 1 { keep as u8 } else { 0 };
+        Scored { log10, matched, state: next }
+    }
+
+    /// log₁₀ of the probability of a sentence with its end, and the number of its unknown words.
+    pub fn sentence(&self, words: &[u32]) -> (f64, usize) {
+        let mut state = self.begin();
+        let mut total = 0.0;
+        for &word in words.iter().chain(&[END]) {
+            let scored = self.score(&state, word);
+            total += f64::from(scored.log10);
+            state = scored.state;
+        }
+        (total, words.iter().filter(|&&w| w == UNKNOWN).count())
+    }
+
+    /// The number of a word; that of `<unk>` for one that is not in the model.
+    pub fn word(&self, word: &str) -> u32 {
+        let key = vocabulary::key(word).max(1);
+        let (slots, section) = (self.slots[0], self.sections[WORD_TABLE]);
+        let mut slot = slot_of(key, slots);
+        loop {
+            let at = section + slot as usize * SLOT;
+            match self.u64_at(at) {
+                found if found == key => return self.u32_at(at + 8),
+                0 => return UNKNOWN,
+                _ => slot = if slot + 1 == slots { 0 } else { slot + 1 },
+            }
+        }
+    }
+
+    /// The word of a number.
+    pub fn text(&self, id: u32) -> &str {
+        let end = |i: usize| self.u64_at(self.sections[WORD_ENDS] + 8 * i) as usize;
+        let start = if id == 0 { 0 } else { end(id as usize - 1) };
+        let text = self.sections[WORD_TEXT];
+        self.bytes()
+            .get(text + start..text + end(id as usize))
+            .map_or("", |b| std::str::from_utf8(b).unwrap_or(""))
+    }
+
+    /// Longest n-gram.
+    pub fn order(&self) -> usize {
+        self.order
+    }
+
+    /// Number of words, `<unk>`, `<s>` and `</s>` included.
+    pub fn words(&self) -> usize {
+        self.u64_at(at::WORDS) as usize
+    }
+
+    /// What it is made of.
+    pub fn info(&self) -> Info {
+        Info {
+            order: self.order,
+            counts: (0..self.order).map(|n| self.u64_at(at::COUNTS + 8 * n)).collect(),
+            bytes: self.bytes().len(),
+            mapped: matches!(self.bytes, Bytes::Mapped(_)),
+        }
+    }
+}
+
+/// Whether some longer n-gram begins with the one that has this back-off.
+#[inline]
+fn goes_on(back_off: f32) -> bool {
+    back_off.to_bits() != (-0.0f32).to_bits()
+}
+
+/// A model in the making.
+struct Builder {
+    bytes: Vec<u8>,
+    slots: [u64; MAX_ORDER],
+    sections: [usize; SECTIONS],
+}
+
+/// An n-gram that the file leaves out although a longer one contains it.
+type Blank = Vec<u32>;
+
+impl Builder {
+    fn new(arpa: &Arpa, name: &str) -> Result<Self> {
+        let order = arpa.orders.len();
+        let blanks = blanks(arpa);
+        let mut b = Builder { bytes: vec![0; HEADER], slots: [0; MAX_ORDER], sections: [0; SECTIONS] };
+        b.unigrams(arpa);
+        for n in 2..=order {
+            b.table(n, arpa.orders[n - 1].len() + blanks[n - 1].len());
+            let grams = &arpa.orders[n - 1];
+            for i in 0..grams.len() {
+                let (words, back_off) = (grams.words(i), grams.back_off[i]);
+                if !b.insert(n, words, grams.probability[i], back_off) {
+                    let text: Vec<&str> = words.iter().map(|&w| arpa.vocabulary.word(w)).collect();
+                    return Err(Error::in_file(name, format!("has the {n}-gram `{}` twice", text.join(" ")))
+                        .hint("remove one of the two lines and correct the count"));
+                }
+            }
+            for words in &blanks[n - 1] {
+                let (p, _) = b.value(n - 1, &words[1..]);
+                let (_, back_off) = b.value(n - 1, &words[..n - 1]);
+                b.insert(n, words, (back_off - p.abs()).min(0.0), 0.0);
+            }
+            for words in grams.words.chunks_exact(n).chain(blanks[n - 1].iter().map(Vec::as_slice)) {
+                b.mark(n - 1, &words[1..], true);
+                b.mark(n - 1, &words[..n - 1], false);
+            }
+        }
+        b.vocabulary(arpa);
+        b.header(arpa, &blanks);
+        Ok(b)
+    }
+
+    fn unigrams(&mut self, arpa: &Arpa) {
+        self.sections[0] = self.bytes.len();
+        let grams = &arpa.orders[0];
+        let mut pairs = vec![(0.0f32, 0.0f32); arpa.vocabulary.len()];
+        for i in 0..grams.len() {
+            pairs[grams.words[i] as usize] = (grams.probability[i], grams.back_off[i]);
+        }
+        for (p, b) in pairs {
+            self.bytes.extend(stored(p, b).to_le_bytes());
+        }
+    }
+
+    /// Room for a table that is two thirds full.
+    fn table(&mut self, n: usize, count: usize) {
+        self.align();
+        self.slots[n - 1] = (count + count / 2 + 1) as u64;
+        self.sections[n - 1] = self.bytes.len();
+        self.bytes.resize(self.bytes.len() + self.slots[n - 1] as usize * SLOT, 0);
+    }
+
+    /// Slots do not cross lines of the cache.
+    fn align(&mut self) {
+        self.bytes.resize(self.bytes.len().next_multiple_of(64), 0);
+    }
+
+    fn u64_at(&self, at: usize) -> u64 {
+        let mut b = [0; 8];
+        b.copy_from_slice(&self.bytes[at..at + 8]);
+        u64::from_le_bytes(b)
+    }
+
+    fn put(&mut self, at: usize, value: u64) {
+        self.bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+    }
+
+    /// Where a key is, or the empty slot where it would be.
+    fn place(&self, section: usize, slots: u64, key: u64) -> usize {
+        let mut slot = slot_of(key, slots);
+        loop {
+            let at = self.sections[section] + slot as usize * SLOT;
+            let found = self.u64_at(at);
+            if found == key || found == 0 {
+                return at;
+            }
+            slot = if slot + 1 == slots { 0 } else { slot + 1 };
+        }
+    }
+
+    /// False if it is there already.
+    fn insert(&mut self, n: usize, words: &[u32], p: f32, back_off: f32) -> bool {
+        let key = key_of(words);
+        let at = self.place(n - 1, self.slots[n - 1], key);
+        if self.u64_at(at) == key {
+            return false;
+        }
+        self.put(at, key);
+        self.put(at + 8, stored(p, back_off));
+        true
+    }
+
+    /// Where the numbers of an n-gram are.
+    fn numbers(&self, n: usize, words: &[u32]) -> usize {
+        match n {
+            1 => self.sections[0] + 8 * words[0] as usize,
+            _ => self.place(n - 1, self.slots[n - 1], key_of(words)) + 8,
+        }
+    }
+
+    fn value(&self, n: usize, words: &[u32]) -> (f32, f32) {
+        let both = self.u64_at(self.numbers(n, words));
+        (f32::from_bits(both as u32), f32::from_bits((both >> 32) as u32))
+    }
+
+    /// Some longer n-gram ends in this one, or begins with it.
+    fn mark(&mut self, n: usize, words: &[u32], ends: bool) {
+        let at = self.numbers(n, words);
+        let (mut p, mut b) = self.value(n, words);
+        if ends {
+            p = -p.abs();
+        } else if b == 0.0 {
+            b = 0.0;
+        }
+        self.put(at, u64::from(p.to_bits()) | (u64::from(b.to_bits()) << 32));
+    }
+
+    fn vocabulary(&mut self, arpa: &Arpa) {
+        let words = arpa.vocabulary.len();
+        self.align();
+        self.slots[0] = (2 * words) as u64;
+        self.sections[WORD_TABLE] = self.bytes.len();
+        self.bytes.resize(self.bytes.len() + 2 * words * SLOT, 0);
+        for id in 0..words as u32 {
+            let key = vocabulary::key(arpa.vocabulary.word(id)).max(1);
+            let at = self.place(WORD_TABLE, self.slots[0], key);
+            self.put(at, key);
+            self.put(at + 8, u64::from(id));
+        }
+        self.sections[WORD_ENDS] = self.bytes.len();
+        let mut end = 0;
+        for id in 0..words as u32 {
+            end += arpa.vocabulary.word(id).len() as u64;
+            self.bytes.extend(end.to_le_bytes());
+        }
+        self.sections[WORD_TEXT] = self.bytes.len();
+        for id in 0..words as u32 {
+            self.bytes.extend(arpa.vocabulary.word(id).as_bytes());
+        }
+    }
+
+    fn header(&mut self, arpa: &Arpa, blanks: &[Vec<Blank>]) {
+        self.bytes[..8].copy_from_slice(MAGIC);
+        self.put(at::VERSION, u64::from(VERSION) | (u64::from(FINISHED) << 32));
+        self.put(at::ORDER, arpa.orders.len() as u64);
+        self.put(at::LENGTH, self.bytes.len() as u64);
+        self.put(at::WORDS, arpa.vocabulary.len() as u64);
+        for (n, (grams, blank)) in arpa.orders.iter().zip(blanks).enumerate() {
+            self.put(at::COUNTS + 8 * n, (grams.len() + blank.len()) as u64);
+        }
+        for n in 0..MAX_ORDER {
+            self.put(at::SLOTS + 8 * n, self.slots[n]);
+        }
+        for s in 0..SECTIONS {
+            self.put(at::SECTIONS + 8 * s, self.sections[s] as u64);
+        }
+    }
+}
+
+/// A probability that no longer n-gram ends in is stored as positive; a back-off of 0 as −0 until something goes on.
+fn stored(p: f32, back_off: f32) -> u64 {
+    let back_off = if back_off == 0.0 { -0.0 } else { back_off };
+    u64::from(p.abs().to_bits()) | (u64::from(back_off.to_bits()) << 32)
+}
+
+/// Queries go from short n-grams to long ones, so every n-gram's beginning and end must be there too. Pruned models of
+/// other programs may lack them.
+fn blanks(arpa: &Arpa) -> Vec<Vec<Blank>> {
+    let mut all: Vec<Vec<Blank>> = vec![Vec::new(); arpa.orders.len()];
+    for n in (3..=arpa.orders.len()).rev() {
+        let shorter = &arpa.orders[n - 2];
+        let mut known: FxHashSet<u64> = shorter.words.chunks_exact(n - 1).map(key_of).collect();
+        let mut missing = Vec::new();
+        let longer = arpa.orders[n - 1].words.chunks_exact(n).chain(all[n - 1].iter().map(Vec::as_slice));
+        for words in longer {
+            for part in [&words[1..], &words[..n - 1]] {
+                if known.insert(key_of(part)) {
+                    missing.push(part.to_vec());
+                }
+            }
+        }
+        all[n - 2] = missing;
+    }
+    all
+}
