@@ -58,7 +58,7 @@ impl Arpa {
             let grams = reader.section(i + 1, count, counts.len(), &mut arpa.vocabulary)?;
             arpa.orders.push(grams);
         }
-        reader.end()?;
+        reader.end(counts.len())?;
         Ok(arpa)
     }
 }
@@ -256,9 +256,9 @@ impl Reader {
         Ok(())
     }
 
-    fn end(&mut self) -> Result<()> {
+    fn end(&mut self, order: usize) -> Result<()> {
         let line = self.line()?.ok_or_else(|| self.cut("\\end\\"))?;
-        if line.trim() == "\\end\\" { Ok(()) } else { Err(self.unexpected(&line, MAX_ORDER, "\\end\\")) }
+        if line.trim() == "\\end\\" { Ok(()) } else { Err(self.unexpected(&line, order, "\\end\\")) }
     }
 }
 
