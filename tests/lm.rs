@@ -29,7 +29,7 @@ fn grams(path: &Path) -> BTreeMap<String, (f32, f32)> {
     all
 }
 
-/// KenLM's `lmplz` made the file in the data set from the same text.
+/// `lmplz` made the file in the data set from the same text.
 #[test]
 fn estimates_are_lmplzs() {
     let dir = tempfile::tempdir().unwrap();
