@@ -104,6 +104,7 @@ def main():
         _, seconds, memory = measured([LUTHIER, "lm", "build", "--in", f"{at}/text1", "-o", f"{at}/small", "--memory", "32M", "-q"])
         same = open(f"{at}/small", "rb").read() == open(f"{at}/1.arpa", "rb").read()
         print(f"build with --memory 32M: {seconds:.2f} s, {memory:.0f} MB, {'the same file' if same else 'ANOTHER FILE'}")
+        sharing(at)
         for copies in (1, 30):
             _, seconds, _ = measured([LUTHIER, "lm", "compile", f"{at}/{copies}.arpa", "-o", f"{at}/{copies}.bin", "-q"])
             size = os.path.getsize(f"{at}/{copies}.bin") / 1e6
@@ -122,6 +123,26 @@ def main():
                     best["them"] = max(best.get("them", 0), float(theirs[0]))
                 print(f"  {name}: {best['us'] / 1e6:.1f} million queries a second, KenLM {best['them'] / 1e6:.1f}, "
                       f"ratio {best['us'] / best['them']:.2f}", flush=True)
+
+
+def sharing(at):
+    """Two processes with the same binary: what each has for itself, and what they share."""
+    subprocess.run([LUTHIER, "lm", "compile", f"{at}/30.arpa", "-o", f"{at}/shared.bin", "-q"], check=True)
+    text = gzip.open(f"{DATA}/multi30k/train.en.gz", "rt").read()
+    running = [subprocess.Popen([LUTHIER, "lm", "query", f"{at}/shared.bin"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+               for _ in range(2)]
+    for process in running:
+        process.stdin.write(text)
+        process.stdin.flush()
+    time.sleep(1)
+    for process in running:
+        rollup = dict(line.split(":") for line in open(f"/proc/{process.pid}/smaps_rollup").read().splitlines()[1:])
+        size = {key: int(value.split()[0]) / 1024 for key, value in rollup.items()}
+        print(f"process {process.pid} with a model of {os.path.getsize(f'{at}/shared.bin') / 2**20:.0f} MB: resident {size['Rss']:.0f} MB, "
+              f"of it shared {size['Shared_Clean']:.0f} MB, its own {size['Private_Clean'] + size['Private_Dirty']:.0f} MB")
+    for process in running:
+        process.stdin.close()
+        process.wait()
 
 
 def hash_of(word):

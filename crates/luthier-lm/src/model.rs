@@ -263,6 +263,7 @@ impl Model {
         let (slots, section) = (self.slots[n - 1], self.sections[n - 1]);
         let key = key.max(1);
         let mut slot = slot_of(key, slots);
+        let mut round = false;
         loop {
             let at = section + slot as usize * SLOT;
             let found = self.u64_at(at);
@@ -274,6 +275,11 @@ impl Model {
             }
             slot += 1;
             if slot == slots {
+                // A damaged table may have no empty slot.
+                if round {
+                    return None;
+                }
+                round = true;
                 slot = 0;
             }
         }
@@ -345,15 +351,20 @@ impl Model {
     pub fn word(&self, word: &str) -> u32 {
         let key = vocabulary::key(word).max(1);
         let (slots, section) = (self.slots[0], self.sections[WORD_TABLE]);
-        let mut slot = slot_of(key, slots);
-        loop {
+        let first = slot_of(key, slots);
+        for slot in (first..slots).chain(0..first) {
             let at = section + slot as usize * SLOT;
             match self.u64_at(at) {
-                found if found == key => return self.u32_at(at + 8),
+                found if found == key => {
+                    // A damaged table may name a word that is not there.
+                    let id = self.u32_at(at + 8);
+                    return if (id as usize) < self.words() { id } else { UNKNOWN };
+                }
                 0 => return UNKNOWN,
-                _ => slot = if slot + 1 == slots { 0 } else { slot + 1 },
+                _ => {}
             }
         }
+        UNKNOWN
     }
 
     /// The word of a number.
@@ -362,7 +373,7 @@ impl Model {
         let start = if id == 0 { 0 } else { end(id as usize - 1) };
         let text = self.sections[WORD_TEXT];
         self.bytes()
-            .get(text + start..text + end(id as usize))
+            .get(text.saturating_add(start)..text.saturating_add(end(id as usize)))
             .map_or("", |b| std::str::from_utf8(b).unwrap_or(""))
     }
 

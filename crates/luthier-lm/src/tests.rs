@@ -330,4 +330,22 @@ fn binaries_are_checked() {
         !dir.path().read_dir().unwrap().flatten().any(|e| e.path().extension().is_some_and(|x| x == "tmp"))
     );
     assert!(Model::open(Path::new("/nowhere")).is_err());
+    let shared = |_: &(dyn Send + Sync)| {};
+    shared(&model);
+    // Damage anywhere gives an error or other numbers, never a panic or an endless search.
+    let mut s = Stream::new(15, Purpose::Test, 0, 0);
+    for _ in 0..2000 {
+        let mut bytes = whole.clone();
+        let at = s.below(bytes.len() as u64) as usize;
+        bytes[at] = s.below(256) as u8;
+        let path = dir.path().join("flipped");
+        std::fs::write(&path, bytes).unwrap();
+        if let Ok(model) = Model::open(&path) {
+            let words: Vec<u32> = ["w0", "w3", "none", "w1"].iter().map(|w| model.word(w)).collect();
+            model.sentence(&words);
+            words.iter().for_each(|&w| {
+                model.text(w);
+            });
+        }
+    }
 }
