@@ -343,9 +343,9 @@ fn binaries_are_checked() {
         if let Ok(model) = Model::open(&path) {
             let words: Vec<u32> = ["w0", "w3", "none", "w1"].iter().map(|w| model.word(w)).collect();
             model.sentence(&words);
-            words.iter().for_each(|&w| {
+            for w in words {
                 model.text(w);
-            });
+            }
         }
     }
 }
