@@ -151,8 +151,8 @@ fn bad_input_is_one_line() {
     arpa(&|s| s.replace("-0.3\ta </s>", "x\ta </s>"), "lm:13: the log-probability is `x`, expected a number");
     arpa(
         &|_| "a man walks\n".repeat(200),
-        "lm:101: found `a man walks`, expected \\data\\; is this an ARPA file? text is made into a model by `luthier lm \
-         build`",
+        "lm: begins with `a man walks` and has no \\data\\ in its first lines; is this an ARPA file? text is made into a \
+         model by `luthier lm build`",
     );
     arpa(
         &|_| String::new(),
@@ -172,6 +172,7 @@ fn bad_input_is_one_line() {
     build("", "", "text: has no words, expected a sentence a line");
     build("\n\n", "", "text: has no words, expected a sentence a line");
     build("a b\n<s> a\n", "", "text:2: the text has <s>, which models put in by themselves");
+    build("a <UNK>\n", "", "text:1: the text has <UNK>, which models put in by themselves");
     build("a\n", "--order 7", "invalid value '7' for '--order <N>'");
     build("a\n", "--prune 1", "--prune begins with a number above 0, but words cannot be pruned");
     build("a\n", "--prune 0,2,1", "--prune has numbers that go down");
@@ -198,6 +199,10 @@ fn bad_input_is_one_line() {
         serde_json::from_str::<serde_json::Value>(&info).unwrap()["counts"],
         serde_json::json!([6, 5, 4])
     );
+    let line = fails(&format!("lm compile {at}/tiny.bin -o {at}/out"));
+    assert!(line.contains("is a binary model already, expected an ARPA file"), "{line}");
+    assert!(fails(&format!("lm compile {at}/tiny.arpa -o -")).contains("is no regular file"));
+    assert!(fails("lm query -").contains("standard input cannot be both"));
     let whole = fs::read(dir.join("tiny.bin")).unwrap();
     for (change, expected) in [
         (8usize, "is a binary model of version 77, expected 1"),
@@ -224,4 +229,22 @@ fn any_sound_arpa_file_is_read() {
     let line = ok_in(dir, "lm query lm --in text");
     // <s> a: -0.2; b after <s> a: -0.125 - 0.3; b after a b: -0.1; </s> after b b, which only `a b b` knows: -0.25 - 0.7.
     assert_eq!(line.lines().next(), Some("-1.675000\t3\t0"));
+}
+
+/// Words end in blanks of other kinds, and back-offs stand where nothing goes on.
+#[test]
+fn odd_words_and_odd_back_offs() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    fs::write(dir.join("text"), "x foo\u{a0}\nfoo x\n\u{b} caf\u{e9}\u{3000}\n").unwrap();
+    ok_in(dir, "lm build --in text --order 2 -o lm.arpa -q");
+    ok_in(dir, "lm compile lm.arpa -o lm.bin -q");
+    let scored = ok_in(dir, "lm query lm.bin --in text");
+    assert!(scored.lines().take(3).all(|l| l.ends_with("\t2\t0")), "{scored}");
+    ok_in(dir, "lm build --in text --order 4 -o lm4.arpa -q --memory 1");
+    let text: String = (0..20_000).map(|i| format!("w{} w{} w{}\n", i % 977, i % 1009, i % 31)).collect();
+    fs::write(dir.join("long"), text).unwrap();
+    ok_in(dir, "lm build --in long --order 3 -o a -q --memory 1");
+    ok_in(dir, "lm build --in long --order 3 -o b -q");
+    assert!(fs::read(dir.join("a")).unwrap() == fs::read(dir.join("b")).unwrap());
 }

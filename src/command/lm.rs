@@ -153,6 +153,13 @@ fn check_pruning(prune: &[u64], order: usize) -> Result<(), Error> {
 
 fn compile(args: &CompileArgs, talk: Talk) -> Done {
     let clock = Instant::now();
+    if Model::is_binary(&args.arpa) {
+        return Err(Error::in_file(
+            args.arpa.display().to_string(),
+            "is a binary model already, expected an ARPA file",
+        )
+        .into());
+    }
     let arpa = Arpa::read(&args.arpa)?;
     let model = Model::compile(&arpa, &args.arpa.display().to_string(), &args.output)?;
     talk.say(&format!(
@@ -166,6 +173,11 @@ fn compile(args: &CompileArgs, talk: Talk) -> Done {
 
 /// A line per sentence: log₁₀ of its probability, words, unknown words; then the perplexity of all.
 fn query(args: &QueryArgs) -> Done {
+    if args.model.as_os_str() == "-" && args.input.as_os_str() == "-" {
+        return Err(Error::new("standard input cannot be both the model and the text")
+            .hint("give the text with --in FILE")
+            .into());
+    }
     let model = Model::open(&args.model)?;
     let mut input = Input::open(&args.input)?;
     let (mut buffer, mut words, mut out) = (Vec::new(), Vec::new(), String::new());
@@ -265,7 +277,8 @@ fn resident(status: &Path) -> Option<String> {
 
 /// `500M`, `4G` or plain bytes.
 fn bytes(text: &str) -> Result<usize, String> {
-    let (number, unit) = match text.trim_end_matches(['b', 'B']).char_indices().next_back() {
+    let text = text.trim_end_matches(['b', 'B']);
+    let (number, unit) = match text.char_indices().next_back() {
         Some((i, 'k' | 'K')) => (&text[..i], 1 << 10),
         Some((i, 'm' | 'M')) => (&text[..i], 1 << 20),
         Some((i, 'g' | 'G')) => (&text[..i], 1 << 30),

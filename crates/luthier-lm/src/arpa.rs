@@ -78,8 +78,10 @@ impl Reader {
         }
         while self.input.line(&mut self.buffer)? {
             let line = self.input.utf8(&self.buffer)?;
-            if !line.trim().is_empty() {
-                return Ok(Some(line.trim_end().to_owned()));
+            // Words may end in white space of other kinds.
+            let line = line.trim_ascii_end();
+            if !line.is_empty() {
+                return Ok(Some(line.to_owned()));
             }
         }
         Ok(None)
@@ -93,18 +95,26 @@ impl Reader {
         .hint("the file is cut short: copy or estimate it again")
     }
 
+    fn no_arpa(&self, first: &str) -> Error {
+        let message = format!("begins with `{}` and has no \\data\\ in its first lines", shown(first));
+        Error::in_file(self.input.name(), message)
+            .hint("is this an ARPA file? text is made into a model by `luthier lm build`")
+    }
+
     fn header(&mut self) -> Result<Vec<u64>> {
         // Words before \data\ are allowed, but not many.
+        let mut first: Option<String> = None;
         loop {
-            let line = self.line()?.ok_or_else(|| self.cut("\\data\\"))?;
+            let Some(line) = self.line()? else {
+                let Some(first) = first else { return Err(self.cut("\\data\\")) };
+                return Err(self.no_arpa(&first));
+            };
             if line.trim() == "\\data\\" {
                 break;
             }
-            if self.input.line_number() > 100 || line.contains("|||") {
-                return Err(self
-                    .input
-                    .error(format!("found `{}`, expected \\data\\", shown(&line)))
-                    .hint("is this an ARPA file? text is made into a model by `luthier lm build`"));
+            let first = first.get_or_insert(line);
+            if self.input.line_number() > 100 {
+                return Err(self.no_arpa(first));
             }
         }
         let mut counts = Vec::new();
@@ -121,7 +131,7 @@ impl Reader {
                 Some((n, count)) if n == counts.len() + 1 => counts.push(count),
                 _ => {
                     let expected = format!("ngram {}=COUNT", counts.len() + 1);
-                    return Err(self.input.error(format!("found `{line}`, expected {expected}")));
+                    return Err(self.input.error(format!("found `{}`, expected {expected}", shown(&line))));
                 }
             }
         }
@@ -147,7 +157,7 @@ impl Reader {
             if line.starts_with('\\') {
                 return Err(self
                     .input
-                    .error(format!("found {line} after {i} {n}-grams, but the header says {count}"))
+                    .error(format!("found {} after {i} {n}-grams, but the header says {count}", shown(&line)))
                     .hint("the counts under \\data\\ are wrong, or lines are missing"));
             }
             self.gram(&line, n, order, vocabulary, &mut grams)?;
@@ -159,7 +169,9 @@ impl Reader {
     }
 
     fn unexpected(&self, line: &str, n: usize, title: &str) -> Error {
-        let number = line.split_whitespace().next().is_some_and(|w| w.parse::<f32>().is_ok());
+        let mut words = line.split_ascii_whitespace();
+        let number =
+            words.next().is_some_and(|w| w.parse::<f32>().is_ok()) && words.take(n + 2).count() <= n + 1;
         let error = self.input.error(format!("found `{}`, expected {title}", shown(line)));
         if number && n > 0 {
             error.hint(format!("there are more {n}-grams than the header says"))
@@ -264,6 +276,7 @@ impl Reader {
 
 /// The beginning of something for a message.
 fn shown(text: &str) -> String {
-    let cut: String = text.chars().take(40).collect();
-    if cut.len() < text.len() { cut + "…" } else { cut }
+    let plain = |c: char| if c.is_control() && c != '\t' { '\u{fffd}' } else { c };
+    let cut: String = text.chars().take(40).map(plain).collect();
+    if text.chars().nth(40).is_some() { cut + "…" } else { cut }
 }

@@ -112,7 +112,7 @@ fn count(
         words.clear();
         words.resize(settings.order.max(2) - 1, BEGIN);
         for word in text.split_ascii_whitespace() {
-            if matches!(word, "<s>" | "</s>" | "<unk>") {
+            if matches!(word, "<s>" | "</s>" | "<unk>" | "<UNK>") {
                 return Err(input
                     .error(format!("the text has {word}, which models put in by themselves"))
                     .hint("remove such marks, or replace them by words of your own"));
@@ -278,7 +278,7 @@ fn weigh(
                 while next.is_some_and(|l| l.key < gram.key) {
                     next = longer.next()?;
                 }
-                let back_off = next.filter(|l| l.key == gram.key).map_or(0.0, |l| l.numbers[0]);
+                let back_off = next.filter(|l| l.key == gram.key).map_or(NO_CONTEXT, |l| l.numbers[0]);
                 let mut key = [0; MAX_ORDER];
                 for (k, w) in key.iter_mut().zip(gram.key[..n].iter().rev()) {
                     *k = *w;
@@ -337,13 +337,25 @@ impl Mixer<'_> {
                 line += self.vocabulary.word(w);
             }
             if n < self.order {
-                let _ = write!(line, "\t{}", if back_off > 0.0 { back_off.log10() as f32 } else { 0.0 });
+                let _ = write!(line, "\t{}", logarithm(back_off));
             }
             line.push('\n');
             self.out.write_all(line.as_bytes()).map_err(unwritten)?;
             kept.push(Record { key: record.key, numbers: [p, 0.0, 0.0] })?;
         }
         kept.finish()
+    }
+}
+
+/// The back-off of what is no context: nothing depends on it.
+const NO_CONTEXT: f64 = -1.0;
+
+/// log₁₀ of a back-off; −99 stands for that of 0.
+fn logarithm(back_off: f64) -> f32 {
+    match back_off {
+        NO_CONTEXT => 0.0,
+        b if b > 0.0 => b.log10() as f32,
+        _ => -99.0,
     }
 }
 

@@ -8,7 +8,7 @@
 //! −0 that no longer n-gram begins with it: a query then stops early, and states forget the rest.
 
 use crate::{Arpa, BEGIN, END, MAX_ORDER, UNKNOWN, vocabulary};
-use luthier_core::{Error, Result};
+use luthier_core::{Error, Fingerprint, Result};
 use rustc_hash::FxHashSet;
 use std::{
     fs::File,
@@ -32,6 +32,7 @@ mod at {
     pub(super) const SLOTS: usize = 80;
     pub(super) const WORDS: usize = 128;
     pub(super) const SECTIONS: usize = 136;
+    pub(super) const CHECK: usize = super::HEADER - 8;
 }
 
 /// 1-grams, five tables, the table of words, ends of words, text of words.
@@ -141,12 +142,7 @@ impl Model {
     pub fn open(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let failed = |e: std::io::Error| Error::io(&name, "open it", &e);
-        let mut head = [0; 8];
-        let is_binary = path.as_os_str() != "-" && {
-            let mut file = File::open(path).map_err(failed)?;
-            file.metadata().is_ok_and(|m| m.is_file()) && file.read_exact(&mut head).is_ok() && head == *MAGIC
-        };
-        if !is_binary {
+        if !Self::is_binary(path) {
             return Self::of_arpa(&Arpa::read(path)?, &name);
         }
         let file = File::open(path).map_err(failed)?;
@@ -154,6 +150,14 @@ impl Model {
         // with a signal, as for every mapped file; models are written under another name and renamed, never in place.
         let mapped = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
         Self::check(Bytes::Mapped(mapped), &name)
+    }
+
+    /// Whether a file is a binary model.
+    pub fn is_binary(path: &Path) -> bool {
+        let mut head = [0; 8];
+        std::fs::metadata(path).is_ok_and(|m| m.is_file())
+            && File::open(path).and_then(|mut f| f.read_exact(&mut head)).is_ok()
+            && head == *MAGIC
     }
 
     /// A model in memory.
@@ -165,10 +169,18 @@ impl Model {
     pub fn compile(arpa: &Arpa, name: &str, path: &Path) -> Result<Self> {
         let model = Self::of_arpa(arpa, name)?;
         let failed = |e: std::io::Error| Error::io(path.display().to_string(), "write it", &e);
+        // A link is followed; a device or a pipe is no place for what shall be mapped.
+        let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if path.as_os_str() == "-" || std::fs::metadata(&target).is_ok_and(|m| !m.is_file()) {
+            return Err(Error::in_file(
+                path.display().to_string(),
+                "is no regular file, and binaries need one",
+            ));
+        }
         let mut temporary = std::ffi::OsString::from(".");
-        temporary.push(path.file_name().unwrap_or_default());
+        temporary.push(target.file_name().unwrap_or_default());
         temporary.push(format!(".{}.tmp", std::process::id()));
-        let temporary = path.with_file_name(temporary);
+        let temporary = target.with_file_name(temporary);
         let write = || {
             let mut file = File::create(&temporary)?;
             let bytes = model.bytes();
@@ -178,7 +190,7 @@ impl Model {
             file.seek(SeekFrom::Start(at::FINISHED as u64))?;
             file.write_all(&FINISHED.to_le_bytes())?;
             file.sync_all()?;
-            std::fs::rename(&temporary, path)
+            std::fs::rename(&temporary, &target)
         };
         write().map_err(|e| {
             let _ = std::fs::remove_file(&temporary);
@@ -208,6 +220,9 @@ impl Model {
                 format!("has {length} bytes, expected {expected}: it was cut short or added to"),
                 again,
             );
+        }
+        if model.u64_at(at::CHECK) != check_of(model.bytes()) {
+            return wrong("is a binary model with a damaged header".to_owned(), again);
         }
         model.order = model.u32_at(at::ORDER) as usize;
         for n in 0..MAX_ORDER {
@@ -398,6 +413,11 @@ impl Model {
     }
 }
 
+/// What the header says, in 64 bits.
+fn check_of(bytes: &[u8]) -> u64 {
+    Fingerprint::default().bytes(&bytes[at::ORDER..at::CHECK]).finish64()
+}
+
 /// Whether some longer n-gram begins with the one that has this back-off.
 #[inline]
 fn goes_on(back_off: f32) -> bool {
@@ -434,13 +454,25 @@ impl Builder {
             for words in &blanks[n - 1] {
                 let (p, _) = b.value(n - 1, &words[1..]);
                 let (_, back_off) = b.value(n - 1, &words[..n - 1]);
-                b.insert(n, words, (back_off - p.abs()).min(0.0), 0.0);
+                if back_off - p.abs() > 0.0 {
+                    let text: Vec<&str> = words.iter().map(|&w| arpa.vocabulary.word(w)).collect();
+                    return Err(Error::in_file(
+                        name,
+                        format!(
+                            "has no {n}-gram `{}`, and by back-off its probability is above 1",
+                            text.join(" ")
+                        ),
+                    )
+                    .hint("a back-off before it is too large: estimate the model again"));
+                }
+                b.insert(n, words, back_off - p.abs(), 0.0);
             }
             for words in grams.words.chunks_exact(n).chain(blanks[n - 1].iter().map(Vec::as_slice)) {
                 b.mark(n - 1, &words[1..], true);
                 b.mark(n - 1, &words[..n - 1], false);
             }
         }
+        b.orphans(arpa);
         b.vocabulary(arpa);
         b.header(arpa, &blanks);
         Ok(b)
@@ -531,6 +563,22 @@ impl Builder {
         self.put(at, u64::from(p.to_bits()) | (u64::from(b.to_bits()) << 32));
     }
 
+    /// A back-off where nothing goes on is charged all the same, so states must remember the words before it: what such
+    /// an n-gram ends in goes on, too.
+    fn orphans(&mut self, arpa: &Arpa) {
+        for n in 2..arpa.orders.len() {
+            let parents: FxHashSet<u64> =
+                arpa.orders[n].words.chunks_exact(n + 1).map(|words| key_of(&words[..n])).collect();
+            let grams = &arpa.orders[n - 1];
+            for i in (0..grams.len()).filter(|&i| grams.back_off[i] != 0.0) {
+                let words = grams.words(i);
+                if !parents.contains(&key_of(words)) {
+                    (1..n).for_each(|m| self.mark(m, &words[n - m..], false));
+                }
+            }
+        }
+    }
+
     fn vocabulary(&mut self, arpa: &Arpa) {
         let words = arpa.vocabulary.len();
         self.align();
@@ -570,6 +618,8 @@ impl Builder {
         for s in 0..SECTIONS {
             self.put(at::SECTIONS + 8 * s, self.sections[s] as u64);
         }
+        let check = check_of(&self.bytes);
+        self.put(at::CHECK, check);
     }
 }
 

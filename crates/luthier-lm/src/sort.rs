@@ -108,7 +108,26 @@ impl Sorter {
         }
     }
 
+    /// Many runs become one: every one of them is an open file.
+    fn gather(&mut self) -> Result<()> {
+        let runs = std::mem::take(&mut self.runs);
+        let mut merged = merge(runs, self.add, &self.directory)?;
+        let mut file = temporary(&self.directory)?;
+        let mut out = BufWriter::with_capacity(1 << 16, &mut file);
+        while let Some(record) = merged.next()? {
+            record.put(&mut out).map_err(|e| failed(&self.directory, &e))?;
+        }
+        let written = out.flush();
+        drop(out);
+        written.and_then(|()| file.rewind()).map_err(|e| failed(&self.directory, &e))?;
+        self.runs.push(file);
+        Ok(())
+    }
+
     fn spill(&mut self) -> Result<()> {
+        if self.runs.len() >= RUNS {
+            self.gather()?;
+        }
         let mut file = match if self.sorted { self.runs.pop() } else { None } {
             Some(mut run) => {
                 run.seek(SeekFrom::End(0)).map_err(|e| failed(&self.directory, &e))?;
@@ -132,18 +151,24 @@ impl Sorter {
             return Ok(Sorted::Memory(self.buffer.into_iter()));
         }
         self.spill()?;
-        let mut runs: Vec<BufReader<File>> =
-            self.runs.into_iter().map(|f| BufReader::with_capacity(1 << 16, f)).collect();
-        let mut heads = BinaryHeap::new();
-        let mut waiting = Vec::new();
-        for (i, run) in runs.iter_mut().enumerate() {
-            let record = Record::get(run).map_err(|e| failed(&self.directory, &e))?;
-            heads.extend(record.map(|r| Reverse((r.key, i))));
-            waiting.push(record);
-        }
-        let merge = Merge { runs, heads, waiting, add: self.add, directory: self.directory };
-        Ok(Sorted::Disk(Box::new(merge)))
+        merge(self.runs, self.add, &self.directory)
     }
+}
+
+/// Open files of one sorter at most.
+const RUNS: usize = 48;
+
+fn merge(runs: Vec<File>, add: bool, directory: &std::path::Path) -> Result<Sorted> {
+    let mut runs: Vec<BufReader<File>> =
+        runs.into_iter().map(|f| BufReader::with_capacity(1 << 14, f)).collect();
+    let mut heads = BinaryHeap::new();
+    let mut waiting = Vec::new();
+    for (i, run) in runs.iter_mut().enumerate() {
+        let record = Record::get(run).map_err(|e| failed(directory, &e))?;
+        heads.extend(record.map(|r| Reverse((r.key, i))));
+        waiting.push(record);
+    }
+    Ok(Sorted::Disk(Box::new(Merge { runs, heads, waiting, add, directory: directory.to_owned() })))
 }
 
 /// A file that nobody else sees and that goes away by itself.

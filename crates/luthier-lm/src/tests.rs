@@ -196,7 +196,9 @@ fn with_holes(seed: u32, order: usize) -> Arpa {
             if s.below(4) > 0 {
                 new.words.extend_from_slice(old.words(i));
                 new.probability.push(old.probability[i]);
-                new.back_off.push(old.back_off[i]);
+                // Some back-offs stand where nothing goes on.
+                let odd = n < order && s.below(3) == 0;
+                new.back_off.push(if odd { -0.5 } else { old.back_off[i] });
             }
         }
         arpa.orders[n - 1] = new;
