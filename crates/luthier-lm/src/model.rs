@@ -277,10 +277,11 @@ impl Model {
     fn find(&self, n: usize, key: u64) -> Option<(f32, f32)> {
         let (slots, section) = (self.slots[n - 1], self.sections[n - 1]);
         let key = key.max(1);
-        let mut slot = slot_of(key, slots);
-        let mut round = false;
-        loop {
-            let at = section + slot as usize * SLOT;
+        let start = section + slot_of(key, slots) as usize * SLOT;
+        let mut at = start;
+        // Almost always the first or the second slot; only what is left goes round the end, and a damaged table that has
+        // no empty slot ends there.
+        while at < section + slots as usize * SLOT {
             let found = self.u64_at(at);
             if found == key {
                 return Some(self.pair_at(at + 8));
@@ -288,16 +289,21 @@ impl Model {
             if found == 0 {
                 return None;
             }
-            slot += 1;
-            if slot == slots {
-                // A damaged table may have no empty slot.
-                if round {
-                    return None;
-                }
-                round = true;
-                slot = 0;
+            at += SLOT;
+        }
+        self.find_in(section..start, key)
+    }
+
+    #[cold]
+    fn find_in(&self, range: std::ops::Range<usize>, key: u64) -> Option<(f32, f32)> {
+        for at in range.step_by(SLOT) {
+            match self.u64_at(at) {
+                found if found == key => return Some(self.pair_at(at + 8)),
+                0 => return None,
+                _ => {}
             }
         }
+        None
     }
 
     /// What is known at the beginning of a sentence.
