@@ -1,19 +1,16 @@
 //! How fast hope–fear MIRA and APRO are: `scripts/bench batch`.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod pool;
+
 use luthier::{
     core::{
         FeatureKey, Local, Weights,
-        nbest::{self, Options, Rows},
         random::{Purpose, Stream},
-        text::{by_segment, read_lines},
     },
-    metric::{Metric, PlusOne},
+    metric::Metric,
     optim::{Limit, newton},
-    tune::{
-        Alone, Candidate, Design, Evidence, Fleet, HopeFear, Judge, Learner, List, Loss, Minimize, State,
-        columns, lists,
-    },
+    tune::{Alone, Candidate, Design, Evidence, Fleet, HopeFear, Learner, List, Loss, Minimize, State},
 };
 use rayon::prelude::*;
 use std::{path::PathBuf, sync::Arc, time::Instant};
@@ -43,25 +40,7 @@ fn main() {
 
 fn mira(data: &std::path::Path) {
     let metric: Metric = "bleu".parse().unwrap();
-    let mut rows = Rows::default();
-    for run in 1..=5 {
-        nbest::read(&data.join(format!("moses/nbest/run{run}.nbest.gz")), &Options::default(), &mut rows)
-            .unwrap();
-    }
-    let reference = [read_lines(&data.join("multi30k/dev.en.gz")).unwrap()];
-    let references = by_segment(&reference).unwrap();
-    let dense = columns(&rows, Some(&metric));
-    let pool: Vec<Arc<List>> = lists(&rows, &dense, Some(Judge::new(&metric, &references, "dev")))
-        .unwrap()
-        .into_iter()
-        .map(Arc::new)
-        .collect();
-    let weights = Weights::parse(
-        "initial",
-        "LexicalReordering0= 0.3 0.3 0.3 0.3 0.3 0.3\nDistortion0= 0.3\nLM0= 0.5\nWordPenalty0= -1\n\
-         PhrasePenalty0= 0.2\nTranslationModel0= 0.2 0.2 0.2 0.2\n",
-    )
-    .unwrap();
+    let (pool, weights) = pool::read(data, &metric);
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     one.install(|| {
         let mut state = State { weights, epoch: 0 };
@@ -81,14 +60,8 @@ fn apro(segments: usize, k: usize) {
     let size = design.size();
     drop(design);
     let minimize = Minimize {
-        metric: "column:q".parse().unwrap(),
-        loss: Loss::Apro { c: 0.01 },
-        lambda: 1.0,
-        gamma: vec![1.0],
-        plus_one: PlusOne::default(),
         limit: Limit { tolerance: 1e-3, steps: 1000 },
-        seed: 1,
-        progress: None,
+        ..Minimize::new("column:q".parse().unwrap(), Loss::Apro { c: 0.01 }, 1)
     };
     let mut w = weights.values().to_vec();
     let clock = Instant::now();

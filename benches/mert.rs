@@ -1,16 +1,16 @@
 //! How fast MERT's line searches are, against a plain one in the same run: `scripts/bench mert`.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+mod pool;
+
 use luthier::{
     core::{
         FeatureKey, Local, Weights,
-        nbest::{self, Options, Rows},
         random::{Purpose, Stream},
-        text::{by_segment, read_lines},
     },
     metric::Metric,
     optim::{Ascent, Direction, Peak, Walker},
-    tune::{Candidate, Flat, Judge, List, ListWalker, columns, lists},
+    tune::{Candidate, Flat, List, ListWalker},
 };
 use std::{path::PathBuf, sync::Arc, time::Instant};
 
@@ -24,22 +24,8 @@ fn main() {
     };
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global().unwrap();
     let metric: Metric = "bleu".parse().unwrap();
-    let mut rows = Rows::default();
-    for run in 1..=5 {
-        nbest::read(&data.join(format!("moses/nbest/run{run}.nbest.gz")), &Options::default(), &mut rows)
-            .unwrap();
-    }
-    let reference = [read_lines(&data.join("multi30k/dev.en.gz")).unwrap()];
-    let references = by_segment(&reference).unwrap();
-    let dense = columns(&rows, Some(&metric));
-    let judge = Judge::new(&metric, &references, "dev");
-    let pool: Vec<Arc<List>> = lists(&rows, &dense, Some(judge)).unwrap().into_iter().map(Arc::new).collect();
-    let initial = Weights::parse(
-        "initial",
-        "LexicalReordering0= 0.3 0.3 0.3 0.3 0.3 0.3\nDistortion0= 0.3\nLM0= 0.5\nWordPenalty0= -1\n\
-         PhrasePenalty0= 0.2\nTranslationModel0= 0.2 0.2 0.2 0.2\n",
-    )
-    .unwrap();
+    let (pool, initial) = pool::read(&data, &metric);
+    let dense = pool[0].columns.clone();
     let mut start = Vec::new();
     initial.gather(&dense, &mut start);
     let none = Weights::default();

@@ -14,7 +14,10 @@ mod tune;
 
 use crate::talk::Talk;
 use clap::{CommandFactory, Parser, Subcommand, error::ContextKind, error::ErrorKind};
-use luthier::core::{AtomicFile, Error, FeatureKey, Weights, text::Lines};
+use luthier::{
+    core::{AtomicFile, Error, FeatureKey, Weights, nbest::Rows, text::Lines},
+    metric::Metric,
+};
 use std::{
     io::{self, Write},
     path::{Path, PathBuf},
@@ -194,18 +197,23 @@ pub(crate) fn read_references(paths: &[PathBuf]) -> Result<Vec<Lines>, Error> {
     }
 }
 
-/// Tells about features without weight: none at all is a mistake, some are worth a word.
-pub(crate) fn check_names(weights: &Weights, file: &Path, names: &[String], talk: Talk) -> Result<(), Error> {
-    let missing: Vec<&str> =
-        names.iter().map(String::as_str).filter(|n| !weights.contains(FeatureKey::of(n))).collect();
+/// Tells about features without weight: none at all is a mistake, some are worth a word. What a metric reads is no
+/// feature.
+pub(crate) fn check_names(
+    weights: &Weights,
+    file: &Path,
+    rows: &Rows,
+    metric: Option<&Metric>,
+    talk: Talk,
+) -> Result<(), Error> {
+    let read = metric.map_or(Vec::new(), Metric::columns);
+    let features = || rows.names.names().iter().map(String::as_str).filter(|n| !read.contains(n));
+    let missing: Vec<&str> = features().filter(|n| !weights.contains(FeatureKey::of(n))).collect();
     let file = file.display();
-    if missing.len() == names.len() && !names.is_empty() {
+    if let Some(first) = missing.first().filter(|_| missing.len() == features().count()) {
         let has = weights.iter().next().map_or("nothing".to_owned(), |(n, _)| format!("{n} and the like"));
-        return Err(Error::in_file(
-            file.to_string(),
-            format!("has no weight for {}, but for {has}", names[0]),
-        )
-        .hint("weights and n-best list must use the same feature names"));
+        return Err(Error::in_file(file.to_string(), format!("has no weight for {first}, but for {has}"))
+            .hint("weights and n-best list must use the same feature names"));
     }
     if !missing.is_empty() {
         let some = missing.iter().take(5).copied().collect::<Vec<_>>().join(", ");
@@ -213,4 +221,10 @@ pub(crate) fn check_names(weights: &Weights, file: &Path, names: &[String], talk
         talk.warn(&format!("{file} has no weight for {some}{more}: taken as 0"));
     }
     Ok(())
+}
+
+/// Keeps the weights of features that the lists have: Moses' unknown-word penalty, for one, is in none.
+pub(crate) fn keep_features(weights: &mut Weights, rows: &Rows, metric: &Metric) {
+    let read = metric.columns();
+    weights.retain(|key| rows.names.get(key).is_some_and(|n| !read.contains(&n)));
 }

@@ -5,7 +5,7 @@ use crate::talk::{Talk, thousands};
 use clap::Subcommand;
 use luthier::{
     core::{AtomicFile, Error, Input},
-    lm::{Arpa, MAX_ORDER, Model, Settings, estimate},
+    lm::{Arpa, MAX_ORDER, Model, Sentence, Settings, estimate},
 };
 use serde_json::json;
 use std::{
@@ -185,8 +185,7 @@ fn query(args: &QueryArgs) -> Done {
     while input.line(&mut buffer)? {
         words.clear();
         words.extend(input.utf8(&buffer)?.split_ascii_whitespace().map(|w| model.word(w)));
-        let (score, missing) = model.sentence(&words);
-        let without = without_unknown(&model, &words);
+        let Sentence { log10: score, known_log10, unknown: missing } = model.sentence(&words);
         if args.json {
             let line = json!({"log10": score, "words": words.len(), "unknown": missing});
             let _ = writeln!(out, "{line}");
@@ -194,7 +193,7 @@ fn query(args: &QueryArgs) -> Done {
             let _ = writeln!(out, "{score:.6}\t{}\t{missing}", words.len());
         }
         total += score;
-        known += without;
+        known += known_log10;
         tokens += words.len() + 1;
         unknown += missing;
         sentences += 1;
@@ -221,20 +220,6 @@ fn query(args: &QueryArgs) -> Done {
     }
     write_out(None, out.as_bytes())?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The score of a sentence's known words and its end.
-fn without_unknown(model: &Model, words: &[u32]) -> f64 {
-    let mut state = model.begin();
-    let mut total = 0.0;
-    for &word in words.iter().chain(&[luthier::lm::END]) {
-        let scored = model.score(&state, word);
-        if word != luthier::lm::UNKNOWN {
-            total += f64::from(scored.log10);
-        }
-        state = scored.state;
-    }
-    total
 }
 
 fn info(args: &InfoArgs) -> Done {

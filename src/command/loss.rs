@@ -1,7 +1,7 @@
 //! `luthier loss`.
 
 use super::{
-    Common, Done, check_names,
+    Common, Done, check_names, keep_features,
     losses::{AproFlags, Flags, ProFlags, RiskFlags, SoftmaxFlags, XbleuFlags},
     write_out,
 };
@@ -69,11 +69,8 @@ fn print<F: Flags>(args: &One<F>, common: &Common, talk: Talk) -> Done {
     let mut minimize = args.flags.minimize(&args.judged.metric()?, common.seed.unwrap_or(1))?;
     let Judged { metric, rows, columns, lists, references, .. } = args.judged.read(true)?;
     let mut weights = Weights::read(&args.weights)?;
-    let read = metric.columns();
-    let features: Vec<String> =
-        rows.names.names().iter().filter(|n| !read.contains(&n.as_str())).cloned().collect();
-    check_names(&weights, &args.weights, &features, talk)?;
-    weights.retain(|key| rows.names.get(key).is_some_and(|n| !read.contains(&n)));
+    check_names(&weights, &args.weights, &rows, Some(&metric), talk)?;
+    keep_features(&mut weights, &rows, &metric);
     let name = |key: FeatureKey| rows.names.get(key).unwrap_or_default().to_owned();
     weights.commit(&columns, &name)?;
     lists.iter().try_for_each(|l| weights.commit(&l.local, &name))?;

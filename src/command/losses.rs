@@ -33,9 +33,10 @@ pub(crate) trait Flags: clap::Args + std::fmt::Debug {
 /// How far to go.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Fit {
-    /// Stop when the gradient's norm is this much smaller than at 0, or at the start if that is less [default: 0.0001;
-    /// apro: 0.001]. With hinge losses: when the value is this near to the optimum [default: 0.01].
-    #[arg(long, value_name = "T", value_parser = positive, help_heading = "Minimiser")]
+    /// Stop when the gradient's norm is this much smaller than at 0, or than at the start if that is less [default:
+    /// 0.0001]; for apro than at 0 [default: 0.001]. With hinge losses: when the value is this near to the optimum
+    /// [default: 0.01].
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = positive, help_heading = "Minimiser")]
     tolerance: Option<f64>,
     /// Steps of the minimiser, or sweeps with hinge losses, at most.
     #[arg(long, value_name = "N", default_value_t = 1000, help_heading = "Minimiser")]
@@ -80,10 +81,10 @@ impl Sentence {
 pub(crate) struct Soft {
     /// Scale of scores: p ∝ exp(γ·score). Several values, such as 0.1,1,10, are gone through in turn, each from the
     /// weights of the one before.
-    #[arg(long, value_name = "G", default_value = "1", value_delimiter = ',', value_parser = positive)]
+    #[arg(long, value_name = "G", default_value = "1", value_delimiter = ',', allow_negative_numbers = true, value_parser = positive)]
     gamma: Vec<f64>,
     /// Weight of ½‖w‖².
-    #[arg(long, value_name = "L", default_value_t = 1e-5, value_parser = non_negative)]
+    #[arg(long, value_name = "L", default_value_t = 1e-5, allow_negative_numbers = true, value_parser = non_negative)]
     lambda: f64,
     #[command(flatten)]
     fit: Fit,
@@ -92,14 +93,11 @@ pub(crate) struct Soft {
 impl Soft {
     fn minimize(&self, metric: &Metric, seed: u64, loss: Loss, plus_one: PlusOne) -> Minimize {
         Minimize {
-            metric: metric.clone(),
-            loss,
             lambda: self.lambda,
             gamma: self.gamma.clone(),
             plus_one,
             limit: self.fit.limit(1e-4),
-            seed,
-            progress: None,
+            ..Minimize::new(metric.clone(), loss, seed)
         }
     }
 
@@ -129,16 +127,16 @@ pub(crate) struct ProFlags {
     #[arg(long, default_value_t = 50, value_name = "N", help_heading = "PRO", value_parser = clap::value_parser!(u32).range(1..))]
     keep: u32,
     /// Least difference of sentence scores, on the scale from 0 to 1; columns as they are (β). Not for oracles.
-    #[arg(long, default_value_t = 0.05, value_name = "D", help_heading = "PRO", value_parser = non_negative)]
+    #[arg(long, default_value_t = 0.05, value_name = "D", help_heading = "PRO", allow_negative_numbers = true, value_parser = non_negative)]
     min_difference: f64,
     /// Share of a list that is best, or worst, for good-bad.
-    #[arg(long, default_value_t = 0.1, value_name = "SHARE", help_heading = "PRO", value_parser = share)]
+    #[arg(long, default_value_t = 0.1, value_name = "SHARE", help_heading = "PRO", allow_negative_numbers = true, value_parser = share)]
     slice: f64,
     /// Drop pairs whose lengths differ by more than this many standard deviations; 2 keeps monsters out.
-    #[arg(long, value_name = "SIGMAS", help_heading = "PRO", value_parser = positive)]
+    #[arg(long, value_name = "SIGMAS", help_heading = "PRO", allow_negative_numbers = true, value_parser = positive)]
     max_length_sigma: Option<f64>,
     /// Weight of ½‖w‖² [default: 1 beside the sum of logistic losses, 0.00001 beside the mean of hinge losses].
-    #[arg(long, value_name = "L", help_heading = "PRO", value_parser = positive)]
+    #[arg(long, value_name = "L", help_heading = "PRO", allow_negative_numbers = true, value_parser = positive)]
     lambda: Option<f64>,
     #[command(flatten)]
     sentence: Sentence,
@@ -186,14 +184,10 @@ impl Flags for ProFlags {
         let (min_difference, max_length_sigma) = (self.min_difference, self.max_length_sigma);
         let pairs = Pairs { source, min_difference, max_length_sigma, seed };
         Ok(Minimize {
-            metric: metric.clone(),
-            loss: Loss::Pro { pairs, margin },
             lambda: self.lambda(),
-            gamma: vec![1.0],
             plus_one: self.sentence.plus_one(),
             limit: self.fit.limit(if margin == Margin::Hinge { 0.01 } else { 1e-4 }),
-            seed,
-            progress: None,
+            ..Minimize::new(metric.clone(), Loss::Pro { pairs, margin }, seed)
         })
     }
 
@@ -218,7 +212,7 @@ impl Flags for ProFlags {
 #[derive(Debug, clap::Args)]
 pub(crate) struct AproFlags {
     /// Weight of the loss beside ½‖w‖²; the loss is the sum over all pairs, over the number of candidates.
-    #[arg(long, value_name = "C", default_value_t = 0.01, value_parser = positive, help_heading = "APRO")]
+    #[arg(long, value_name = "C", default_value_t = 0.01, allow_negative_numbers = true, value_parser = positive, help_heading = "APRO")]
     c: f64,
     #[command(flatten)]
     sentence: Sentence,
@@ -233,14 +227,9 @@ impl Flags for AproFlags {
 
     fn minimize(&self, metric: &Metric, seed: u64) -> Result<Minimize, Error> {
         Ok(Minimize {
-            metric: metric.clone(),
-            loss: Loss::Apro { c: self.c },
-            lambda: 1.0,
-            gamma: vec![1.0],
             plus_one: self.sentence.plus_one(),
             limit: self.fit.limit(1e-3),
-            seed,
-            progress: None,
+            ..Minimize::new(metric.clone(), Loss::Apro { c: self.c }, seed)
         })
     }
 

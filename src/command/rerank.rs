@@ -30,7 +30,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let weights = Weights::read(&args.weights)?;
     let rows = args.nbest.read()?;
-    check_names(&weights, &args.weights, rows.names.names(), talk)?;
+    check_names(&weights, &args.weights, &rows, None, talk)?;
     if (0..rows.len()).all(|row| rows.text(row).is_empty()) {
         talk.warn("the candidates have no texts, so the best ones are empty lines");
     }

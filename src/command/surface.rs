@@ -48,7 +48,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let Judged { metric, rows, columns, lists, .. } = args.judged.read(false)?;
     let weights = Weights::read(&args.weights)?;
-    check_names(&weights, &args.weights, rows.names.names(), talk)?;
+    check_names(&weights, &args.weights, &rows, Some(&metric), talk)?;
     let direction = direction(&args.direction, &columns)?;
     let mut point = Vec::new();
     weights.gather(&columns, &mut point);

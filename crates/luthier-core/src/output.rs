@@ -4,7 +4,7 @@ use crate::{Error, Result};
 use flate2::{Compression, write::GzEncoder};
 use std::{
     fs::{self, File},
-    io::{self, BufWriter, Write},
+    io::{self, BufWriter, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
@@ -56,6 +56,14 @@ impl AtomicFile {
         let mut file = Self::create(path)?;
         file.write_all(bytes).map_err(|e| Error::io(path.display().to_string(), "write it", &e))?;
         file.commit()
+    }
+
+    /// Writes over bytes that were written before; only a plain file can do that.
+    pub fn patch(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let Some(Sink::Plain(w)) = &mut self.sink else { return Err(io::ErrorKind::Unsupported.into()) };
+        w.seek(SeekFrom::Start(at))?;
+        w.write_all(bytes)?;
+        w.seek(SeekFrom::End(0)).map(|_| ())
     }
 
     /// Flushes, syncs and gives the file its name.
@@ -121,6 +129,19 @@ mod tests {
         AtomicFile::write_all_to(&path, b"y").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"y");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_was_written_can_be_patched() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("w");
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.write_all(b"abcd").unwrap();
+        file.patch(1, b"X").unwrap();
+        file.write_all(b"e").unwrap();
+        file.commit().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"aXcde");
+        assert!(AtomicFile::create(&dir.path().join("w.gz")).unwrap().patch(0, b"x").is_err());
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod vocabulary;
 pub use arpa::{Arpa, Grams};
 pub use estimate::{Discount, Report, Settings, estimate};
 pub use fragment::Fragment;
-pub use model::{Info, Model, Scored, State};
+pub use model::{Info, Model, Scored, Sentence, State};
 pub use vocabulary::{BEGIN, END, UNKNOWN, Vocabulary};
 
 /// Longest n-gram.

@@ -8,11 +8,11 @@
 //! −0 that no longer n-gram begins with it: a query then stops early, and states forget the rest.
 
 use crate::{Arpa, BEGIN, END, MAX_ORDER, UNKNOWN, vocabulary};
-use luthier_core::{Error, Fingerprint, Result};
+use luthier_core::{AtomicFile, Error, Fingerprint, Result};
 use rustc_hash::FxHashSet;
 use std::{
     fs::File,
-    io::{Read as _, Seek, SeekFrom, Write},
+    io::{Read as _, Write},
     path::Path,
 };
 
@@ -106,6 +106,17 @@ pub struct Scored {
     pub state: State,
 }
 
+/// The score of a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Sentence {
+    /// log₁₀ of the probability of its words and its end.
+    pub log10: f64,
+    /// The same without unknown words.
+    pub known_log10: f64,
+    /// How many words are unknown.
+    pub unknown: usize,
+}
+
 /// What a model is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Info {
@@ -168,34 +179,22 @@ impl Model {
     /// Writes a binary model: under another name, with a mark that it is unfinished until it is.
     pub fn compile(arpa: &Arpa, name: &str, path: &Path) -> Result<Self> {
         let model = Self::of_arpa(arpa, name)?;
-        let failed = |e: std::io::Error| Error::io(path.display().to_string(), "write it", &e);
-        // A link is followed; a device or a pipe is no place for what shall be mapped.
-        let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        if path.as_os_str() == "-" || std::fs::metadata(&target).is_ok_and(|m| !m.is_file()) {
-            return Err(Error::in_file(
-                path.display().to_string(),
-                "is no regular file, and binaries need one",
-            ));
+        let name = path.display().to_string();
+        // A device, a pipe or a compressed file cannot be mapped.
+        let special = std::fs::metadata(path).is_ok_and(|m| !m.is_file());
+        if path.as_os_str() == "-" || special || path.extension().is_some_and(|e| e == "gz") {
+            return Err(Error::in_file(name, "is no regular, plain file, and a binary model must be one"));
         }
-        let mut temporary = std::ffi::OsString::from(".");
-        temporary.push(target.file_name().unwrap_or_default());
-        temporary.push(format!(".{}.tmp", std::process::id()));
-        let temporary = target.with_file_name(temporary);
-        let write = || {
-            let mut file = File::create(&temporary)?;
-            let bytes = model.bytes();
+        let mut file = AtomicFile::create(path)?;
+        let bytes = model.bytes();
+        let mut write = || {
             file.write_all(&bytes[..at::FINISHED])?;
             file.write_all(&0u32.to_le_bytes())?;
             file.write_all(&bytes[at::FINISHED + 4..])?;
-            file.seek(SeekFrom::Start(at::FINISHED as u64))?;
-            file.write_all(&FINISHED.to_le_bytes())?;
-            file.sync_all()?;
-            std::fs::rename(&temporary, &target)
+            file.patch(at::FINISHED as u64, &FINISHED.to_le_bytes())
         };
-        write().map_err(|e| {
-            let _ = std::fs::remove_file(&temporary);
-            failed(e)
-        })?;
+        write().map_err(|e| Error::io(name, "write it", &e))?;
+        file.commit()?;
         Ok(model)
     }
 
@@ -356,16 +355,22 @@ impl Model {
         Scored { log10, matched, state: next }
     }
 
-    /// log₁₀ of the probability of a sentence with its end, and the number of its unknown words.
-    pub fn sentence(&self, words: &[u32]) -> (f64, usize) {
+    /// The score of a sentence with its end.
+    pub fn sentence(&self, words: &[u32]) -> Sentence {
         let mut state = self.begin();
-        let mut total = 0.0;
+        let mut sentence = Sentence::default();
         for &word in words.iter().chain(&[END]) {
             let scored = self.score(&state, word);
-            total += f64::from(scored.log10);
+            let log10 = f64::from(scored.log10);
+            sentence.log10 += log10;
+            if word == UNKNOWN {
+                sentence.unknown += 1;
+            } else {
+                sentence.known_log10 += log10;
+            }
             state = scored.state;
         }
-        (total, words.iter().filter(|&&w| w == UNKNOWN).count())
+        sentence
     }
 
     /// The number of a word; that of `<unk>` for one that is not in the model.

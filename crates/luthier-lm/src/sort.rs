@@ -112,15 +112,8 @@ impl Sorter {
     fn gather(&mut self) -> Result<()> {
         let runs = std::mem::take(&mut self.runs);
         let mut merged = merge(runs, self.add, &self.directory)?;
-        let mut file = temporary(&self.directory)?;
-        let mut out = BufWriter::with_capacity(1 << 16, &mut file);
-        while let Some(record) = merged.next()? {
-            record.put(&mut out).map_err(|e| failed(&self.directory, &e))?;
-        }
-        let written = out.flush();
-        drop(out);
-        written.and_then(|()| file.rewind()).map_err(|e| failed(&self.directory, &e))?;
-        self.runs.push(file);
+        let file = temporary(&self.directory)?;
+        self.runs.push(written(file, &self.directory, || merged.next())?);
         Ok(())
     }
 
@@ -128,19 +121,15 @@ impl Sorter {
         if self.runs.len() >= RUNS {
             self.gather()?;
         }
-        let mut file = match if self.sorted { self.runs.pop() } else { None } {
+        let file = match if self.sorted { self.runs.pop() } else { None } {
             Some(mut run) => {
                 run.seek(SeekFrom::End(0)).map_err(|e| failed(&self.directory, &e))?;
                 run
             }
             None => temporary(&self.directory)?,
         };
-        let mut out = BufWriter::with_capacity(1 << 16, &mut file);
-        let written = self.buffer.iter().try_for_each(|r| r.put(&mut out)).and_then(|()| out.flush());
-        drop(out);
-        written.and_then(|()| file.rewind()).map_err(|e| failed(&self.directory, &e))?;
-        self.runs.push(file);
-        self.buffer.clear();
+        let mut records = self.buffer.drain(..);
+        self.runs.push(written(file, &self.directory, || Ok(records.next()))?);
         Ok(())
     }
 
@@ -169,6 +158,22 @@ fn merge(runs: Vec<File>, add: bool, directory: &std::path::Path) -> Result<Sort
         waiting.push(record);
     }
     Ok(Sorted::Disk(Box::new(Merge { runs, heads, waiting, add, directory: directory.to_owned() })))
+}
+
+/// Writes records to the end of a run, and goes back to its beginning.
+fn written(
+    mut file: File,
+    directory: &std::path::Path,
+    mut next: impl FnMut() -> Result<Option<Record>>,
+) -> Result<File> {
+    let mut out = BufWriter::with_capacity(1 << 16, &mut file);
+    while let Some(record) = next()? {
+        record.put(&mut out).map_err(|e| failed(directory, &e))?;
+    }
+    let flushed = out.flush();
+    drop(out);
+    flushed.and_then(|()| file.rewind()).map_err(|e| failed(directory, &e))?;
+    Ok(file)
 }
 
 /// A file that nobody else sees and that goes away by itself.

@@ -206,25 +206,33 @@ fn with_holes(seed: u32, order: usize) -> Arpa {
     arpa
 }
 
+/// The first six seeds give whole models.
+fn whole_or_with_holes(seed: u32, order: usize) -> Arpa {
+    if seed < 6 {
+        return read(&built(&random_text(seed, 80), &settings(order, 1 << 24)).0);
+    }
+    with_holes(seed, order)
+}
+
+/// Any words but the beginning of a sentence.
+fn random_words(model: &Model, n: u64, s: &mut Stream) -> Vec<u32> {
+    let word = |s: &mut Stream| match s.below(model.words() as u64) as u32 {
+        BEGIN => UNKNOWN,
+        w => w,
+    };
+    (0..n).map(|_| word(s)).collect()
+}
+
 #[test]
 fn queries_against_recursion_and_recombination() {
     for seed in 0..12 {
         let order = 1 + seed as usize % 6;
-        let arpa = if seed < 6 {
-            read(&built(&random_text(seed, 80), &settings(order, 1 << 24)).0)
-        } else {
-            with_holes(seed, order)
-        };
+        let arpa = whole_or_with_holes(seed, order);
         let (model, slow) = (Model::of_arpa(&arpa, "m").unwrap(), table(&arpa));
         let mut s = Stream::new(12, Purpose::Test, 0, seed);
         let mut met: BTreeMap<Vec<u32>, Vec<u32>> = BTreeMap::new();
         for _ in 0..200 {
-            let words: Vec<u32> = (0..10)
-                .map(|_| match s.below(model.words() as u64) as u32 {
-                    BEGIN => UNKNOWN,
-                    w => w,
-                })
-                .collect();
+            let words = random_words(&model, 10, &mut s);
             let mut state = model.begin();
             let mut history = vec![BEGIN];
             for &word in &words {
@@ -268,21 +276,12 @@ fn bracketed(model: &Model, words: &[u32], s: &mut Stream) -> (Fragment, f64) {
 fn any_bracketing_is_left_to_right() {
     for seed in 0..12 {
         let order = 1 + seed as usize % 6;
-        let arpa = if seed < 6 {
-            read(&built(&random_text(seed, 80), &settings(order, 1 << 24)).0)
-        } else {
-            with_holes(seed, order)
-        };
+        let arpa = whole_or_with_holes(seed, order);
         let model = Model::of_arpa(&arpa, "m").unwrap();
         let mut s = Stream::new(14, Purpose::Test, 0, seed);
         for _ in 0..300 {
             let n = 1 + s.below(12);
-            let words: Vec<u32> = (0..n)
-                .map(|_| match s.below(model.words() as u64) as u32 {
-                    BEGIN => UNKNOWN,
-                    w => w,
-                })
-                .collect();
+            let words = random_words(&model, n, &mut s);
             let mut state = model.begin();
             let mut expected = 0.0;
             for &w in &words {
@@ -309,7 +308,7 @@ fn binaries_are_checked() {
     assert!(model.info().mapped);
     let words: Vec<u32> = ["w0", "w1", "none"].iter().map(|w| model.word(w)).collect();
     assert_eq!(model.sentence(&words), Model::of_arpa(&arpa, "m").unwrap().sentence(&words));
-    assert_eq!((words[2], model.text(words[1]), model.sentence(&words).1), (UNKNOWN, "w1", 1));
+    assert_eq!((words[2], model.text(words[1]), model.sentence(&words).unknown), (UNKNOWN, "w1", 1));
     let whole = std::fs::read(&path).unwrap();
     let broken = |change: &dyn Fn(&mut Vec<u8>), expected: &str| {
         let mut bytes = whole.clone();

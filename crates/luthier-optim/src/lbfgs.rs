@@ -1,6 +1,6 @@
 //! L-BFGS (Liu and Nocedal 1989) with a line search for the strong Wolfe conditions.
 
-use crate::objective::{Ended, Limit, Objective, Watch, axpy, dot, norm};
+use crate::objective::{Begin, Ended, Limit, Objective, Watch, axpy, begin, dot, norm};
 use std::collections::VecDeque;
 
 /// Pairs of steps and gradient differences that are remembered.
@@ -17,20 +17,8 @@ const STILL: f64 = 1e-12;
 /// at 0 or at the start, whichever is smaller, so that a bad start does not end it early.
 pub fn lbfgs(f: &mut dyn Objective, w: &mut [f64], limit: Limit, watch: &mut Watch<'_>) -> Ended {
     let n = f.dim();
-    let (mut gradient, mut there) = (vec![0.0; n], vec![0.0; n]);
-    let mut value = f.evaluate(&vec![0.0; n], &mut gradient);
-    let mut passes = 1;
-    let mut first = norm(&gradient);
-    if w.iter().any(|&x| x != 0.0) {
-        let here = f.evaluate(w, &mut there);
-        passes += 1;
-        first = first.min(norm(&there));
-        if here <= value || value.is_nan() {
-            (value, gradient) = (here, there);
-        } else {
-            w.fill(0.0);
-        }
-    }
+    let Begin { mut value, mut gradient, norms, mut passes } = begin(f, w);
+    let first = norms.0.min(norms.1);
     let enough = limit.tolerance * first;
     let mut memory: VecDeque<Pair> = VecDeque::new();
     let mut direction = vec![0.0; n];

@@ -1,7 +1,7 @@
 //! Trust-region truncated Newton: each step minimises a quadratic model by conjugate gradients inside a ball whose
 //! radius follows how good the model was (Steihaug 1983; Lin, Weng and Keerthi 2008).
 
-use crate::objective::{Ended, Limit, Objective, Watch, axpy, dot, norm};
+use crate::objective::{Begin, Ended, Limit, Objective, Watch, axpy, begin, dot, norm};
 
 /// Below, between and above these ratios of true to predicted decrease, a step is refused, kept, or made larger.
 const RATIOS: (f64, f64, f64) = (1e-4, 0.25, 0.75);
@@ -14,22 +14,8 @@ const PRODUCTS: usize = 500;
 /// gradient at 0, so that a good start ends sooner.
 pub fn newton(f: &mut dyn Objective, w: &mut [f64], limit: Limit, watch: &mut Watch<'_>) -> Ended {
     let n = f.dim();
-    let mut gradient = vec![0.0; n];
-    let mut passes = 1;
-    let origin = f.evaluate(&vec![0.0; n], &mut gradient);
-    let first = norm(&gradient);
+    let Begin { mut value, mut gradient, norms: (first, _), mut passes } = begin(f, w);
     let enough = limit.tolerance * first;
-    let mut value = origin;
-    if w.iter().any(|&x| x != 0.0) {
-        value = f.evaluate(w, &mut gradient);
-        passes += 1;
-        if value > origin {
-            // Worse than nothing: begin there.
-            w.fill(0.0);
-            value = f.evaluate(w, &mut gradient);
-            passes += 1;
-        }
-    }
     let mut radius = norm(&gradient);
     let mut trial = vec![0.0; n];
     let mut next = vec![0.0; n];

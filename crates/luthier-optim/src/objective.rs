@@ -40,6 +40,34 @@ pub struct Ended {
 /// Told after every step: its number, the value, and the gradient's norm relative to the first.
 pub type Watch<'a> = dyn FnMut(usize, f64, f64) + 'a;
 
+/// Where a minimiser begins.
+pub(crate) struct Begin {
+    pub(crate) value: f64,
+    pub(crate) gradient: Vec<f64>,
+    /// Norms of the gradients at 0 and at the start that was given.
+    pub(crate) norms: (f64, f64),
+    pub(crate) passes: usize,
+}
+
+/// Evaluates at 0 and at `w`; where 0 is better, `w` becomes 0. The point that counts is evaluated last.
+pub(crate) fn begin(f: &mut dyn Objective, w: &mut [f64]) -> Begin {
+    let n = f.dim();
+    let mut gradient = vec![0.0; n];
+    let origin = f.evaluate(&vec![0.0; n], &mut gradient);
+    let at_0 = norm(&gradient);
+    if w.iter().all(|&x| x == 0.0) {
+        return Begin { value: origin, gradient, norms: (at_0, at_0), passes: 1 };
+    }
+    let value = f.evaluate(w, &mut gradient);
+    let norms = (at_0, norm(&gradient));
+    if value <= origin || origin.is_nan() {
+        return Begin { value, gradient, norms, passes: 2 };
+    }
+    w.fill(0.0);
+    let value = f.evaluate(w, &mut gradient);
+    Begin { value, gradient, norms, passes: 3 }
+}
+
 const LANES: usize = 8;
 
 /// x·y, added up in eight lanes: fast, and always in the same order.

@@ -15,6 +15,7 @@ pub use xbleu::{Brevity, Clip, Xbleu};
 use crate::Design;
 use luthier_optim::{Objective, axpy, dot};
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// A loss of scores. X, chunks, threads and processes are outside.
 ///
@@ -52,7 +53,7 @@ pub trait ScoreLoss: Sync {
 
 /// loss(Xw) + l2/2 ‖w‖²: what a minimiser sees.
 pub struct Regularized<L: ScoreLoss> {
-    design: Design,
+    design: Arc<Design>,
     loss: L,
     l2: f64,
     points: Vec<L::Point>,
@@ -61,7 +62,7 @@ pub struct Regularized<L: ScoreLoss> {
 
 impl<L: ScoreLoss> Regularized<L> {
     /// Joins features, loss and regulariser.
-    pub fn new(design: Design, loss: L, l2: f64) -> Self {
+    pub fn new(design: Arc<Design>, loss: L, l2: f64) -> Self {
         let mut d_sums = vec![0.0; loss.width()];
         loss.value(&vec![0.0; loss.width()], &mut d_sums);
         Regularized { design, loss, l2, points: Vec::new(), d_sums }

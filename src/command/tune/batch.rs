@@ -16,7 +16,7 @@ pub(crate) struct Args<F: Flags> {
     #[command(flatten)]
     flags: F,
     /// How much of the newly learned weights is taken, with a decoder [default: 0.1 for pro, else 1].
-    #[arg(long, value_name = "PSI", value_parser = share, help_heading = "With a decoder")]
+    #[arg(long, value_name = "PSI", allow_negative_numbers = true, value_parser = share, help_heading = "With a decoder")]
     psi: Option<f64>,
     /// The iteration that begins with an empty pool, with a decoder; 0 for none [default: 10 for pro and apro].
     #[arg(long, value_name = "N", help_heading = "With a decoder")]

@@ -2,7 +2,7 @@
 
 use super::{Plan, mert::keys};
 use crate::{
-    command::{check_names, read_references},
+    command::{check_names, keep_features, read_references},
     lists::{ListArgs, check_references, reference_file, references_of},
     talk::{Talk, thousands},
 };
@@ -86,15 +86,6 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
     }
     let references = text::by_segment(&files)?;
     input.check_moses_ini()?;
-    if let Some(parent) = input.moses_ini_out.as_ref().and_then(|p| p.parent())
-        && !parent.as_os_str().is_empty()
-        && !parent.is_dir()
-    {
-        return Err(Error::in_file(
-            parent.display().to_string(),
-            "is no directory, so --moses-ini-out cannot go there",
-        ));
-    }
     let start = input.init.as_ref().or(input.moses_ini.as_ref());
     let mut initial = start.map_or(Ok(Weights::default()), |path| Weights::read(path))?;
     let mut settings = Settings::default();
@@ -112,18 +103,8 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
     let owned: Vec<Vec<String>> =
         references.iter().map(|r| r.iter().map(ToString::to_string).collect()).collect();
     let source: Box<dyn Source> = if let (Some(command), Some(text)) = (&input.command, &input.source) {
+        check_source(text, &files, references.len(), &mut settings)?;
         settings.add("command", command);
-        let source = text::read_lines(text)?;
-        if source.lines.len() != references.len() {
-            let message = format!(
-                "the source has {} lines, but {} has {}",
-                source.lines.len(),
-                reference_file(&files),
-                references.len()
-            );
-            return Err(Error::in_file(source.file, message).hint("both need one line per segment"));
-        }
-        settings.add("source", format!("{} {}", text.display(), source.digest));
         settings.add("nbest-size", input.nbest_size);
         settings.add("iterations", plan.schedule.iterations);
         settings.add("psi", plan.schedule.psi);
@@ -137,12 +118,8 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
         let (lists, rows) = fixed(input, metric, &files, plan.sparse, talk)?;
         check_mentioned(&plan.mentioned, &rows)?;
         if let Some(path) = start {
-            let read = metric.columns();
-            let features: Vec<String> =
-                rows.names.names().iter().filter(|n| !read.contains(&n.as_str())).cloned().collect();
-            check_names(&initial, path, &features, talk)?;
-            // Moses' unknown-word penalty, for one: what no candidate has cannot be tuned.
-            initial.retain(|key| rows.names.get(key).is_some_and(|n| !read.contains(&n)));
+            check_names(&initial, path, &rows, Some(metric), talk)?;
+            keep_features(&mut initial, &rows, metric);
         }
         settings.add("nbest", digests(rows.files.iter().map(|f| (&f.name, &f.digest)).collect()));
         talk.say(&format!(
@@ -153,13 +130,32 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
         ));
         Box::new(FixedLists::new(lists, rows.names))
     };
-    let all: Vec<String> = initial.iter().map(|(n, v)| format!("{n} {v}")).collect();
-    let all = all.join(", ");
-    let digest = || {
-        format!("{} weights {:032x}", initial.len(), Fingerprint::default().bytes(all.as_bytes()).finish())
-    };
-    settings.add("init", if initial.len() > SMALL { digest() } else { all });
+    settings.add("init", short(&initial));
     Ok(Loaded { source, initial, references: owned, reference_count, settings })
+}
+
+/// Weights in a line; a digest of them where they are many.
+fn short(weights: &Weights) -> String {
+    let all = weights.iter().map(|(n, v)| format!("{n} {v}")).collect::<Vec<_>>().join(", ");
+    if weights.len() <= SMALL {
+        return all;
+    }
+    format!("{} weights {:032x}", weights.len(), Fingerprint::default().bytes(all.as_bytes()).finish())
+}
+
+/// The text for a decoder must go with the references.
+fn check_source(path: &Path, files: &[text::Lines], segments: usize, settings: &mut Settings) -> Result<()> {
+    let source = text::read_lines(path)?;
+    if source.lines.len() != segments {
+        let message = format!(
+            "the source has {} lines, but {} has {segments}",
+            source.lines.len(),
+            reference_file(files)
+        );
+        return Err(Error::in_file(source.file, message).hint("both need one line per segment"));
+    }
+    settings.add("source", format!("{} {}", path.display(), source.digest));
+    Ok(())
 }
 
 /// Features that settings name must exist.
@@ -260,11 +256,18 @@ fn moses_scores(paths: &[PathBuf], rows: &Rows) -> Result<Vec<f32>> {
 }
 
 impl Input {
-    /// Whether there is a configuration to put weights into: asked before the work, not after it.
+    /// Whether there is a configuration to put weights into, and a place for it: asked before the work, not after it.
     fn check_moses_ini(&self) -> Result<()> {
         let Some(path) = &self.moses_ini else { return Ok(()) };
         let ini = text::read_lines(path)?;
-        moses_ini::replace(&ini.file, &ini.lines.join("\n"), &Weights::default()).map(|_| ())
+        moses_ini::replace(&ini.file, &ini.lines.join("\n"), &Weights::default())?;
+        match self.moses_ini_out.as_ref().and_then(|p| p.parent()) {
+            Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => Err(Error::in_file(
+                parent.display().to_string(),
+                "is no directory, so --moses-ini-out cannot go there",
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Puts tuned weights into a Moses configuration.

@@ -11,10 +11,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
     /// Largest step.
-    #[arg(long, value_name = "C", default_value_t = 0.01, value_parser = positive, help_heading = "MIRA")]
+    #[arg(long, value_name = "C", default_value_t = 0.01, allow_negative_numbers = true, value_parser = positive, help_heading = "MIRA")]
     c: f64,
     /// What is left of the pseudo-document at every update.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.999, value_parser = share, help_heading = "MIRA")]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.999, allow_negative_numbers = true, value_parser = share, help_heading = "MIRA")]
     decay: f64,
     /// Epochs over the pool.
     #[arg(long, value_name = "N", default_value_t = 60, help_heading = "MIRA", value_parser = clap::value_parser!(u32).range(1..=100_000))]

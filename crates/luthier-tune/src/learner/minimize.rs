@@ -74,6 +74,20 @@ pub struct Minimize {
 pub type Descent = dyn Fn(f64, f64) + Send + Sync;
 
 impl Minimize {
+    /// A loss with the usual settings of those with probabilities.
+    pub fn new(metric: Metric, loss: Loss, seed: u64) -> Self {
+        Minimize {
+            metric,
+            loss,
+            lambda: 1e-5,
+            gamma: vec![1.0],
+            plus_one: PlusOne::default(),
+            limit: Limit { tolerance: 1e-4, steps: 1000 },
+            seed,
+            progress: None,
+        }
+    }
+
     /// The function that is minimised, over these lists; the last γ. All features must be committed.
     pub fn objective<'a>(
         &'a self,
@@ -81,39 +95,41 @@ impl Minimize {
         weights: &Weights,
         epoch: u32,
     ) -> Box<dyn Objective + 'a> {
-        self.at(lists, weights, epoch, self.gamma.last().copied().unwrap_or(1.0))
+        let gamma = self.gamma.last().copied().unwrap_or(1.0);
+        self.at(&Arc::new(Design::new(lists.to_vec(), weights)), weights, epoch, gamma)
     }
 
     fn at<'a>(
         &'a self,
-        lists: &[Arc<List>],
+        design: &Arc<Design>,
         weights: &Weights,
         epoch: u32,
         gamma: f64,
     ) -> Box<dyn Objective + 'a> {
-        let all = || Design::new(lists.to_vec(), weights);
-        let metric = &self.metric;
+        let (metric, lists) = (&self.metric, design.lists());
         match &self.loss {
             Loss::Pro { pairs, margin } => {
                 let chosen = pairs.choose(lists, metric, self.plus_one, epoch);
                 self.pairwise(lists, &chosen, weights, *margin)
             }
-            Loss::Apro { c } => {
-                Box::new(Regularized::new(all(), Apro::new(*c, &gains(lists, metric, self.plus_one)), 1.0))
-            }
+            Loss::Apro { c } => Box::new(Regularized::new(
+                design.clone(),
+                Apro::new(*c, &gains(lists, metric, self.plus_one)),
+                1.0,
+            )),
             Loss::Softmax { sentence_oracle } => {
                 let oracle = oracles(lists, metric, self.plus_one, *sentence_oracle, self.seed);
-                Box::new(Regularized::new(all(), Softmax { gamma, oracle }, self.lambda))
+                Box::new(Regularized::new(design.clone(), Softmax { gamma, oracle }, self.lambda))
             }
             Loss::Xbleu { clip, brevity, references } => {
                 let bleu = metric.as_bleu().cloned().unwrap_or_default();
                 let references = references.as_deref().map(Vec::as_slice);
                 let loss = Xbleu::new(gamma, &bleu, *clip, *brevity, lists.to_vec(), references);
-                Box::new(Regularized::new(all(), loss, self.lambda))
+                Box::new(Regularized::new(design.clone(), loss, self.lambda))
             }
             Loss::Risk => {
                 let gain = gains(lists, metric, self.plus_one);
-                Box::new(Regularized::new(all(), Risk { gamma, gain }, self.lambda))
+                Box::new(Regularized::new(design.clone(), Risk { gamma, gain }, self.lambda))
             }
         }
     }
@@ -131,7 +147,8 @@ impl Learner for Minimize {
         let Evidence::Lists(lists) = evidence;
         let before = state.weights.values().to_vec();
         // What no list has, a decoder may use all the same: it stays as it is, and is no part of ‖w‖.
-        let seen = Design::new(lists.clone(), &state.weights).seen();
+        let design = Arc::new(Design::new(lists.clone(), &state.weights));
+        let seen = design.seen();
         let mut w: Vec<f64> = before.iter().zip(&seen).map(|(&w, &s)| if s { w } else { 0.0 }).collect();
         let mut watch = |_: usize, value: f64, relative: f64| self.tell(relative, value);
         let note = match &self.loss {
@@ -153,18 +170,19 @@ impl Learner for Minimize {
                 }
             }
             Loss::Apro { .. } => {
-                let mut objective = self.objective(lists, &state.weights, state.epoch);
+                let mut objective = self.at(&design, &state.weights, state.epoch, 1.0);
                 note(newton(&mut *objective, &mut w, self.limit, &mut watch), self.limit)
             }
             _ => {
                 let mut last = None;
                 for &gamma in &self.gamma {
-                    let mut objective = self.at(lists, &state.weights, state.epoch, gamma);
-                    last = note(lbfgs(&mut *objective, &mut w, self.limit, &mut watch), self.limit);
+                    let mut objective = self.at(&design, &state.weights, state.epoch, gamma);
+                    let ended = lbfgs(&mut *objective, &mut w, self.limit, &mut watch);
+                    // The brevity penalty has a corner, and the best weights are often in it: no step improves them.
+                    let corner = matches!(self.loss, Loss::Xbleu { brevity: Brevity::Exact, .. });
+                    last = note(ended, self.limit).filter(|_| !corner || ended.steps >= self.limit.steps);
                 }
-                // The brevity penalty has a corner, and the best weights are often in it: no step improves them there.
-                let corner = matches!(self.loss, Loss::Xbleu { brevity: Brevity::Exact, .. });
-                last.filter(|n| !corner || n.contains("--max-steps"))
+                last
             }
         };
         if let Some(progress) = &self.progress {
@@ -192,7 +210,7 @@ impl Minimize {
             Margin::Hinge => 1.0 / pairs.iter().map(Vec::len).sum::<usize>().max(1) as f64,
         };
         let loss = Pairwise { margin, scale, pairs };
-        Box::new(Regularized::new(Design::new(lists, weights), loss, self.lambda))
+        Box::new(Regularized::new(Arc::new(Design::new(lists, weights)), loss, self.lambda))
     }
 
     fn hinge(&self, lists: &[Arc<List>], chosen: &[Vec<Pair>], w: &mut [f64], state: &State) -> Note {

@@ -7,7 +7,6 @@ use luthier_core::{
     random::{Purpose, Stream},
 };
 use luthier_metric::{Metric, PlusOne, Scratch};
-use luthier_optim::Limit;
 use std::sync::Arc;
 
 /// A pool with 3 dense and some sparse features, its references, and random weights.
@@ -62,16 +61,7 @@ fn pool(seed: u32, metric: &Metric, segments: usize, k: usize) -> Pool {
 }
 
 fn minimize(metric: &Metric, loss: Loss) -> Minimize {
-    Minimize {
-        metric: metric.clone(),
-        loss,
-        lambda: 0.3,
-        gamma: vec![0.7],
-        plus_one: PlusOne::default(),
-        limit: Limit { tolerance: 1e-6, steps: 100 },
-        seed: 1,
-        progress: None,
-    }
+    Minimize { lambda: 0.3, gamma: vec![0.7], ..Minimize::new(metric.clone(), loss, 1) }
 }
 
 fn all_losses(pool: &Pool) -> Vec<(String, Loss)> {

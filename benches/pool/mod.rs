@@ -1,0 +1,31 @@
+//! The pool of runs 1 to 5 with its initial weights, for benches.
+#![allow(clippy::unwrap_used)]
+
+use luthier::{
+    core::{
+        Weights,
+        nbest::{self, Options, Rows},
+        text::{by_segment, read_lines},
+    },
+    metric::Metric,
+    tune::{Judge, List, columns, lists},
+};
+use std::{path::Path, sync::Arc};
+
+pub(crate) fn read(data: &Path, metric: &Metric) -> (Vec<Arc<List>>, Weights) {
+    let mut rows = Rows::default();
+    for run in 1..=5 {
+        nbest::read(&data.join(format!("moses/nbest/run{run}.nbest.gz")), &Options::default(), &mut rows)
+            .unwrap();
+    }
+    let reference = [read_lines(&data.join("multi30k/dev.en.gz")).unwrap()];
+    let references = by_segment(&reference).unwrap();
+    let judge = Judge::new(metric, &references, "dev");
+    let pool = lists(&rows, &columns(&rows, Some(metric)), Some(judge)).unwrap();
+    let initial = Weights::parse(
+        "initial",
+        "LexicalReordering0= 0.3 0.3 0.3 0.3 0.3 0.3\nDistortion0= 0.3\nLM0= 0.5\nWordPenalty0= -1\n\
+         PhrasePenalty0= 0.2\nTranslationModel0= 0.2 0.2 0.2 0.2\n",
+    );
+    (pool.into_iter().map(Arc::new).collect(), initial.unwrap())
+}
