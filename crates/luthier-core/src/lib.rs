@@ -17,8 +17,10 @@ mod names;
 pub mod nbest;
 mod output;
 pub mod random;
+pub mod sort;
 pub mod sum;
 pub mod text;
+mod vocabulary;
 mod weights;
 
 pub use error::{Error, Result};
@@ -27,4 +29,5 @@ pub use fingerprint::Fingerprint;
 pub use input::Input;
 pub use names::Names;
 pub use output::AtomicFile;
+pub use vocabulary::Vocabulary;
 pub use weights::Weights;

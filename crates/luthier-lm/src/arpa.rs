@@ -1,7 +1,7 @@
 //! ARPA files in memory, and their reader: those of `KenLM`, SRILM and any other sound file.
 
-use crate::{BEGIN, END, MAX_ORDER, UNKNOWN, Vocabulary};
-use luthier_core::{Error, Input, Result};
+use crate::{BEGIN, END, MAX_ORDER, UNKNOWN, marked_vocabulary};
+use luthier_core::{Error, Input, Result, Vocabulary};
 use std::path::Path;
 
 /// A model as it stands in an ARPA file.
@@ -53,7 +53,7 @@ impl Arpa {
     pub fn read(path: &Path) -> Result<Self> {
         let mut reader = Reader { input: Input::open(path)?, buffer: Vec::new(), held: None };
         let counts = reader.header()?;
-        let mut arpa = Arpa { vocabulary: Vocabulary::default(), orders: Vec::new() };
+        let mut arpa = Arpa { vocabulary: marked_vocabulary(), orders: Vec::new() };
         for (i, &count) in counts.iter().enumerate() {
             let grams = reader.section(i + 1, count, counts.len(), &mut arpa.vocabulary)?;
             arpa.orders.push(grams);

@@ -6,12 +6,14 @@
 //! are sorted three times: by their end (to count what stands before), by their beginning (to sum over contexts), by
 //! their end again (to mix with the shorter n-gram). Each time they are streamed, so that they need not fit into memory.
 
-use crate::{
-    BEGIN, END, MAX_ORDER, UNKNOWN, Vocabulary,
-    sort::{Record, Sorted, Sorter},
+use crate::{BEGIN, END, MAX_ORDER, UNKNOWN, gram::Gram, marked_vocabulary};
+use luthier_core::{
+    Error, Input, Result, Vocabulary,
+    sort::{Sorted as SortedRecords, Sorter},
 };
-use luthier_core::{Error, Input, Result};
 use std::{fmt::Write as _, io::Write, path::PathBuf};
+
+type Sorted = SortedRecords<Gram>;
 
 /// How to estimate.
 #[derive(Debug, Clone)]
@@ -61,7 +63,7 @@ pub fn estimate(
     told: &mut dyn FnMut(&str),
 ) -> Result<Report> {
     let order = settings.order;
-    let mut vocabulary = Vocabulary::default();
+    let mut vocabulary = marked_vocabulary();
     let mut report = Report::default();
     let counted = count(input, settings, &mut vocabulary, &mut report)?;
     told(&format!(
@@ -128,7 +130,7 @@ fn count(
             for (k, w) in key.iter_mut().zip(words[..=end].iter().rev().take(settings.order)) {
                 *k = *w;
             }
-            sorter.push(Record { key, numbers: [1.0, 0.0, 0.0] })?;
+            sorter.push(Gram { key, numbers: [1.0, 0.0, 0.0] })?;
         }
     }
     if report.words == 0 {
@@ -156,7 +158,7 @@ fn adjust(
 ) -> Result<(Vec<Sorted>, Vec<CountsOfCounts>)> {
     let order = settings.order;
     let part = settings.part();
-    let mut sorters: Vec<Sorter> =
+    let mut sorters: Vec<Sorter<Gram>> =
         (0..order).map(|_| Sorter::new(part, false, &settings.directory)).collect();
     let mut tables: Vec<CountsOfCounts> = vec![[0; 5]; order];
     report.pruned = vec![0; order];
@@ -181,7 +183,7 @@ fn adjust(
         for (f, w) in forward.iter_mut().zip(key[..n].iter().rev()) {
             *f = *w;
         }
-        sorters[n - 1].push(Record { key: forward, numbers: [adjusted, f64::from(u8::from(kept)), 0.0] })
+        sorters[n - 1].push(Gram { key: forward, numbers: [adjusted, f64::from(u8::from(kept)), 0.0] })
     };
     loop {
         let record = counted.next()?;
@@ -214,7 +216,7 @@ fn adjust(
     for word in [UNKNOWN, BEGIN] {
         let mut key = [0; MAX_ORDER];
         key[0] = word;
-        sorters[0].push(Record { key, numbers: [0.0, 1.0, 0.0] })?;
+        sorters[0].push(Gram { key, numbers: [0.0, 1.0, 0.0] })?;
         report.grams[0] += 1;
     }
     Ok((sorters.into_iter().map(Sorter::finish).collect::<Result<Vec<_>>>()?, tables))
@@ -249,7 +251,7 @@ fn weigh(
     let mut out = Sorter::new(settings.part(), false, &settings.directory);
     let mut contexts = Sorter::tape(settings.memory / 16, &settings.directory);
     let mut next = longer.next()?;
-    let mut group: Vec<Record> = Vec::new();
+    let mut group: Vec<Gram> = Vec::new();
     loop {
         let record = grams.next()?;
         let ended = match (&record, group.last()) {
@@ -272,7 +274,7 @@ fn weigh(
             let rest = taken / total;
             let mut context = [0; MAX_ORDER];
             context[..n - 1].copy_from_slice(&group[0].key[..n - 1]);
-            contexts.push(Record { key: context, numbers: [rest, 0.0, 0.0] })?;
+            contexts.push(Gram { key: context, numbers: [rest, 0.0, 0.0] })?;
             for gram in group.drain(..).filter(|g| g.numbers[1] > 0.0) {
                 let share = (gram.numbers[0] - discount.amount[(gram.numbers[0] as usize).min(3)]) / total;
                 while next.is_some_and(|l| l.key < gram.key) {
@@ -283,7 +285,7 @@ fn weigh(
                 for (k, w) in key.iter_mut().zip(gram.key[..n].iter().rev()) {
                     *k = *w;
                 }
-                out.push(Record { key, numbers: [share, rest, back_off] })?;
+                out.push(Gram { key, numbers: [share, rest, back_off] })?;
             }
         }
         match record {
@@ -341,7 +343,7 @@ impl Mixer<'_> {
             }
             line.push('\n');
             self.out.write_all(line.as_bytes()).map_err(unwritten)?;
-            kept.push(Record { key: record.key, numbers: [p, 0.0, 0.0] })?;
+            kept.push(Gram { key: record.key, numbers: [p, 0.0, 0.0] })?;
         }
         kept.finish()
     }

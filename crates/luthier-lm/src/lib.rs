@@ -6,15 +6,29 @@
 mod arpa;
 mod estimate;
 mod fragment;
+mod gram;
 mod model;
-mod sort;
-mod vocabulary;
 
 pub use arpa::{Arpa, Grams};
 pub use estimate::{Discount, Report, Settings, estimate};
 pub use fragment::Fragment;
 pub use model::{Info, Model, Scored, Sentence, State};
-pub use vocabulary::{BEGIN, END, UNKNOWN, Vocabulary};
+
+/// Number of the unknown word, `<unk>`.
+pub const UNKNOWN: u32 = 0;
+/// Number of the beginning of a sentence, `<s>`.
+pub const BEGIN: u32 = 1;
+/// Number of the end of a sentence, `</s>`.
+pub const END: u32 = 2;
+
+/// A vocabulary whose first three words are `<unk>`, `<s>` and `</s>`.
+fn marked_vocabulary() -> luthier_core::Vocabulary {
+    let mut new = luthier_core::Vocabulary::default();
+    for word in ["<unk>", "<s>", "</s>"] {
+        new.add(word);
+    }
+    new
+}
 
 /// Longest n-gram.
 pub const MAX_ORDER: usize = 6;

@@ -7,8 +7,8 @@
 //! The sign of a stored probability says whether some longer n-gram ends in this one (negative: yes), a back-off of
 //! −0 that no longer n-gram begins with it: a query then stops early, and states forget the rest.
 
-use crate::{Arpa, BEGIN, END, MAX_ORDER, UNKNOWN, vocabulary};
-use luthier_core::{AtomicFile, Error, Fingerprint, Result};
+use crate::{Arpa, BEGIN, END, MAX_ORDER, UNKNOWN};
+use luthier_core::{AtomicFile, Error, Fingerprint, Result, Vocabulary};
 use rustc_hash::FxHashSet;
 use std::{
     fs::File,
@@ -375,7 +375,7 @@ impl Model {
 
     /// The number of a word; that of `<unk>` for one that is not in the model.
     pub fn word(&self, word: &str) -> u32 {
-        let key = vocabulary::key(word).max(1);
+        let key = Vocabulary::key(word).max(1);
         let (slots, section) = (self.slots[0], self.sections[WORD_TABLE]);
         let first = slot_of(key, slots);
         for slot in (first..slots).chain(0..first) {
@@ -597,7 +597,7 @@ impl Builder {
         self.sections[WORD_TABLE] = self.bytes.len();
         self.bytes.resize(self.bytes.len() + 2 * words * SLOT, 0);
         for id in 0..words as u32 {
-            let key = vocabulary::key(arpa.vocabulary.word(id)).max(1);
+            let key = Vocabulary::key(arpa.vocabulary.word(id)).max(1);
             let at = self.place(WORD_TABLE, self.slots[0], key);
             self.put(at, key);
             self.put(at + 8, u64::from(id));
