@@ -1,6 +1,7 @@
 //! The verbs: what was typed, and what it means.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod align;
 mod compare;
 mod convert;
 mod lm;
@@ -67,6 +68,8 @@ enum Verb {
     Loss(loss::Args),
     /// The score along a line through given weights.
     Surface(surface::Args),
+    /// Align the words of parallel text.
+    Align(align::Args),
     /// Estimate, compile and query language models.
     Lm(lm::Args),
     /// Print a completion script for a shell.
@@ -121,6 +124,7 @@ pub(crate) fn run(cli: Cli) -> Done {
         Verb::Oracle(args) => oracle::run(&args, &cli.common),
         Verb::Loss(args) => loss::run(&args, &cli.common, talk),
         Verb::Surface(args) => surface::run(&args, talk),
+        Verb::Align(args) => align::run(&args, &cli.common, talk),
         Verb::Lm(args) => lm::run(&args, &cli.common, talk),
         Verb::Completions { shell } => {
             let mut script = Vec::new();

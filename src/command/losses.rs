@@ -370,7 +370,7 @@ impl Flags for RiskFlags {
     }
 }
 
-fn number(text: &str, good: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
+pub(crate) fn number(text: &str, good: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
     text.parse()
         .ok()
         .filter(|&v: &f64| v.is_finite() && good(v))

@@ -1,0 +1,174 @@
+//! Trained models as text: a header, the words of both sides, the pairs by number of word.
+
+use super::{Direction, Kind, Model, Positions, Steps, pair_key, position};
+use crate::Corpus;
+use luthier_core::{Error, Input, Result};
+use rustc_hash::FxHashMap;
+use std::io::{self, Write};
+
+const MAGIC: &str = "luthier-align 1";
+
+impl Model {
+    /// Writes the model; `corpus` is the one that it was trained on, or that it was loaded with.
+    pub fn save(&self, corpus: &Corpus, out: &mut dyn Write) -> io::Result<()> {
+        let kind = match self.kind {
+            Kind::Ibm1 => "ibm1",
+            Kind::Ibm2 => "ibm2",
+            Kind::Hmm => "hmm",
+        };
+        writeln!(out, "{MAGIC}\nmodel {kind}\nnull {}", self.null)?;
+        for direction in &self.directions {
+            match &direction.positions {
+                Positions::Uniform => writeln!(out, "uniform")?,
+                Positions::Diagonal(tension) => writeln!(out, "diagonal {tension}")?,
+                Positions::Steps(steps) => {
+                    write!(out, "steps")?;
+                    for w in steps.by_distance.iter().chain(&steps.first) {
+                        write!(out, " {w}")?;
+                    }
+                    writeln!(out)?;
+                }
+            }
+        }
+        let sides = [(&corpus.source, &self.directions[1]), (&corpus.target, &self.directions[0])];
+        for (side, direction) in sides {
+            writeln!(out, "words {}", direction.of_null.len())?;
+            for (id, p) in direction.of_null.iter().enumerate() {
+                writeln!(out, "{}\t{p}", side.vocabulary.word(id as u32))?;
+            }
+        }
+        let mut keys = vec![0; self.pairs.len()];
+        // Each pair writes to its own place: the order does not matter.
+        #[allow(clippy::iter_over_hash_type)]
+        for (&key, &id) in &self.pairs {
+            keys[id as usize] = key;
+        }
+        writeln!(out, "pairs {}", keys.len())?;
+        for (id, key) in keys.iter().enumerate() {
+            let [forward, backward] = [0, 1].map(|d| self.directions[d].words[id]);
+            writeln!(out, "{} {} {forward} {backward}", key >> 32, *key as u32)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a model, and vocabularies to read text with.
+    pub fn load(input: &mut Input) -> Result<(Model, Corpus)> {
+        let mut reader = Reader { input, line: Vec::new() };
+        if reader.next()? != MAGIC {
+            return Err(reader
+                .wrong("is not the first line of a saved aligner")
+                .hint("make one with `luthier align --save`"));
+        }
+        let kind = match reader.after("model")?.as_str() {
+            "ibm1" => Kind::Ibm1,
+            "ibm2" => Kind::Ibm2,
+            "hmm" => Kind::Hmm,
+            _ => return Err(reader.wrong("is no model, expected ibm1, ibm2 or hmm")),
+        };
+        let null = reader.after("null")?;
+        let null = reader.number(&null, |p| p < 1.0)?;
+        let [target, source] = [reader.positions()?, reader.positions()?];
+        let mut corpus = Corpus::default();
+        let mut of_null = [Vec::new(), Vec::new()];
+        for (d, side) in [(1, &mut corpus.source), (0, &mut corpus.target)] {
+            for id in 0..reader.size("words")? {
+                let line = reader.next()?;
+                let Some((word, p)) = line.split_once('\t') else {
+                    return Err(reader.wrong("is no word with its probability"));
+                };
+                if side.vocabulary.add(word) != id {
+                    return Err(reader.wrong("repeats a word"));
+                }
+                of_null[d].push(reader.number(p, |p| p <= 1.0)? as f32);
+            }
+        }
+        let (sources, targets) = (corpus.source.vocabulary.len(), corpus.target.vocabulary.len());
+        let size = reader.size("pairs")?;
+        let mut pairs = FxHashMap::default();
+        let mut words = [Vec::new(), Vec::new()];
+        for id in 0..size {
+            let line = reader.next()?;
+            let fields: Vec<&str> = line.split(' ').collect();
+            let ids = |k: usize, end: usize| {
+                fields.get(k).and_then(|f| f.parse::<u32>().ok()).filter(|&f| (f as usize) < end)
+            };
+            let (Some(f), Some(e), 4) = (ids(0, sources), ids(1, targets), fields.len()) else {
+                return Err(reader.wrong("is no pair: two numbers of words and two probabilities"));
+            };
+            if pairs.insert(pair_key(f, e), id).is_some() {
+                return Err(reader.wrong("repeats a pair"));
+            }
+            for d in 0..2 {
+                words[d].push(reader.number(fields[2 + d], |p| p <= 1.0)? as f32);
+            }
+        }
+        let [words_target, words_source] = words;
+        let [null_target, null_source] = of_null;
+        let directions = [
+            Direction { words: words_target, of_null: null_target, positions: target },
+            Direction { words: words_source, of_null: null_source, positions: source },
+        ];
+        Ok((Model { kind, null, pairs, directions, cells: Vec::new() }, corpus))
+    }
+}
+
+struct Reader<'a> {
+    input: &'a mut Input,
+    line: Vec<u8>,
+}
+
+impl Reader<'_> {
+    fn next(&mut self) -> Result<String> {
+        if !self.input.line(&mut self.line)? {
+            return Err(Error::at(
+                self.input.name(),
+                self.input.line_number() + 1,
+                "the saved aligner ends too early",
+            )
+            .hint("make it again with `luthier align --save`"));
+        }
+        Ok(self.input.utf8(&self.line)?.to_owned())
+    }
+
+    fn wrong(&self, what: &str) -> Error {
+        let line = String::from_utf8_lossy(&self.line);
+        let short: String = line.chars().take(40).collect();
+        self.input.error(format!("{short:?} {what}"))
+    }
+
+    /// The rest of a line that begins with a word.
+    fn after(&mut self, word: &str) -> Result<String> {
+        let line = self.next()?;
+        match line.split_once(' ') {
+            Some((w, rest)) if w == word => Ok(rest.to_owned()),
+            _ => Err(self.wrong(&format!("is no line `{word} …`"))),
+        }
+    }
+
+    fn size(&mut self, word: &str) -> Result<u32> {
+        let rest = self.after(word)?;
+        rest.parse().map_err(|_| self.wrong("has no number of lines that follow"))
+    }
+
+    fn number(&self, text: &str, fits: impl Fn(f64) -> bool) -> Result<f64> {
+        let number = text.parse::<f64>().ok().filter(|p| *p >= 0.0 && fits(*p));
+        number.ok_or_else(|| self.wrong("has no sound number where one is expected"))
+    }
+
+    fn positions(&mut self) -> Result<Positions> {
+        let line = self.next()?;
+        let mut fields = line.split(' ');
+        let name = fields.next().unwrap_or_default();
+        let numbers =
+            fields.map(|f| self.number(f, |p| p.is_finite() && p > 0.0)).collect::<Result<Vec<_>>>()?;
+        match (name, numbers.as_slice()) {
+            ("uniform", []) => Ok(Positions::Uniform),
+            ("diagonal", [tension]) => Ok(Positions::Diagonal(*tension)),
+            ("steps", all) if all.len() == position::STEPS + position::FIRST => {
+                let (by_distance, first) = all.split_at(position::STEPS);
+                Ok(Positions::Steps(Steps { by_distance: by_distance.to_vec(), first: first.to_vec() }))
+            }
+            _ => Err(self.wrong("does not say what is believed about positions")),
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Word alignments: links, their text form, and what two directions make together.
+
+use luthier_core::{Error, Result};
+
+/// A link: source position, target position, from 0.
+pub type Link = (u16, u16);
+
+/// How the alignments of both directions become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Symmetrization {
+    /// The links of source to target alone: each target word has at most one.
+    Forward,
+    /// The links of target to source alone: each source word has at most one.
+    Backward,
+    /// Links that both have.
+    Intersection,
+    /// Links that one of them has.
+    Union,
+    /// The intersection, and links of the union beside links, as long as one of the two words has none.
+    GrowDiag,
+    /// The same, then links of either direction of which one of the words has none.
+    GrowDiagFinal,
+    /// The same, then links of either direction of which both words have none.
+    GrowDiagFinalAnd,
+}
+
+/// Reads `0-0 1-2` for a pair of sentences of these lengths.
+pub fn parse(text: &str, source: usize, target: usize, links: &mut Vec<Link>) -> Result<()> {
+    links.clear();
+    for word in text.split_ascii_whitespace() {
+        let link =
+            word.split_once('-').and_then(|(s, t)| Some((s.parse::<u16>().ok()?, t.parse::<u16>().ok()?)));
+        let Some((s, t)) = link else {
+            return Err(Error::new(format!("the link {word:?} is not of the form 3-4"))
+                .hint("expected Pharaoh format: source and target position from 0, with a hyphen between"));
+        };
+        if s as usize >= source || t as usize >= target {
+            return Err(Error::new(format!(
+                "the link {word} is out of range: the source has {source} words and the target {target}"
+            ))
+            .hint(
+                "positions count from 0; do text and alignment belong together, and is the source first?",
+            ));
+        }
+        links.push((s, t));
+    }
+    links.sort_unstable();
+    links.dedup();
+    Ok(())
+}
+
+/// `0-0 1-2`.
+pub fn write(links: &[Link], out: &mut String) {
+    use std::fmt::Write as _;
+    for (i, (s, t)) in links.iter().enumerate() {
+        let _ = write!(out, "{}{s}-{t}", if i > 0 { " " } else { "" });
+    }
+}
+
+/// Joins the links of both directions, each in order, over sentences of these lengths.
+pub fn symmetrize(
+    forward: &[Link],
+    backward: &[Link],
+    (source, target): (usize, usize),
+    how: Symmetrization,
+) -> Vec<Link> {
+    let mut joined = Grid::new(source, target);
+    let both = || forward.iter().filter(|l| backward.binary_search(l).is_ok());
+    match how {
+        Symmetrization::Forward => joined.extend(forward.iter()),
+        Symmetrization::Backward => joined.extend(backward.iter()),
+        Symmetrization::Union => joined.extend(forward.iter().chain(backward)),
+        Symmetrization::Intersection => joined.extend(both()),
+        grow => {
+            joined.extend(both());
+            joined.grow(&[forward, backward]);
+            match grow {
+                Symmetrization::GrowDiagFinal => joined.fill(&[forward, backward], |s, t| s || t),
+                Symmetrization::GrowDiagFinalAnd => joined.fill(&[forward, backward], |s, t| s && t),
+                _ => {}
+            }
+        }
+    }
+    joined.links()
+}
+
+/// Links of one pair of sentences as a table of bits.
+struct Grid {
+    source: usize,
+    target: usize,
+    linked: Vec<bool>,
+    source_has: Vec<bool>,
+    target_has: Vec<bool>,
+}
+
+impl Grid {
+    fn new(source: usize, target: usize) -> Self {
+        Grid {
+            source,
+            target,
+            linked: vec![false; source * target],
+            source_has: vec![false; source],
+            target_has: vec![false; target],
+        }
+    }
+
+    fn add(&mut self, (s, t): Link) {
+        self.linked[s as usize * self.target + t as usize] = true;
+        self.source_has[s as usize] = true;
+        self.target_has[t as usize] = true;
+    }
+
+    fn extend<'a>(&mut self, links: impl Iterator<Item = &'a Link>) {
+        for &link in links {
+            self.add(link);
+        }
+    }
+
+    fn links(&self) -> Vec<Link> {
+        let at = |k: usize| ((k / self.target) as u16, (k % self.target) as u16);
+        self.linked.iter().enumerate().filter(|l| *l.1).map(|(k, _)| at(k)).collect()
+    }
+
+    /// Takes in neighbours of links, until nothing changes.
+    fn grow(&mut self, directions: &[&[Link]]) {
+        let mut union = Grid::new(self.source, self.target);
+        union.extend(directions.iter().copied().flatten());
+        let (rows, columns) = (self.source.cast_signed(), self.target.cast_signed());
+        loop {
+            let mut grown = false;
+            for t in 0..columns {
+                for s in 0..rows {
+                    if !self.linked[(s * columns + t).cast_unsigned()] {
+                        continue;
+                    }
+                    for (ds, dt) in [(-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)] {
+                        let (i, j) = (s + ds, t + dt);
+                        if !(0..rows).contains(&i) || !(0..columns).contains(&j) {
+                            continue;
+                        }
+                        let (i, j) = (i.cast_unsigned(), j.cast_unsigned());
+                        let at = i * self.target + j;
+                        if union.linked[at] && !self.linked[at] && !(self.source_has[i] && self.target_has[j])
+                        {
+                            self.add((i as u16, j as u16));
+                            grown = true;
+                        }
+                    }
+                }
+            }
+            if !grown {
+                return;
+            }
+        }
+    }
+
+    /// Takes in links of words without any, if `allowed` by which of the two words has none.
+    fn fill(&mut self, directions: &[&[Link]], allowed: fn(bool, bool) -> bool) {
+        for &(s, t) in directions.iter().copied().flatten() {
+            if allowed(!self.source_has[s as usize], !self.target_has[t as usize]) {
+                self.add((s, t));
+            }
+        }
+    }
+}
+
+/// Counts for the alignment error rate.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Agreement {
+    /// Links of the answer.
+    pub found: u64,
+    /// Links of the key.
+    pub expected: u64,
+    /// Links of both.
+    pub common: u64,
+}
+
+impl Agreement {
+    /// Counts one pair of sentences; both lists are in order.
+    pub fn add(&mut self, found: &[Link], expected: &[Link]) {
+        self.found += found.len() as u64;
+        self.expected += expected.len() as u64;
+        self.common += found.iter().filter(|l| expected.binary_search(l).is_ok()).count() as u64;
+    }
+
+    /// 1 − 2·common/(found + expected): all links of the key are sure ones.
+    pub fn error_rate(&self) -> f64 {
+        1.0 - 2.0 * self.common as f64 / (self.found + self.expected).max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn text_form() {
+        let mut links = Vec::new();
+        parse(" 1-2  0-0 1-2", 2, 3, &mut links).unwrap();
+        assert_eq!(links, [(0, 0), (1, 2)]);
+        let mut text = String::new();
+        write(&links, &mut text);
+        assert_eq!(text, "0-0 1-2");
+        for bad in ["2-0", "0-3", "0", "a-1", "0?1", "-1-0", "99999-0"] {
+            assert!(parse(bad, 2, 3, &mut links).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn grow_diag_final_and_by_hand() {
+        // Intersection 0-0; 1-0 is beside it and 1 has no link; 3-3 is far away but both words are free.
+        let (forward, backward) = (vec![(0, 0), (3, 3)], vec![(0, 0), (1, 0), (2, 3)]);
+        let made = |how| symmetrize(&forward, &backward, (4, 4), how);
+        assert_eq!(made(Symmetrization::Intersection), [(0, 0)]);
+        assert_eq!(made(Symmetrization::GrowDiag), [(0, 0), (1, 0)]);
+        assert_eq!(made(Symmetrization::GrowDiagFinalAnd), [(0, 0), (1, 0), (3, 3)]);
+        assert_eq!(made(Symmetrization::GrowDiagFinal), [(0, 0), (1, 0), (2, 3), (3, 3)]);
+        assert_eq!(made(Symmetrization::Union), [(0, 0), (1, 0), (2, 3), (3, 3)]);
+    }
+
+    proptest! {
+        #[test]
+        fn who_holds_whom(
+            forward in proptest::collection::btree_set((0u16..7, 0u16..6), 0..12),
+            backward in proptest::collection::btree_set((0u16..7, 0u16..6), 0..12),
+        ) {
+            let (f, b): (Vec<_>, Vec<_>) = (forward.into_iter().collect(), backward.into_iter().collect());
+            let made = |how| symmetrize(&f, &b, (7, 6), how);
+            let all = [
+                made(Symmetrization::Intersection), made(Symmetrization::GrowDiag),
+                made(Symmetrization::GrowDiagFinal), made(Symmetrization::Union),
+            ];
+            let within = |a: &[Link], b: &[Link]| a.iter().all(|l| b.contains(l));
+            prop_assert!(all.windows(2).all(|pair| within(&pair[0], &pair[1])));
+            let and = made(Symmetrization::GrowDiagFinalAnd);
+            prop_assert!(within(&all[1], &and) && within(&and, &all[3]));
+            // Words that the union links are linked by grow-diag-final.
+            for &(s, t) in &all[3] {
+                prop_assert!(all[2].iter().any(|l| l.0 == s) && all[2].iter().any(|l| l.1 == t));
+            }
+        }
+    }
+}
