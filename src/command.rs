@@ -4,6 +4,7 @@
 mod align;
 mod compare;
 mod convert;
+mod extract;
 mod lm;
 mod loss;
 mod losses;
@@ -70,6 +71,8 @@ enum Verb {
     Surface(surface::Args),
     /// Align the words of parallel text.
     Align(align::Args),
+    /// Extract phrases or hierarchical rules from aligned text.
+    Extract(extract::Args),
     /// Estimate, compile and query language models.
     Lm(lm::Args),
     /// Print a completion script for a shell.
@@ -125,6 +128,7 @@ pub(crate) fn run(cli: Cli) -> Done {
         Verb::Loss(args) => loss::run(&args, &cli.common, talk),
         Verb::Surface(args) => surface::run(&args, talk),
         Verb::Align(args) => align::run(&args, &cli.common, talk),
+        Verb::Extract(args) => extract::run(&args, &cli.common, talk),
         Verb::Lm(args) => lm::run(&args, &cli.common, talk),
         Verb::Completions { shell } => {
             let mut script = Vec::new();

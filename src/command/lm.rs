@@ -261,7 +261,7 @@ fn resident(status: &Path) -> Option<String> {
 }
 
 /// `500M`, `4G` or plain bytes.
-fn bytes(text: &str) -> Result<usize, String> {
+pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     let text = text.trim_end_matches(['b', 'B']);
     let (number, unit) = match text.char_indices().next_back() {
         Some((i, 'k' | 'K')) => (&text[..i], 1 << 10),

@@ -1,0 +1,578 @@
+//! From aligned text to tables: phrases or rules are found, sorted, counted and scored.
+//!
+//! All that is found goes through three sorts that may leave memory: by source and target (to count pairs and sources),
+//! by target (to count targets), and back by number of the pair. Words are sorted by their bytes and phrases as if `|||`
+//! stood behind them, so that tables come out in the order that other programs expect.
+
+use crate::{
+    Corpus, Lexicon, Link, Linked, RuleFinder, RuleLimits,
+    phrases::{Rule, Spans},
+};
+use luthier_core::{
+    Result, Vocabulary,
+    sort::{Record, Sorted, Sorter, read_or_end},
+    sum::map_chunks,
+};
+use luthier_table::{Entry, GAPS};
+use std::{
+    cmp::Ordering,
+    io::{self, Read, Write},
+    path::PathBuf,
+};
+
+/// What is extracted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// Phrases of at most so many words, with reordering.
+    Phrases(usize),
+    /// Rules.
+    Rules(RuleLimits),
+}
+
+/// How probabilities are made of counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Smoothing {
+    /// Relative frequencies.
+    None,
+    /// Modified Kneser–Ney, as Foster et al. (2006) have it for phrases.
+    KneserNey,
+}
+
+/// How to extract.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What.
+    pub what: What,
+    /// Smoothing of p(target | source) and p(source | target).
+    pub smoothing: Smoothing,
+    /// Bytes for sorting.
+    pub memory: usize,
+    /// Where sorted runs go that do not fit.
+    pub directory: PathBuf,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Report {
+    /// Phrases or rules as they occur.
+    pub found: u64,
+    /// Different ones.
+    pub pairs: u64,
+    /// The same, by number of gaps.
+    pub entries: [u64; 3],
+    /// Different sources.
+    pub sources: u64,
+    /// Discounts for pairs seen once, twice and more often, if smoothed.
+    pub discounts: Option<[f64; 3]>,
+}
+
+/// Counts are multiples of one in this many: fractions add up to the same in any order.
+const UNIT: f64 = 4_294_967_296.0;
+
+/// Bytes in order, with a count.
+#[derive(Debug, Clone)]
+struct Counted {
+    /// The first eight bytes, for fast comparison.
+    head: u64,
+    key: Box<[u8]>,
+    count: u64,
+}
+
+impl Counted {
+    fn new(key: &[u8], count: u64) -> Self {
+        let mut head = [0; 8];
+        let n = key.len().min(8);
+        head[..n].copy_from_slice(&key[..n]);
+        Counted { head: u64::from_be_bytes(head), key: key.into(), count }
+    }
+}
+
+impl Record for Counted {
+    fn order(&self, other: &Self) -> Ordering {
+        self.head.cmp(&other.head).then_with(|| self.key.cmp(&other.key))
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.count += other.count;
+    }
+
+    fn size(&self) -> usize {
+        // What the allocator adds to short strings of bytes, too.
+        size_of::<Self>() + self.key.len().next_multiple_of(16) + 8
+    }
+
+    fn put(&self, out: &mut impl Write) -> io::Result<()> {
+        out.write_all(&(self.key.len() as u32).to_le_bytes())?;
+        out.write_all(&self.count.to_le_bytes())?;
+        out.write_all(&self.key)
+    }
+
+    fn get(input: &mut impl Read) -> io::Result<Option<Self>> {
+        let mut length = [0; 4];
+        if !read_or_end(input, &mut length)? {
+            return Ok(None);
+        }
+        let mut count = [0; 8];
+        input.read_exact(&mut count)?;
+        let mut key = vec![0; u32::from_le_bytes(length) as usize];
+        input.read_exact(&mut key)?;
+        Ok(Some(Counted::new(&key, u64::from_le_bytes(count))))
+    }
+}
+
+/// Words of both sides in the order of their bytes, with the marks that tables have.
+struct Ranks {
+    /// By number of the word: source, then target.
+    rank: [Vec<u32>; 2],
+    /// The other way round.
+    word: [Vec<u32>; 2],
+    end: [u32; 2],
+    gap: [u32; 2],
+}
+
+impl Ranks {
+    fn new(source: &Vocabulary, target: &Vocabulary) -> Self {
+        let mut new = Ranks {
+            rank: [Vec::new(), Vec::new()],
+            word: [Vec::new(), Vec::new()],
+            end: [0; 2],
+            gap: [0; 2],
+        };
+        for (side, vocabulary) in [source, target].into_iter().enumerate() {
+            let mut ids: Vec<u32> = (0..vocabulary.len() as u32).collect();
+            ids.sort_unstable_by(|&a, &b| vocabulary.word(a).as_bytes().cmp(vocabulary.word(b).as_bytes()));
+            // Marks go where their bytes belong.
+            let insert = |ids: &mut Vec<u32>, mark: &str, as_ids: &[u32]| {
+                let text = |id: u32| match id {
+                    END => "|||",
+                    id if GAPS.contains(&id) => "[X][X]",
+                    id => vocabulary.word(id),
+                };
+                let at = ids.partition_point(|&id| text(id).as_bytes() < mark.as_bytes());
+                ids.splice(at..at, as_ids.iter().copied());
+                at as u32
+            };
+            insert(&mut ids, "|||", &[END]);
+            new.gap[side] = insert(&mut ids, "[X][X]", &GAPS);
+            new.rank[side] = vec![0; vocabulary.len()];
+            for (rank, &id) in ids.iter().enumerate() {
+                if id == END {
+                    new.end[side] = rank as u32;
+                } else if !GAPS.contains(&id) {
+                    new.rank[side][id as usize] = rank as u32;
+                }
+            }
+            new.word[side] = ids;
+        }
+        new
+    }
+
+    /// Reads symbols up to the mark of their end; returns what follows.
+    fn read<'a>(&self, side: usize, mut bytes: &'a [u8], out: &mut Vec<u32>) -> &'a [u8] {
+        out.clear();
+        while let Some((rank, rest)) = bytes.split_first_chunk::<4>() {
+            bytes = rest;
+            let rank = u32::from_be_bytes(*rank);
+            if rank == self.end[side] {
+                break;
+            }
+            out.push(self.word[side][rank as usize]);
+        }
+        bytes
+    }
+}
+
+/// Stands for `|||` among numbers of words.
+const END: u32 = u32::MAX - 2;
+
+/// Writes the symbols of a phrase or rule.
+struct Encoder<'a> {
+    corpus: &'a Corpus,
+    ranks: &'a Ranks,
+    key: Vec<u8>,
+    /// Position in the rule of each position of the phrase: source, then target; none inside gaps.
+    place: [Vec<Option<u8>>; 2],
+}
+
+impl Encoder<'_> {
+    fn encode(&mut self, s: usize, linked: &Linked, rule: &Rule) -> &mut Vec<u8> {
+        let Rule { whole, gaps } = rule;
+        self.key.clear();
+        let sides = [self.corpus.source.sentence(s), self.corpus.target.sentence(s)];
+        for (side, words) in sides.into_iter().enumerate() {
+            let span = |x: &Spans| match side {
+                0 => (x.source_start, x.source_end),
+                _ => (x.target_start, x.target_end),
+            };
+            let (start, end) = span(whole);
+            let (mut at, mut place) = (start, 0u8);
+            self.place[side].clear();
+            while at < end {
+                let gap = gaps.iter().position(|g| g.as_ref().is_some_and(|g| span(g).0 == at));
+                let rank = if let Some(Some(gap)) = gap.map(|g| gaps[g].as_ref().map(|x| (g, span(x).1))) {
+                    let (index, behind) = gap;
+                    self.place[side].resize(behind - start, None);
+                    at = behind;
+                    self.ranks.gap[side] + index as u32
+                } else {
+                    self.place[side].push(Some(place));
+                    at += 1;
+                    self.ranks.rank[side][words[at - 1] as usize]
+                };
+                place += 1;
+                self.key.extend(rank.to_be_bytes());
+            }
+            self.key.extend(self.ranks.end[side].to_be_bytes());
+        }
+        let (key, place) = (&mut self.key, &self.place);
+        linked.inner(whole, |i, j| {
+            if let (Some(i), Some(j)) = (place[0][i], place[1][j]) {
+                key.extend([i, j]);
+            }
+        });
+        &mut self.key
+    }
+}
+
+/// Sentences between two looks at the sorter.
+const BLOCK: usize = 8192;
+const CHUNK: usize = 128;
+
+/// Extracts, and hands on each entry in order of the table.
+pub fn extract(
+    corpus: &Corpus,
+    links: &[Vec<Link>],
+    settings: &Settings,
+    told: &mut dyn FnMut(&str),
+    each: &mut dyn FnMut(&Entry<'_>) -> Result<()>,
+) -> Result<Report> {
+    let mut report = Report::default();
+    let ranks = Ranks::new(&corpus.source.vocabulary, &corpus.target.vocabulary);
+    let lexicon = Lexicon::new(corpus, links);
+    let found = find(corpus, links, &ranks, settings, &mut report)?;
+    told(&format!("found {} {}", report.found, if settings.is_rules() { "rules" } else { "phrases" }));
+    let (pairs, totals) = count(found, &ranks, settings, &mut report)?;
+    told("counted");
+    score(pairs, totals, &ranks, &lexicon, settings, &mut report, each)?;
+    Ok(report)
+}
+
+impl Settings {
+    fn is_rules(&self) -> bool {
+        matches!(self.what, What::Rules(_))
+    }
+}
+
+/// All phrases or rules, sorted, equal ones together.
+fn find(
+    corpus: &Corpus,
+    links: &[Vec<Link>],
+    ranks: &Ranks,
+    settings: &Settings,
+    report: &mut Report,
+) -> Result<Sorted<Counted>> {
+    let mut sorter = Sorter::new(settings.memory / 2, true, &settings.directory);
+    for block in (0..corpus.len()).step_by(BLOCK) {
+        let sentences = BLOCK.min(corpus.len() - block);
+        let chunks = map_chunks(sentences, CHUNK, |range| {
+            let mut linked = Linked::default();
+            let mut finder = RuleFinder::default();
+            let mut encoder = Encoder { corpus, ranks, key: Vec::new(), place: [Vec::new(), Vec::new()] };
+            let (mut phrases, mut records) = (Vec::new(), Vec::new());
+            for s in range.map(|s| s + block) {
+                linked.set(corpus.source.sentence(s).len(), corpus.target.sentence(s).len(), &links[s]);
+                match &settings.what {
+                    What::Phrases(max) => {
+                        linked.phrases(*max, &mut phrases);
+                        for spans in &phrases {
+                            let [backward, forward] = linked.orientations(spans);
+                            let rule = Rule { whole: *spans, gaps: [None; 2] };
+                            let key = encoder.encode(s, &linked, &rule);
+                            key.push(3 * backward as u8 + forward as u8);
+                            records.push(Counted::new(key, UNIT as u64));
+                        }
+                    }
+                    What::Rules(limits) => finder.rules(&linked, limits, |rules| {
+                        let share = (UNIT / rules.len() as f64).round() as u64;
+                        for rule in rules {
+                            let key = encoder.encode(s, &linked, rule);
+                            key.push(0);
+                            records.push(Counted::new(key, share));
+                        }
+                    }),
+                }
+            }
+            records
+        });
+        for record in chunks.into_iter().flatten() {
+            report.found += 1;
+            sorter.push(record)?;
+        }
+    }
+    sorter.finish()
+}
+
+/// A source with one of its targets, as they are counted up.
+#[derive(Default)]
+struct Pair {
+    target: Vec<u8>,
+    joint: u64,
+    /// Links that were seen most often, and how often.
+    links: Vec<u8>,
+    most: u64,
+    /// Links that are being counted.
+    open: Vec<u8>,
+    seen: u64,
+    orientations: [u64; 6],
+}
+
+impl Pair {
+    /// Ends the counting of links: of equally frequent ones the first stay.
+    fn close(&mut self) {
+        if self.seen > self.most {
+            self.most = self.seen;
+            std::mem::swap(&mut self.links, &mut self.open);
+        }
+        self.seen = 0;
+    }
+
+    fn take(&mut self, links: &[u8], orientation: u8, count: u64) {
+        if self.open != links || self.seen == 0 {
+            self.close();
+            self.open.clear();
+            self.open.extend(links);
+        }
+        self.seen += count;
+        self.joint += count;
+        self.orientations[(orientation / 3) as usize] += count;
+        self.orientations[3 + (orientation % 3) as usize] += count;
+    }
+}
+
+/// Numbers behind the symbols and links of a pair on its way to the end: length of the links, what is known of the
+/// source, orientations.
+const TAIL: usize = 4 + 8 * (Seen::NUMBERS + 6);
+
+/// How often a source or target was seen, with how many partners, and how many of them once and twice.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    total: u64,
+    partners: [u64; 3],
+}
+
+impl Seen {
+    const NUMBERS: usize = 4;
+
+    fn add(&mut self, count: u64) {
+        self.total += count;
+        self.partners[0] += 1;
+        if let times @ 1..=2 = times(count) {
+            self.partners[times] += 1;
+        }
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        for n in [self.total].iter().chain(&self.partners) {
+            out.extend(n.to_be_bytes());
+        }
+    }
+
+    fn get(bytes: &[u8]) -> Self {
+        Seen { total: u64_at(bytes, 0), partners: [1, 2, 3].map(|k| u64_at(bytes, k)) }
+    }
+}
+
+/// A count as a whole number, at least 1.
+fn times(count: u64) -> usize {
+    (real(count).round() as usize).max(1)
+}
+
+fn real(count: u64) -> f64 {
+    count as f64 / UNIT
+}
+
+/// The k-th number of some.
+fn u64_at(bytes: &[u8], k: usize) -> u64 {
+    bytes.as_chunks::<8>().0.get(k).map_or(0, |b| u64::from_be_bytes(*b))
+}
+
+/// Pairs in order with the counts of their sources, and the counts of their targets in the same order.
+fn count(
+    mut found: Sorted<Counted>,
+    ranks: &Ranks,
+    settings: &Settings,
+    report: &mut Report,
+) -> Result<(Sorted<Counted>, Sorted<Counted>)> {
+    let mut tape = Sorter::tape(settings.memory / 4, &settings.directory);
+    let mut by_target = Sorter::new(settings.memory / 4, false, &settings.directory);
+    let mut number = 0u64;
+    let mut by_times = [0u64; 5];
+    let mut source: Vec<u8> = Vec::new();
+    let mut group: Vec<Pair> = Vec::new();
+    let mut key = Vec::new();
+    let mut close = |source: &[u8], group: &mut Vec<Pair>| -> Result<()> {
+        let mut seen = Seen::default();
+        for pair in group.iter() {
+            seen.add(pair.joint);
+        }
+        for mut pair in group.drain(..) {
+            pair.close();
+            if let Some(t) = by_times.get_mut(times(pair.joint)) {
+                *t += 1;
+            }
+            key.clear();
+            key.extend(&pair.target);
+            key.extend(number.to_be_bytes());
+            by_target.push(Counted::new(&key, pair.joint))?;
+            key.clear();
+            key.extend(source);
+            key.extend(&pair.target);
+            key.extend(&pair.links);
+            key.extend((pair.links.len() as u32).to_be_bytes());
+            seen.put(&mut key);
+            for n in &pair.orientations {
+                key.extend(n.to_be_bytes());
+            }
+            tape.push(Counted::new(&key, pair.joint))?;
+            number += 1;
+        }
+        Ok(())
+    };
+    let ends = ranks.end;
+    while let Some(record) = found.next()? {
+        let (f, rest) = record.key.split_at(symbols_end(&record.key, ends[0]));
+        let (e, rest) = rest.split_at(symbols_end(rest, ends[1]));
+        let (links, orientation) = rest.split_at(rest.len() - 1);
+        if f != source {
+            close(&source, &mut group)?;
+            source.clear();
+            source.extend(f);
+            report.sources += 1;
+        }
+        if group.last().is_none_or(|p| p.target != e) {
+            group.push(Pair { target: e.to_vec(), ..Pair::default() });
+        }
+        if let Some(pair) = group.last_mut() {
+            pair.take(links, orientation[0], record.count);
+        }
+    }
+    close(&source, &mut group)?;
+    report.pairs = number;
+    if settings.smoothing == Smoothing::KneserNey {
+        report.discounts = Some(discounts(&by_times));
+    }
+    Ok((tape.finish()?, count_targets(by_target.finish()?, settings)?))
+}
+
+/// Discounts for counts of one, two and more (Chen and Goodman 1998); a guess where counts of counts give none.
+fn discounts(by_times: &[u64; 5]) -> [f64; 3] {
+    let t = by_times.map(|t| t as f64);
+    let y = t[1] / (t[1] + 2.0 * t[2]);
+    let d = [1, 2, 3].map(|k| k as f64 - (k + 1) as f64 * y * t[k + 1] / t[k]);
+    let sound = d.iter().zip([1.0, 2.0, 3.0]).all(|(d, most)| (0.0..=most).contains(d));
+    if sound { d } else { [0.5, 1.0, 1.5] }
+}
+
+/// Length of the symbols up to the mark of their end, that included.
+fn symbols_end(bytes: &[u8], end: u32) -> usize {
+    let end = end.to_be_bytes();
+    bytes.as_chunks::<4>().0.iter().position(|c| *c == end).map_or(bytes.len(), |p| 4 * (p + 1))
+}
+
+/// By number of the pair: how often its target was seen, and with how many sources.
+fn count_targets(mut sorted: Sorted<Counted>, settings: &Settings) -> Result<Sorted<Counted>> {
+    let mut back = Sorter::new(settings.memory / 4, false, &settings.directory);
+    let mut group: Vec<Counted> = Vec::new();
+    let mut close = |group: &mut Vec<Counted>| -> Result<()> {
+        let mut seen = Seen::default();
+        for one in group.iter() {
+            seen.add(one.count);
+        }
+        for g in group.drain(..) {
+            let mut key = g.key[g.key.len() - 8..].to_vec();
+            seen.put(&mut key);
+            back.push(Counted::new(&key, 0))?;
+        }
+        Ok(())
+    };
+    while let Some(record) = sorted.next()? {
+        let target = |r: &Counted| r.key.len() - 8;
+        if group.last().is_some_and(|g| g.key[..target(g)] != record.key[..target(&record)]) {
+            close(&mut group)?;
+        }
+        group.push(record);
+    }
+    close(&mut group)?;
+    back.finish()
+}
+
+/// Scores of all pairs.
+fn score(
+    mut pairs: Sorted<Counted>,
+    mut totals: Sorted<Counted>,
+    ranks: &Ranks,
+    lexicon: &Lexicon,
+    settings: &Settings,
+    report: &mut Report,
+    each: &mut dyn FnMut(&Entry<'_>) -> Result<()>,
+) -> Result<()> {
+    let (mut source, mut target, mut links) = (Vec::new(), Vec::new(), Vec::new());
+    while let (Some(pair), Some(total)) = (pairs.next()?, totals.next()?) {
+        let (key, tail) = pair.key.split_at(pair.key.len() - TAIL);
+        let rest = ranks.read(1, ranks.read(0, key, &mut source), &mut target);
+        let (linked, numbers) = tail.split_at(4);
+        let linked = linked.iter().fold(0, |n, b| 256 * n + *b as usize);
+        links.clear();
+        links.extend(rest[..linked].as_chunks::<2>().0.iter().map(|c| (c[0], c[1])));
+        let (of_source, of_target) = (Seen::get(numbers), Seen::get(&total.key[8..]));
+        let scores = Scores { discounts: report.discounts, pairs: report.pairs };
+        let direct = scores.given(pair.count, &of_source, &of_target);
+        let inverse = scores.given(pair.count, &of_target, &of_source);
+        let [lexical_inverse, lexical_direct] =
+            lexicon.weights(&source, &target, &links, |w| !GAPS.contains(&w));
+        let orientations: [f64; 6] = std::array::from_fn(|k| real(u64_at(numbers, Seen::NUMBERS + k)));
+        let reordering = smoothed(&orientations);
+        let gaps = source.iter().filter(|w| GAPS.contains(w)).count();
+        report.entries[gaps] += 1;
+        each(&Entry {
+            source: &source,
+            target: &target,
+            links: &links,
+            scores: &[inverse, lexical_inverse, direct, lexical_direct],
+            counts: &[of_target.total, of_source.total, pair.count].map(real),
+            reordering: if settings.is_rules() { &[] } else { &reordering },
+        })?;
+    }
+    Ok(())
+}
+
+/// How counts become probabilities.
+struct Scores {
+    discounts: Option<[f64; 3]>,
+    pairs: u64,
+}
+
+impl Scores {
+    /// p(other | given). With discounts, what is taken from the pairs of the given phrase goes to the other phrases by
+    /// how many partners they have.
+    fn given(&self, joint: u64, given: &Seen, other: &Seen) -> f64 {
+        let total = real(given.total);
+        let Some(d) = self.discounts else { return real(joint) / total };
+        let discount = d[times(joint).min(3) - 1].min(real(joint));
+        let [partners, once, twice] = given.partners.map(|n| n as f64);
+        let taken = (d[0] * once + d[1] * twice + d[2] * (partners - once - twice)).min(total);
+        (real(joint) - discount) / total + taken / total * other.partners[0] as f64 / self.pairs as f64
+    }
+}
+
+/// Orientation probabilities: each way, half a count is added to each orientation.
+fn smoothed(counts: &[f64; 6]) -> [f64; 6] {
+    let mut p = [0.0; 6];
+    for (p, c) in p.chunks_exact_mut(3).zip(counts.chunks_exact(3)) {
+        let total: f64 = c.iter().sum();
+        for (p, c) in p.iter_mut().zip(c) {
+            *p = (c + 0.5) / (total + 1.5);
+        }
+    }
+    p
+}

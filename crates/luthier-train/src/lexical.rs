@@ -1,0 +1,106 @@
+//! Word translation probabilities of an alignment, and lexical weights of phrases.
+
+use crate::{Corpus, Link};
+use rustc_hash::FxHashMap;
+
+/// Relative frequencies of links, both ways; a word without link is linked to the null word.
+#[derive(Debug, Clone, Default)]
+pub struct Lexicon {
+    pairs: FxHashMap<u64, u32>,
+    source_total: Vec<u32>,
+    target_total: Vec<u32>,
+    null_source: u32,
+    null_target: u32,
+}
+
+const NULL: u32 = u32::MAX;
+
+fn key(source: u32, target: u32) -> u64 {
+    (u64::from(source) << 32) | u64::from(target)
+}
+
+impl Lexicon {
+    /// Counts the links of a corpus.
+    pub fn new(corpus: &Corpus, links: &[Vec<Link>]) -> Self {
+        let mut new = Lexicon {
+            source_total: vec![0; corpus.source.vocabulary.len()],
+            target_total: vec![0; corpus.target.vocabulary.len()],
+            ..Lexicon::default()
+        };
+        let (mut source_has, mut target_has) = (Vec::new(), Vec::new());
+        for (s, links) in links.iter().enumerate() {
+            let (f, e) = (corpus.source.sentence(s), corpus.target.sentence(s));
+            for (has, n) in [(&mut source_has, f.len()), (&mut target_has, e.len())] {
+                has.clear();
+                has.resize(n, false);
+            }
+            for &(i, j) in links {
+                source_has[i as usize] = true;
+                target_has[j as usize] = true;
+                new.count(Some(f[i as usize]), Some(e[j as usize]));
+            }
+            for (&w, _) in f.iter().zip(&source_has).filter(|w| !*w.1) {
+                new.count(Some(w), None);
+            }
+            for (&w, _) in e.iter().zip(&target_has).filter(|w| !*w.1) {
+                new.count(None, Some(w));
+            }
+        }
+        new
+    }
+
+    fn count(&mut self, source: Option<u32>, target: Option<u32>) {
+        *self.pairs.entry(key(source.unwrap_or(NULL), target.unwrap_or(NULL))).or_insert(0) += 1;
+        *source.map_or(&mut self.null_source, |w| &mut self.source_total[w as usize]) += 1;
+        *target.map_or(&mut self.null_target, |w| &mut self.target_total[w as usize]) += 1;
+    }
+
+    fn pair(&self, source: Option<u32>, target: Option<u32>) -> f64 {
+        let found = self.pairs.get(&key(source.unwrap_or(NULL), target.unwrap_or(NULL)));
+        f64::from(found.copied().unwrap_or(0))
+    }
+
+    /// p(target word | source word); nothing is the null word.
+    pub fn target_given_source(&self, source: Option<u32>, target: Option<u32>) -> f64 {
+        let total = source.map_or(self.null_source, |w| self.source_total[w as usize]);
+        self.pair(source, target) / f64::from(total.max(1))
+    }
+
+    /// p(source word | target word); nothing is the null word.
+    pub fn source_given_target(&self, source: Option<u32>, target: Option<u32>) -> f64 {
+        let total = target.map_or(self.null_target, |w| self.target_total[w as usize]);
+        self.pair(source, target) / f64::from(total.max(1))
+    }
+
+    /// Lexical weights of a phrase: of the source given the target, and the other way round (Koehn et al. 2003). Symbols
+    /// that `is_word` denies do not count.
+    pub fn weights(
+        &self,
+        source: &[u32],
+        target: &[u32],
+        links: &[(u8, u8)],
+        is_word: impl Fn(u32) -> bool,
+    ) -> [f64; 2] {
+        let mut both = [1.0, 1.0];
+        for (i, &f) in source.iter().enumerate().filter(|w| is_word(*w.1)) {
+            let to = links.iter().filter(|l| l.0 as usize == i).map(|l| target[l.1 as usize]);
+            both[0] *= mean(to.map(|e| self.source_given_target(Some(f), Some(e))))
+                .unwrap_or_else(|| self.source_given_target(Some(f), None));
+        }
+        for (j, &e) in target.iter().enumerate().filter(|w| is_word(*w.1)) {
+            let from = links.iter().filter(|l| l.1 as usize == j).map(|l| source[l.0 as usize]);
+            both[1] *= mean(from.map(|f| self.target_given_source(Some(f), Some(e))))
+                .unwrap_or_else(|| self.target_given_source(None, Some(e)));
+        }
+        both
+    }
+}
+
+fn mean(numbers: impl Iterator<Item = f64>) -> Option<f64> {
+    let (mut total, mut n) = (0.0, 0.0);
+    for p in numbers {
+        total += p;
+        n += 1.0;
+    }
+    (n > 0.0).then(|| total / n)
+}

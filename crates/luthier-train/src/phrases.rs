@@ -1,0 +1,384 @@
+//! Phrases and rules of one pair of sentences.
+//!
+//! A pair of spans is *consistent* if it holds a link and no link leads out of it. Phrases are consistent pairs of
+//! spans. Rules (Chiang 2007) are phrases in which smaller phrases have been replaced by gaps.
+
+use crate::Link;
+
+/// How a phrase stands to the words of its neighbours on the target side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Orientation {
+    /// The neighbour is beside it on the same side of the source.
+    Monotone,
+    /// The neighbour is beside it on the other side.
+    Swap,
+    /// Neither.
+    Discontinuous,
+}
+
+/// A consistent pair of spans, ends not included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Spans {
+    /// First source position.
+    pub source_start: usize,
+    /// Behind the last source position.
+    pub source_end: usize,
+    /// First target position.
+    pub target_start: usize,
+    /// Behind the last target position.
+    pub target_end: usize,
+}
+
+/// One pair of sentences with its links, ready to be asked.
+#[derive(Debug, Default)]
+pub struct Linked {
+    source: usize,
+    target: usize,
+    /// Source position behind each target position and the other way round, as (least, greatest); (MAX, 0) if none.
+    of_target: Vec<(usize, usize)>,
+    of_source: Vec<(usize, usize)>,
+    grid: Vec<bool>,
+}
+
+impl Linked {
+    /// Takes up a pair of sentences of these lengths.
+    pub fn set(&mut self, source: usize, target: usize, links: &[Link]) {
+        (self.source, self.target) = (source, target);
+        for (list, n) in [(&mut self.of_target, target), (&mut self.of_source, source)] {
+            list.clear();
+            list.resize(n, (usize::MAX, 0));
+        }
+        self.grid.clear();
+        self.grid.resize(source * target, false);
+        for &(s, t) in links {
+            let (s, t) = (s as usize, t as usize);
+            widen(&mut self.of_target[t], s);
+            widen(&mut self.of_source[s], t);
+            self.grid[s * target + t] = true;
+        }
+    }
+
+    /// All phrases of at most `max` words on each side; unaligned words at the edges of the source may belong to them.
+    pub fn phrases(&self, max: usize, found: &mut Vec<Spans>) {
+        found.clear();
+        for target_start in 0..self.target {
+            let mut range = (usize::MAX, 0);
+            for target_end in target_start + 1..=self.target.min(target_start + max) {
+                let (low, high) = self.of_target[target_end - 1];
+                range = (range.0.min(low), range.1.max(high));
+                if range.0 == usize::MAX {
+                    continue;
+                }
+                let (low, high) = (range.0, range.1 + 1);
+                if high - low > max || self.leaves(low..high, target_start, target_end) {
+                    continue;
+                }
+                let mut source_start = low;
+                loop {
+                    let mut source_end = high;
+                    loop {
+                        found.push(Spans { source_start, source_end, target_start, target_end });
+                        source_end += 1;
+                        if source_end > self.source
+                            || source_end - source_start > max
+                            || self.has_links(source_end - 1)
+                        {
+                            break;
+                        }
+                    }
+                    if source_start == 0 || high - source_start >= max || self.has_links(source_start - 1) {
+                        break;
+                    }
+                    source_start -= 1;
+                }
+            }
+        }
+    }
+
+    fn has_links(&self, source: usize) -> bool {
+        self.of_source[source].0 != usize::MAX
+    }
+
+    /// Whether a link of these source positions leads out of the target span.
+    fn leaves(&self, source: std::ops::Range<usize>, target_start: usize, target_end: usize) -> bool {
+        let out =
+            |&(low, high): &(usize, usize)| low != usize::MAX && (low < target_start || high >= target_end);
+        self.of_source[source].iter().any(out)
+    }
+
+    /// Whether the words at all four corners have links.
+    pub fn is_tight(&self, s: &Spans) -> bool {
+        self.has_links(s.source_start)
+            && self.has_links(s.source_end - 1)
+            && self.of_target[s.target_start].0 != usize::MAX
+            && self.of_target[s.target_end - 1].0 != usize::MAX
+    }
+
+    fn link(&self, source: Option<usize>, target: Option<usize>) -> bool {
+        match (source, target) {
+            (Some(s), Some(t)) => s < self.source && t < self.target && self.grid[s * self.target + t],
+            // The beginning of a sentence is linked to the beginning.
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
+    /// How a phrase stands to what is before it and to what is after it.
+    pub fn orientations(&self, s: &Spans) -> [Orientation; 2] {
+        let (before_s, before_t) = (s.source_start.checked_sub(1), s.target_start.checked_sub(1));
+        let last = s.source_end == self.source && s.target_end == self.target;
+        let choose = |monotone: bool, swap: bool| match (monotone, swap) {
+            (true, false) => Orientation::Monotone,
+            (false, true) => Orientation::Swap,
+            _ => Orientation::Discontinuous,
+        };
+        let backward = choose(
+            self.link(before_s, before_t),
+            before_t.is_some() && self.link(Some(s.source_end), before_t),
+        );
+        let forward = choose(
+            last || self.link(Some(s.source_end), Some(s.target_end)),
+            before_s.is_some() && self.link(before_s, Some(s.target_end)),
+        );
+        [backward, forward]
+    }
+
+    /// Links inside spans, from their beginnings.
+    pub fn inner(&self, s: &Spans, mut each: impl FnMut(usize, usize)) {
+        for i in s.source_start..s.source_end {
+            for j in s.target_start..s.target_end {
+                if self.grid[i * self.target + j] {
+                    each(i - s.source_start, j - s.target_start);
+                }
+            }
+        }
+    }
+
+    /// Whether a link connects words outside the gaps of a rule.
+    fn lexical(&self, whole: &Spans, gaps: &[Spans]) -> bool {
+        let outside = |i: usize, j: usize| {
+            gaps.iter().all(|g| {
+                !(g.source_start..g.source_end).contains(&i) && !(g.target_start..g.target_end).contains(&j)
+            })
+        };
+        let mut any = false;
+        self.inner(whole, |i, j| any |= outside(i + whole.source_start, j + whole.target_start));
+        any
+    }
+}
+
+fn widen(range: &mut (usize, usize), to: usize) {
+    *range = (range.0.min(to), range.1.max(to));
+}
+
+/// What a rule may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RuleLimits {
+    /// Words of a phrase that rules come from, on each side.
+    pub span: usize,
+    /// Words and gaps of the source.
+    pub symbols: usize,
+    /// Source words that a gap stands for, at least.
+    pub min_gap: usize,
+    /// Whether phrases may have unaligned words at their edges.
+    pub loose: bool,
+}
+
+impl Default for RuleLimits {
+    fn default() -> Self {
+        RuleLimits { span: 10, symbols: 5, min_gap: 1, loose: false }
+    }
+}
+
+/// A rule: a phrase with up to two gaps, in the order of the source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rule {
+    /// The phrase.
+    pub whole: Spans,
+    /// The gaps.
+    pub gaps: [Option<Spans>; 2],
+}
+
+/// Finds rules; keeps its buffers.
+#[derive(Debug, Default)]
+pub struct RuleFinder {
+    phrases: Vec<Spans>,
+    by_source: Vec<Vec<Spans>>,
+}
+
+impl RuleFinder {
+    /// All rules of a pair of sentences. Those of one phrase come together.
+    pub fn rules(&mut self, linked: &Linked, limits: &RuleLimits, mut each: impl FnMut(&[Rule])) {
+        linked.phrases(limits.span, &mut self.phrases);
+        if !limits.loose {
+            self.phrases.retain(|s| linked.is_tight(s));
+        }
+        self.by_source.iter_mut().for_each(Vec::clear);
+        self.by_source.resize_with(self.by_source.len().max(linked.source), Vec::new);
+        for s in &self.phrases {
+            self.by_source[s.source_start].push(*s);
+        }
+        let mut rules = Vec::new();
+        for whole in &self.phrases {
+            rules.clear();
+            let length = whole.source_end - whole.source_start;
+            if length <= limits.symbols {
+                rules.push(Rule { whole: *whole, gaps: [None; 2] });
+            }
+            for first in self.inside(whole, whole.source_start, limits) {
+                let words = length - (first.source_end - first.source_start);
+                if words == 0 {
+                    continue;
+                }
+                if words < limits.symbols && linked.lexical(whole, &[*first]) {
+                    rules.push(Rule { whole: *whole, gaps: [Some(*first), None] });
+                }
+                // A word stands between two gaps.
+                for second in self.inside(whole, first.source_end + 1, limits) {
+                    let words = words - (second.source_end - second.source_start);
+                    if words + 2 <= limits.symbols
+                        && apart(first, second)
+                        && linked.lexical(whole, &[*first, *second])
+                    {
+                        rules.push(Rule { whole: *whole, gaps: [Some(*first), Some(*second)] });
+                    }
+                }
+            }
+            if !rules.is_empty() {
+                each(&rules);
+            }
+        }
+    }
+
+    /// Phrases inside another one that begin at a source position or later.
+    fn inside<'a>(
+        &'a self,
+        whole: &'a Spans,
+        from: usize,
+        limits: &'a RuleLimits,
+    ) -> impl Iterator<Item = &'a Spans> {
+        (from..whole.source_end).flat_map(|start| &self.by_source[start]).filter(move |s| {
+            s.source_end <= whole.source_end
+                && s.target_start >= whole.target_start
+                && s.target_end <= whole.target_end
+                && s.source_end - s.source_start >= limits.min_gap
+        })
+    }
+}
+
+fn apart(a: &Spans, b: &Spans) -> bool {
+    a.target_end <= b.target_start || b.target_end <= a.target_start
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Orientation::{Discontinuous, Monotone, Swap};
+    use super::*;
+    use proptest::prelude::*;
+
+    fn linked(source: usize, target: usize, links: &[Link]) -> Linked {
+        let mut l = Linked::default();
+        l.set(source, target, links);
+        l
+    }
+
+    proptest! {
+        #[test]
+        fn phrases_are_the_consistent_spans(
+            links in proptest::collection::btree_set((0u16..6, 0u16..5), 0..9), max in 1usize..7,
+        ) {
+            let links: Vec<Link> = links.into_iter().collect();
+            let l = linked(6, 5, &links);
+            let mut found = Vec::new();
+            l.phrases(max, &mut found);
+            found.sort();
+            let mut expected = Vec::new();
+            for source_start in 0..6 {
+                for source_end in source_start + 1..=6usize.min(source_start + max) {
+                    for target_start in 0..5 {
+                        for target_end in target_start + 1..=5usize.min(target_start + max) {
+                            let s = |i: u16| (source_start..source_end).contains(&(i as usize));
+                            let t = |j: u16| (target_start..target_end).contains(&(j as usize));
+                            if links.iter().all(|&(i, j)| s(i) == t(j)) && links.iter().any(|&(i, _)| s(i)) {
+                                expected.push(Spans { source_start, source_end, target_start, target_end });
+                            }
+                        }
+                    }
+                }
+            }
+            expected.sort();
+            prop_assert_eq!(found, expected);
+        }
+
+        #[test]
+        fn rules_are_phrases_with_phrases_taken_out(
+            links in proptest::collection::btree_set((0u16..6, 0u16..6), 0..9), loose: bool, min_gap in 1usize..3,
+        ) {
+            let links: Vec<Link> = links.into_iter().collect();
+            let l = linked(6, 6, &links);
+            let limits = RuleLimits { span: 5, symbols: 4, min_gap, loose };
+            let mut phrases = Vec::new();
+            l.phrases(5, &mut phrases);
+            phrases.retain(|s| loose || l.is_tight(s));
+            let mut expected = Vec::new();
+            let inside = |a: &Spans, b: &Spans| {
+                a.source_start >= b.source_start && a.source_end <= b.source_end
+                    && a.target_start >= b.target_start && a.target_end <= b.target_end
+            };
+            for whole in &phrases {
+                let words = |gaps: &[&Spans]| {
+                    let out = |i: u16, j: u16| gaps.iter().all(|g| {
+                        !(g.source_start..g.source_end).contains(&(i as usize))
+                            && !(g.target_start..g.target_end).contains(&(j as usize))
+                    });
+                    let here = |i: u16| (whole.source_start..whole.source_end).contains(&(i as usize));
+                    let lexical = links.iter().any(|&(i, j)| here(i) && out(i, j));
+                    let gap: usize = gaps.iter().map(|g| g.source_end - g.source_start).sum();
+                    let symbols = whole.source_end - whole.source_start - gap + gaps.len();
+                    lexical && symbols <= 4 && gaps.iter().all(|g| g.source_end - g.source_start >= min_gap)
+                };
+                if whole.source_end - whole.source_start <= 4 {
+                    expected.push((*whole, vec![]));
+                }
+                for a in &phrases {
+                    if inside(a, whole) && words(&[a]) {
+                        expected.push((*whole, vec![*a]));
+                    }
+                    for b in &phrases {
+                        if inside(a, whole) && inside(b, whole) && a.source_end < b.source_start && apart(a, b)
+                            && words(&[a, b])
+                        {
+                            expected.push((*whole, vec![*a, *b]));
+                        }
+                    }
+                }
+            }
+            let mut found = Vec::new();
+            RuleFinder::default().rules(&l, &limits, |rules| {
+                assert!(rules.iter().all(|r| r.whole == rules[0].whole));
+                found.extend(rules.iter().map(|r| (r.whole, r.gaps.iter().copied().flatten().collect::<Vec<_>>())));
+            });
+            found.sort();
+            expected.sort();
+            prop_assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn orientations_by_hand() {
+        // f: 0 1 2 3, e: 0 1 2 3; 1 and 2 change places.
+        let l = linked(4, 4, &[(0, 0), (1, 2), (2, 1), (3, 3)]);
+        let s = |source_start, source_end, target_start, target_end| Spans {
+            source_start,
+            source_end,
+            target_start,
+            target_end,
+        };
+        assert_eq!(l.orientations(&s(0, 1, 0, 1)), [Monotone, Discontinuous]);
+        assert_eq!(l.orientations(&s(2, 3, 1, 2)), [Discontinuous, Swap]);
+        assert_eq!(l.orientations(&s(1, 2, 2, 3)), [Swap, Discontinuous]);
+        assert_eq!(l.orientations(&s(3, 4, 3, 4)), [Discontinuous, Monotone]);
+        assert_eq!(l.orientations(&s(1, 3, 1, 3)), [Monotone, Monotone]);
+        assert_eq!(l.orientations(&s(0, 4, 0, 4)), [Monotone, Monotone]);
+    }
+}
