@@ -8,6 +8,7 @@
 //! assert_eq!(w.get(FeatureKey::of("never seen")), 0.0);
 //! ```
 
+pub mod container;
 mod error;
 mod feature;
 mod fingerprint;

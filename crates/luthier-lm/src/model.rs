@@ -8,31 +8,28 @@
 //! −0 that no longer n-gram begins with it: a query then stops early, and states forget the rest.
 
 use crate::{Arpa, BEGIN, END, MAX_ORDER, UNKNOWN};
-use luthier_core::{AtomicFile, Error, Fingerprint, Result, Vocabulary};
-use rustc_hash::FxHashSet;
-use std::{
-    fs::File,
-    io::{Read as _, Write},
-    path::Path,
+use luthier_core::{
+    Error, Result, Vocabulary,
+    container::{Container, HEADER, Layout, NUMBERS},
 };
+use rustc_hash::FxHashSet;
+use std::path::Path;
 
-const MAGIC: &[u8; 8] = b"luthlm\r\n";
-const VERSION: u32 = 1;
-const HEADER: usize = 256;
-const FINISHED: u32 = 0x600d;
+const LAYOUT: Layout = Layout {
+    magic: *b"luthlm\r\n",
+    version: 1,
+    what: "binary model",
+    again: "make it again with `luthier lm compile`",
+};
 const SLOT: usize = 16;
 
 /// Where things are in the header.
 mod at {
-    pub(super) const VERSION: usize = 8;
-    pub(super) const FINISHED: usize = 12;
-    pub(super) const ORDER: usize = 16;
-    pub(super) const LENGTH: usize = 24;
+    pub(super) const ORDER: usize = super::NUMBERS;
     pub(super) const COUNTS: usize = 32;
     pub(super) const SLOTS: usize = 80;
     pub(super) const WORDS: usize = 128;
     pub(super) const SECTIONS: usize = 136;
-    pub(super) const CHECK: usize = super::HEADER - 8;
 }
 
 /// 1-grams, five tables, the table of words, ends of words, text of words.
@@ -41,14 +38,9 @@ const WORD_TABLE: usize = MAX_ORDER;
 const WORD_ENDS: usize = MAX_ORDER + 1;
 const WORD_TEXT: usize = MAX_ORDER + 2;
 
-enum Bytes {
-    Mapped(memmap2::Mmap),
-    Owned(Vec<u8>),
-}
-
 /// A model that answers queries. It is read only, so threads share it, and processes that map the same file do too.
 pub struct Model {
-    bytes: Bytes,
+    bytes: Container,
     order: usize,
     slots: [u64; MAX_ORDER],
     sections: [usize; SECTIONS],
@@ -152,77 +144,32 @@ impl Model {
     /// Opens a binary model, or reads an ARPA file.
     pub fn open(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
-        let failed = |e: std::io::Error| Error::io(&name, "open it", &e);
         if !Self::is_binary(path) {
             return Self::of_arpa(&Arpa::read(path)?, &name);
         }
-        let file = File::open(path).map_err(failed)?;
-        // SAFETY: the mapping is read only. Another program that shortens the file while it is mapped would end this one
-        // with a signal, as for every mapped file; models are written under another name and renamed, never in place.
-        let mapped = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
-        Self::check(Bytes::Mapped(mapped), &name)
+        Self::check(LAYOUT.open(path)?, &name)
     }
 
     /// Whether a file is a binary model.
     pub fn is_binary(path: &Path) -> bool {
-        let mut head = [0; 8];
-        std::fs::metadata(path).is_ok_and(|m| m.is_file())
-            && File::open(path).and_then(|mut f| f.read_exact(&mut head)).is_ok()
-            && head == *MAGIC
+        LAYOUT.fits(path)
     }
 
     /// A model in memory.
     pub fn of_arpa(arpa: &Arpa, name: &str) -> Result<Self> {
-        Self::check(Bytes::Owned(Builder::new(arpa, name)?.bytes), name)
+        Self::check(LAYOUT.seal(Builder::new(arpa, name)?.bytes), name)
     }
 
-    /// Writes a binary model: under another name, with a mark that it is unfinished until it is.
+    /// Writes a binary model.
     pub fn compile(arpa: &Arpa, name: &str, path: &Path) -> Result<Self> {
         let model = Self::of_arpa(arpa, name)?;
-        let name = path.display().to_string();
-        // A device, a pipe or a compressed file cannot be mapped.
-        let special = std::fs::metadata(path).is_ok_and(|m| !m.is_file());
-        if path.as_os_str() == "-" || special || path.extension().is_some_and(|e| e == "gz") {
-            return Err(Error::in_file(name, "is no regular, plain file, and a binary model must be one"));
-        }
-        let mut file = AtomicFile::create(path)?;
-        let bytes = model.bytes();
-        let mut write = || {
-            file.write_all(&bytes[..at::FINISHED])?;
-            file.write_all(&0u32.to_le_bytes())?;
-            file.write_all(&bytes[at::FINISHED + 4..])?;
-            file.patch(at::FINISHED as u64, &FINISHED.to_le_bytes())
-        };
-        write().map_err(|e| Error::io(name, "write it", &e))?;
-        file.commit()?;
+        LAYOUT.write(&model.bytes, path)?;
         Ok(model)
     }
 
-    fn check(bytes: Bytes, name: &str) -> Result<Self> {
-        let wrong = |found: String, hint: &str| Err(Error::in_file(name, found).hint(hint));
-        let again = "make it again with `luthier lm compile`";
+    fn check(bytes: Container, name: &str) -> Result<Self> {
         let mut model = Model { bytes, order: 0, slots: [0; MAX_ORDER], sections: [0; SECTIONS] };
         let length = model.bytes().len();
-        if length < HEADER {
-            return wrong(format!("is a binary model of {length} bytes, cut short"), again);
-        }
-        let version = model.u32_at(at::VERSION);
-        if version != VERSION {
-            return wrong(format!("is a binary model of version {version}, expected {VERSION}"), again);
-        }
-        if model.u32_at(at::FINISHED) != FINISHED {
-            return wrong("is a binary model whose writing was not finished".to_owned(), again);
-        }
-        let expected = model.u64_at(at::LENGTH);
-        if expected != length as u64 {
-            return wrong(
-                format!("has {length} bytes, expected {expected}: it was cut short or added to"),
-                again,
-            );
-        }
-        if model.u64_at(at::CHECK) != check_of(model.bytes()) {
-            return wrong("is a binary model with a damaged header".to_owned(), again);
-        }
         model.order = model.u32_at(at::ORDER) as usize;
         for n in 0..MAX_ORDER {
             model.slots[n] = model.u64_at(at::SLOTS + 8 * n);
@@ -240,29 +187,22 @@ impl Model {
             && model.slots[0] > 0
             && table(WORD_TABLE, model.slots[0])
             && ends(WORD_ENDS, words.saturating_mul(8));
-        if sound { Ok(model) } else { wrong("is a damaged binary model".to_owned(), again) }
+        if sound { Ok(model) } else { Err(LAYOUT.damaged(name)) }
     }
 
     #[inline]
     fn bytes(&self) -> &[u8] {
-        match &self.bytes {
-            Bytes::Mapped(m) => m,
-            Bytes::Owned(v) => v,
-        }
+        self.bytes.bytes()
     }
 
     #[inline]
     fn u32_at(&self, at: usize) -> u32 {
-        let mut b = [0; 4];
-        b.copy_from_slice(&self.bytes()[at..at + 4]);
-        u32::from_le_bytes(b)
+        self.bytes.u32_at(at)
     }
 
     #[inline]
     fn u64_at(&self, at: usize) -> u64 {
-        let mut b = [0; 8];
-        b.copy_from_slice(&self.bytes()[at..at + 8]);
-        u64::from_le_bytes(b)
+        self.bytes.u64_at(at)
     }
 
     /// Probability with its sign, and back-off, from where they are stored.
@@ -419,14 +359,9 @@ impl Model {
             order: self.order,
             counts: (0..self.order).map(|n| self.u64_at(at::COUNTS + 8 * n)).collect(),
             bytes: self.bytes().len(),
-            mapped: matches!(self.bytes, Bytes::Mapped(_)),
+            mapped: self.bytes.is_mapped(),
         }
     }
-}
-
-/// What the header says, in 64 bits.
-fn check_of(bytes: &[u8]) -> u64 {
-    Fingerprint::default().bytes(&bytes[at::ORDER..at::CHECK]).finish64()
 }
 
 /// Whether some longer n-gram begins with the one that has this back-off.
@@ -615,10 +550,7 @@ impl Builder {
     }
 
     fn header(&mut self, arpa: &Arpa, blanks: &[Vec<Blank>]) {
-        self.bytes[..8].copy_from_slice(MAGIC);
-        self.put(at::VERSION, u64::from(VERSION) | (u64::from(FINISHED) << 32));
         self.put(at::ORDER, arpa.orders.len() as u64);
-        self.put(at::LENGTH, self.bytes.len() as u64);
         self.put(at::WORDS, arpa.vocabulary.len() as u64);
         for (n, (grams, blank)) in arpa.orders.iter().zip(blanks).enumerate() {
             self.put(at::COUNTS + 8 * n, (grams.len() + blank.len()) as u64);
@@ -629,8 +561,6 @@ impl Builder {
         for s in 0..SECTIONS {
             self.put(at::SECTIONS + 8 * s, self.sections[s] as u64);
         }
-        let check = check_of(&self.bytes);
-        self.put(at::CHECK, check);
     }
 }
 

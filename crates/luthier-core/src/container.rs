@@ -1,0 +1,170 @@
+//! Binary files that are mapped: one header, a mark that the writing was finished, a check of the header.
+//!
+//! All numbers are little-endian. The header has room for numbers of the owner from [`NUMBERS`] on, but for the length
+//! of the file at [`LENGTH`].
+
+use crate::{AtomicFile, Error, Fingerprint, Result};
+use std::{
+    fs::File,
+    io::{Read as _, Write},
+    path::Path,
+};
+
+/// Bytes of the header.
+pub const HEADER: usize = 256;
+/// Where the owner's numbers begin in the header.
+pub const NUMBERS: usize = 16;
+/// Where the length of the file is in the header.
+pub const LENGTH: usize = 24;
+const VERSION: usize = 8;
+const FINISHED: usize = 12;
+const CHECK: usize = HEADER - 8;
+const DONE: u32 = 0x600d;
+
+/// What kind of file it is.
+#[derive(Debug)]
+pub struct Layout {
+    /// The first bytes.
+    pub magic: [u8; 8],
+    /// Number of the layout.
+    pub version: u32,
+    /// What it is called in messages.
+    pub what: &'static str,
+    /// What to do about a broken one.
+    pub again: &'static str,
+}
+
+enum Bytes {
+    Mapped(memmap2::Mmap),
+    Owned(Vec<u8>),
+}
+
+/// A binary file, mapped or in memory.
+pub struct Container(Bytes);
+
+impl Layout {
+    /// Whether a file is of this kind.
+    pub fn fits(&self, path: &Path) -> bool {
+        let mut head = [0; 8];
+        std::fs::metadata(path).is_ok_and(|m| m.is_file())
+            && File::open(path).and_then(|mut f| f.read_exact(&mut head)).is_ok()
+            && head == self.magic
+    }
+
+    /// Maps a file and checks its header.
+    pub fn open(&self, path: &Path) -> Result<Container> {
+        let name = path.display().to_string();
+        let failed = |e: std::io::Error| Error::io(&name, "open it", &e);
+        let file = File::open(path).map_err(failed)?;
+        // SAFETY: the mapping is read only. Another program that shortens the file while it is mapped would end this one
+        // with a signal, as for every mapped file; ours are written under another name and renamed, never in place.
+        let mapped = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
+        let container = Container(Bytes::Mapped(mapped));
+        self.check(&container, &name)?;
+        Ok(container)
+    }
+
+    /// Completes the header of bytes that begin with room for it.
+    pub fn seal(&self, mut bytes: Vec<u8>) -> Container {
+        let length = bytes.len() as u64;
+        bytes[..8].copy_from_slice(&self.magic);
+        bytes[VERSION..VERSION + 4].copy_from_slice(&self.version.to_le_bytes());
+        bytes[FINISHED..FINISHED + 4].copy_from_slice(&DONE.to_le_bytes());
+        bytes[LENGTH..LENGTH + 8].copy_from_slice(&length.to_le_bytes());
+        let check = check_of(&bytes);
+        bytes[CHECK..HEADER].copy_from_slice(&check.to_le_bytes());
+        Container(Bytes::Owned(bytes))
+    }
+
+    fn check(&self, container: &Container, name: &str) -> Result<()> {
+        let what = self.what;
+        let wrong = |found: String| Err(Error::in_file(name, found).hint(self.again));
+        let length = container.bytes().len();
+        if length < HEADER {
+            return wrong(format!("is a {what} of {length} bytes, cut short"));
+        }
+        if container.bytes()[..8] != self.magic {
+            return wrong(format!("is no {what}"));
+        }
+        let version = container.u32_at(VERSION);
+        if version != self.version {
+            return wrong(format!("is a {what} of version {version}, expected {}", self.version));
+        }
+        if container.u32_at(FINISHED) != DONE {
+            return wrong(format!("is a {what} whose writing was not finished"));
+        }
+        let expected = container.u64_at(LENGTH);
+        if expected != length as u64 {
+            return wrong(format!("has {length} bytes, expected {expected}: it was cut short or added to"));
+        }
+        if container.u64_at(CHECK) != check_of(container.bytes()) {
+            return wrong(format!("is a {what} with a damaged header"));
+        }
+        Ok(())
+    }
+
+    /// Says that what follows the header makes no sense.
+    pub fn damaged(&self, name: &str) -> Error {
+        Error::in_file(name, format!("is a damaged {}", self.what)).hint(self.again)
+    }
+
+    /// Writes a file: under another name, with a mark that it is unfinished until it is.
+    pub fn write(&self, container: &Container, path: &Path) -> Result<()> {
+        let name = path.display().to_string();
+        // A device, a pipe or a compressed file cannot be mapped.
+        let special = std::fs::metadata(path).is_ok_and(|m| !m.is_file());
+        if path.as_os_str() == "-" || special || path.extension().is_some_and(|e| e == "gz") {
+            return Err(Error::in_file(
+                name,
+                format!("is no regular, plain file, and a {} must be one", self.what),
+            ));
+        }
+        let mut file = AtomicFile::create(path)?;
+        let bytes = container.bytes();
+        let mut write = || {
+            file.write_all(&bytes[..FINISHED])?;
+            file.write_all(&0u32.to_le_bytes())?;
+            file.write_all(&bytes[FINISHED + 4..])?;
+            file.patch(FINISHED as u64, &DONE.to_le_bytes())
+        };
+        write().map_err(|e| Error::io(name, "write it", &e))?;
+        file.commit()
+    }
+}
+
+/// What the header says, in 64 bits.
+fn check_of(bytes: &[u8]) -> u64 {
+    Fingerprint::default().bytes(&bytes[NUMBERS..CHECK]).finish64()
+}
+
+impl Container {
+    /// All bytes, the header included.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        match &self.0 {
+            Bytes::Mapped(m) => m,
+            Bytes::Owned(v) => v,
+        }
+    }
+
+    /// A number at a place.
+    #[inline]
+    pub fn u32_at(&self, at: usize) -> u32 {
+        let mut b = [0; 4];
+        b.copy_from_slice(&self.bytes()[at..at + 4]);
+        u32::from_le_bytes(b)
+    }
+
+    /// A number at a place.
+    #[inline]
+    pub fn u64_at(&self, at: usize) -> u64 {
+        let mut b = [0; 8];
+        b.copy_from_slice(&self.bytes()[at..at + 8]);
+        u64::from_le_bytes(b)
+    }
+
+    /// Whether it is mapped from a file.
+    pub fn is_mapped(&self) -> bool {
+        matches!(self.0, Bytes::Mapped(_))
+    }
+}
