@@ -12,6 +12,8 @@ mod oracle;
 mod rerank;
 mod score;
 mod surface;
+mod table;
+mod train;
 mod tune;
 
 use crate::talk::Talk;
@@ -73,6 +75,10 @@ enum Verb {
     Align(align::Args),
     /// Extract phrases or hierarchical rules from aligned text.
     Extract(extract::Args),
+    /// Compile and query tables of phrases and rules.
+    Table(table::Args),
+    /// Make a translation model of parallel text.
+    Train(train::Args),
     /// Estimate, compile and query language models.
     Lm(lm::Args),
     /// Print a completion script for a shell.
@@ -129,6 +135,8 @@ pub(crate) fn run(cli: Cli) -> Done {
         Verb::Surface(args) => surface::run(&args, talk),
         Verb::Align(args) => align::run(&args, &cli.common, talk),
         Verb::Extract(args) => extract::run(&args, &cli.common, talk),
+        Verb::Table(args) => table::run(&args, talk),
+        Verb::Train(args) => train::run(&args, &cli.common, talk),
         Verb::Lm(args) => lm::run(&args, &cli.common, talk),
         Verb::Completions { shell } => {
             let mut script = Vec::new();

@@ -177,13 +177,19 @@ impl AlignArgs {
         }
     }
 
-    /// Trains, and tells how it goes.
-    pub(crate) fn train(&self, corpus: &Corpus, kind: KindName, talk: Talk) -> Result<Model, Error> {
+    /// Trains, and tells how it goes. The numbers are perplexities of a target and of a source word in the last round.
+    pub(crate) fn train(
+        &self,
+        corpus: &Corpus,
+        kind: KindName,
+        talk: Talk,
+    ) -> Result<(Model, [f64; 2]), Error> {
         if self.first_rounds == 0 && self.rounds == 0 {
             return Err(Error::new("--rounds and --first-rounds are both 0: nothing would be learned"));
         }
         let clock = Instant::now();
         let [targets, sources] = [corpus.target.tokens() as f64, corpus.source.tokens() as f64];
+        let mut last = [f64::NAN; 2];
         let mut told = |round: &Round| {
             let name = match round.kind {
                 Kind::Ibm1 => "IBM 1",
@@ -191,15 +197,18 @@ impl AlignArgs {
                 Kind::Hmm => "HMM",
             };
             let perplexity = |log: f64, words: f64| (-log / words).exp();
+            let [target, source] = round.log_likelihood;
+            last = [perplexity(target, targets), perplexity(source, sources)];
             talk.say(&format!(
                 "round {} ({name}): perplexity of a word {:.2} and {:.2}  {:.1} s",
                 round.round,
-                perplexity(round.log_likelihood[0], targets),
-                perplexity(round.log_likelihood[1], sources),
+                last[0],
+                last[1],
                 clock.elapsed().as_secs_f64()
             ));
         };
-        Ok(Model::train(corpus, &self.settings(kind), &mut told))
+        let model = Model::train(corpus, &self.settings(kind), &mut told);
+        Ok((model, last))
     }
 }
 
@@ -210,7 +219,7 @@ pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
         (model, args.text.read(start, talk)?)
     } else {
         let corpus = args.text.read(Corpus::default(), talk)?;
-        (args.how.train(&corpus, args.model, talk)?, corpus)
+        (args.how.train(&corpus, args.model, talk)?.0, corpus)
     };
     let gold = args.gold.as_deref().map(|path| read_links(path, &corpus)).transpose()?;
     let aligned = model.align(&corpus, args.how.symmetrize.into());

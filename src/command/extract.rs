@@ -8,7 +8,7 @@ use super::{
 use crate::talk::{Talk, thousands};
 use clap::{Subcommand, ValueEnum};
 use luthier::{
-    core::Error,
+    core::{AtomicFile, Error},
     table::TextWriter,
     train::{
         Corpus, Link, RuleLimits,
@@ -172,7 +172,7 @@ pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
 }
 
 /// Extracts into text tables.
-pub(crate) fn write_text(
+fn write_text(
     corpus: &Corpus,
     links: &[Vec<Link>],
     settings: &Settings,
@@ -180,23 +180,23 @@ pub(crate) fn write_text(
     talk: Talk,
     clock: Instant,
 ) -> Result<Report, Error> {
-    let hierarchical = matches!(settings.what, What::Rules(_));
-    let (table, reordering) = if hierarchical {
-        (out.join("rule-table.gz"), None)
-    } else {
-        (out.join("phrase-table.gz"), Some(out.join("reordering-table.gz")))
-    };
-    let mut writer = TextWriter::create(&table, reordering.as_deref(), hierarchical)?;
+    let mut writer = text_writer(settings, out)?;
     let mut told = |line: &str| talk.say(&format!("{line}  {:.1} s", clock.elapsed().as_secs_f64()));
     let (source, target) = (&corpus.source.vocabulary, &corpus.target.vocabulary);
     let report = extract::extract(corpus, links, settings, &mut told, &mut |entry| {
         writer.entry(entry, source, target)
     })?;
     writer.commit()?;
-    if hierarchical {
-        luthier::core::AtomicFile::write_all_to(&out.join("glue-grammar"), GLUE.as_bytes())?;
-    }
     Ok(report)
+}
+
+/// Opens text tables in a directory.
+pub(crate) fn text_writer(settings: &Settings, out: &Path) -> Result<TextWriter, Error> {
+    if matches!(settings.what, What::Rules(_)) {
+        AtomicFile::write_all_to(&out.join("glue-grammar"), GLUE.as_bytes())?;
+        return TextWriter::create(&out.join("rule-table.gz"), None, true);
+    }
+    TextWriter::create(&out.join("phrase-table.gz"), Some(&out.join("reordering-table.gz")), false)
 }
 
 /// What was found, in a line.

@@ -94,13 +94,25 @@ pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
 }
 
 fn build(args: &BuildArgs, talk: Talk) -> Done {
-    let clock = Instant::now();
     let order = args.order as usize;
     check_pruning(&args.prune, order)?;
-    let mut input = Input::open(&args.input)?;
-    let mut out = AtomicFile::create(&args.output)?;
-    let settings =
-        Settings { order, prune: args.prune.clone(), memory: args.memory, directory: std::env::temp_dir() };
+    build_to(&args.input, order, &args.prune, args.memory, &args.output, talk)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Estimates a model of a text file.
+pub(crate) fn build_to(
+    text: &Path,
+    order: usize,
+    prune: &[u64],
+    memory: usize,
+    output: &Path,
+    talk: Talk,
+) -> Result<(), Error> {
+    let clock = Instant::now();
+    let mut input = Input::open(text)?;
+    let mut out = AtomicFile::create(output)?;
+    let settings = Settings { order, prune: prune.to_vec(), memory, directory: std::env::temp_dir() };
     let mut told = |line: &str| talk.say(&format!("{line}  {:.1} s", clock.elapsed().as_secs_f64()));
     let report = estimate(&mut input, &settings, &mut out, &mut told)?;
     out.commit()?;
@@ -131,8 +143,8 @@ fn build(args: &BuildArgs, talk: Talk) -> Done {
             d[3]
         ));
     }
-    talk.say(&format!("{} in {:.1} s", args.output.display(), clock.elapsed().as_secs_f64()));
-    Ok(ExitCode::SUCCESS)
+    talk.say(&format!("{} in {:.1} s", output.display(), clock.elapsed().as_secs_f64()));
+    Ok(())
 }
 
 /// Words stay, and what is longer is not kept without what it contains.
@@ -220,6 +232,20 @@ fn query(args: &QueryArgs) -> Done {
     }
     write_out(None, out.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Perplexity of a text file, unknown words included.
+pub(crate) fn perplexity(model: &Model, text: &Path) -> Result<f64, Error> {
+    let mut input = Input::open(text)?;
+    let (mut buffer, mut words) = (Vec::new(), Vec::new());
+    let (mut total, mut tokens) = (0.0, 0usize);
+    while input.line(&mut buffer)? {
+        words.clear();
+        words.extend(input.utf8(&buffer)?.split_ascii_whitespace().map(|w| model.word(w)));
+        total += model.sentence(&words).log10;
+        tokens += words.len() + 1;
+    }
+    Ok(10f64.powf(-total / tokens.max(1) as f64))
 }
 
 fn info(args: &InfoArgs) -> Done {

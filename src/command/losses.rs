@@ -2,10 +2,11 @@
 
 use luthier::{
     core::Error,
+    core::Settings,
     metric::{Metric, PlusOne},
     optim::Limit,
     tune::{
-        Loss, Minimize, PairSource, Pairs, Settings,
+        Loss, Minimize, PairSource, Pairs,
         loss::{Brevity, Clip, Margin},
     },
 };

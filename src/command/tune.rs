@@ -16,10 +16,10 @@ use crate::talk::{Talk, thousands};
 use clap::Subcommand;
 use input::{Input, load};
 use luthier::{
-    core::Error,
+    core::{Error, Settings},
     metric::Metric,
     tune::{
-        Alone, Event, Fleet, Learner, Outcome, RunDir, Schedule, Settings,
+        Alone, Event, Fleet, Learner, Outcome, RunDir, Schedule,
         recipes::{RECIPES, Recipe},
         run as tune,
     },

@@ -3,7 +3,7 @@
 //! All numbers are little-endian. The header has room for numbers of the owner from [`NUMBERS`] on, but for the length
 //! of the file at [`LENGTH`].
 
-use crate::{AtomicFile, Error, Fingerprint, Result};
+use crate::{AtomicFile, Error, Fingerprint, Result, Vocabulary};
 use std::{
     fs::File,
     io::{Read as _, Write},
@@ -166,5 +166,121 @@ impl Container {
     /// Whether it is mapped from a file.
     pub fn is_mapped(&self) -> bool {
         matches!(self.0, Bytes::Mapped(_))
+    }
+}
+
+/// Makes the key of a sequence longer by one symbol.
+#[inline]
+pub fn extend(key: u64, symbol: u32) -> u64 {
+    let x = (key ^ (u64::from(symbol) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        .wrapping_mul(0xd6e8_feb8_6659_fd93);
+    x ^ (x >> 32)
+}
+
+/// Where a key is looked for first in a table.
+#[inline]
+pub fn slot_of(key: u64, slots: u64) -> u64 {
+    ((u128::from(key) * u128::from(slots)) >> 64) as u64
+}
+
+/// Begins a section: slots do not cross lines of the cache.
+pub fn begin_section(bytes: &mut Vec<u8>) -> usize {
+    bytes.resize(bytes.len().next_multiple_of(64), 0);
+    bytes.len()
+}
+
+/// Bytes of a slot: a key that is not 0, and a value.
+pub const SLOT: usize = 16;
+
+/// The slot of a key in a table that begins at `section`, or the empty one where it would be. The table has room.
+pub fn place(bytes: &[u8], section: usize, slots: u64, key: u64) -> usize {
+    let mut slot = slot_of(key, slots);
+    loop {
+        let at = section + slot as usize * SLOT;
+        let found = bytes[at..].first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
+        if found == key || found == 0 {
+            return at;
+        }
+        slot = if slot + 1 == slots { 0 } else { slot + 1 };
+    }
+}
+
+/// Where the words of a vocabulary are in a file.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Words {
+    /// How many.
+    pub words: u64,
+    /// Slots of the table of words.
+    pub slots: u64,
+    /// Where the table of words, their ends and their text begin.
+    pub sections: [usize; 3],
+}
+
+impl Words {
+    /// Writes a vocabulary.
+    pub fn append(bytes: &mut Vec<u8>, vocabulary: &Vocabulary) -> Self {
+        let words = vocabulary.len();
+        let slots = 2 * words.max(1) as u64;
+        let table = begin_section(bytes);
+        bytes.resize(table + slots as usize * SLOT, 0);
+        for id in 0..words as u32 {
+            let key = Vocabulary::key(vocabulary.word(id)).max(1);
+            let at = place(bytes, table, slots, key);
+            bytes[at..at + 8].copy_from_slice(&key.to_le_bytes());
+            bytes[at + 8..at + 16].copy_from_slice(&u64::from(id).to_le_bytes());
+        }
+        let ends = bytes.len();
+        let mut end = 0u64;
+        for id in 0..words as u32 {
+            end += vocabulary.word(id).len() as u64;
+            bytes.extend(end.to_le_bytes());
+        }
+        let text = bytes.len();
+        for id in 0..words as u32 {
+            bytes.extend(vocabulary.word(id).as_bytes());
+        }
+        Words { words: words as u64, slots, sections: [table, ends, text] }
+    }
+
+    /// Whether all of it is inside the file.
+    pub fn is_sound(&self, length: usize) -> bool {
+        let inside = |section: usize, n: u64, size: usize| {
+            section.checked_add((n as usize).saturating_mul(size)).is_some_and(|end| end <= length)
+        };
+        self.slots > 0
+            && inside(self.sections[0], self.slots, SLOT)
+            && inside(self.sections[1], self.words, 8)
+            && self.sections[2] <= length
+    }
+
+    /// The number of a word.
+    pub fn find(&self, file: &Container, word: &str) -> Option<u32> {
+        let key = Vocabulary::key(word).max(1);
+        let first = slot_of(key, self.slots);
+        for slot in (first..self.slots).chain(0..first) {
+            let at = self.sections[0] + slot as usize * SLOT;
+            match file.u64_at(at) {
+                // A damaged table may name a word that is not there.
+                found if found == key => {
+                    return Some(file.u32_at(at + 8)).filter(|&id| u64::from(id) < self.words);
+                }
+                0 => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The word of a number.
+    pub fn word<'a>(&self, file: &'a Container, id: u32) -> &'a str {
+        if u64::from(id) >= self.words {
+            return "";
+        }
+        let end = |i: usize| file.u64_at(self.sections[1] + 8 * i) as usize;
+        let start = if id == 0 { 0 } else { end(id as usize - 1) };
+        let text = self.sections[2];
+        file.bytes()
+            .get(text.saturating_add(start)..text.saturating_add(end(id as usize)))
+            .map_or("", |b| std::str::from_utf8(b).unwrap_or(""))
     }
 }

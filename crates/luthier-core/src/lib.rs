@@ -23,6 +23,7 @@ pub mod sum;
 pub mod text;
 mod vocabulary;
 mod weights;
+mod work_dir;
 
 pub use error::{Error, Result};
 pub use feature::{FeatureKey, Local, SegmentId, ShardId};
@@ -32,3 +33,4 @@ pub use names::Names;
 pub use output::AtomicFile;
 pub use vocabulary::Vocabulary;
 pub use weights::Weights;
+pub use work_dir::{Settings, WorkDir, WorkKind};

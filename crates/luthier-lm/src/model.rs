@@ -9,8 +9,8 @@
 
 use crate::{Arpa, BEGIN, END, MAX_ORDER, UNKNOWN};
 use luthier_core::{
-    Error, Result, Vocabulary,
-    container::{Container, HEADER, Layout, NUMBERS},
+    Error, Result,
+    container::{self, Container, HEADER, Layout, NUMBERS, SLOT, Words, extend, slot_of},
 };
 use rustc_hash::FxHashSet;
 use std::path::Path;
@@ -21,7 +21,6 @@ const LAYOUT: Layout = Layout {
     what: "binary model",
     again: "make it again with `luthier lm compile`",
 };
-const SLOT: usize = 16;
 
 /// Where things are in the header.
 mod at {
@@ -44,6 +43,7 @@ pub struct Model {
     order: usize,
     slots: [u64; MAX_ORDER],
     sections: [usize; SECTIONS],
+    vocabulary: Words,
 }
 
 /// What later words can still depend on: the last words, as far as some n-gram goes on from them, with their
@@ -122,22 +122,9 @@ pub struct Info {
     pub mapped: bool,
 }
 
-/// Makes the key of an n-gram longer by the word before it.
-#[inline]
-fn extend(key: u64, word: u32) -> u64 {
-    let x =
-        (key ^ (u64::from(word) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    x ^ (x >> 32)
-}
-
 /// The key of words in the order of the text; never 0, which marks an empty slot.
 fn key_of(words: &[u32]) -> u64 {
     words.iter().rev().fold(0, |key, &w| extend(key, w)).max(1)
-}
-
-#[inline]
-fn slot_of(key: u64, slots: u64) -> u64 {
-    ((u128::from(key) * u128::from(slots)) >> 64) as u64
 }
 
 impl Model {
@@ -168,7 +155,13 @@ impl Model {
     }
 
     fn check(bytes: Container, name: &str) -> Result<Self> {
-        let mut model = Model { bytes, order: 0, slots: [0; MAX_ORDER], sections: [0; SECTIONS] };
+        let mut model = Model {
+            bytes,
+            order: 0,
+            slots: [0; MAX_ORDER],
+            sections: [0; SECTIONS],
+            vocabulary: Words::default(),
+        };
         let length = model.bytes().len();
         model.order = model.u32_at(at::ORDER) as usize;
         for n in 0..MAX_ORDER {
@@ -177,6 +170,8 @@ impl Model {
         for s in 0..SECTIONS {
             model.sections[s] = model.u64_at(at::SECTIONS + 8 * s) as usize;
         }
+        let sections = [WORD_TABLE, WORD_ENDS, WORD_TEXT].map(|s| model.sections[s]);
+        model.vocabulary = Words { words: model.u64_at(at::WORDS), slots: model.slots[0], sections };
         let words = model.words();
         let ends = |s: usize, size: usize| model.sections[s].checked_add(size).is_some_and(|e| e <= length);
         let table = |s: usize, slots: u64| ends(s, (slots as usize).saturating_mul(SLOT));
@@ -184,9 +179,7 @@ impl Model {
             && words >= 3
             && ends(0, words.saturating_mul(8))
             && (1..model.order).all(|n| model.slots[n] > 0 && table(n, model.slots[n]))
-            && model.slots[0] > 0
-            && table(WORD_TABLE, model.slots[0])
-            && ends(WORD_ENDS, words.saturating_mul(8));
+            && model.vocabulary.is_sound(length);
         if sound { Ok(model) } else { Err(LAYOUT.damaged(name)) }
     }
 
@@ -315,32 +308,12 @@ impl Model {
 
     /// The number of a word; that of `<unk>` for one that is not in the model.
     pub fn word(&self, word: &str) -> u32 {
-        let key = Vocabulary::key(word).max(1);
-        let (slots, section) = (self.slots[0], self.sections[WORD_TABLE]);
-        let first = slot_of(key, slots);
-        for slot in (first..slots).chain(0..first) {
-            let at = section + slot as usize * SLOT;
-            match self.u64_at(at) {
-                found if found == key => {
-                    // A damaged table may name a word that is not there.
-                    let id = self.u32_at(at + 8);
-                    return if (id as usize) < self.words() { id } else { UNKNOWN };
-                }
-                0 => return UNKNOWN,
-                _ => {}
-            }
-        }
-        UNKNOWN
+        self.vocabulary.find(&self.bytes, word).unwrap_or(UNKNOWN)
     }
 
     /// The word of a number.
     pub fn text(&self, id: u32) -> &str {
-        let end = |i: usize| self.u64_at(self.sections[WORD_ENDS] + 8 * i) as usize;
-        let start = if id == 0 { 0 } else { end(id as usize - 1) };
-        let text = self.sections[WORD_TEXT];
-        self.bytes()
-            .get(text.saturating_add(start)..text.saturating_add(end(id as usize)))
-            .map_or("", |b| std::str::from_utf8(b).unwrap_or(""))
+        self.vocabulary.word(&self.bytes, id)
     }
 
     /// Longest n-gram.
@@ -350,7 +323,7 @@ impl Model {
 
     /// Number of words, `<unk>`, `<s>` and `</s>` included.
     pub fn words(&self) -> usize {
-        self.u64_at(at::WORDS) as usize
+        self.vocabulary.words as usize
     }
 
     /// What it is made of.
@@ -438,15 +411,9 @@ impl Builder {
 
     /// Room for a table that is two thirds full.
     fn table(&mut self, n: usize, count: usize) {
-        self.align();
         self.slots[n - 1] = (count + count / 2 + 1) as u64;
-        self.sections[n - 1] = self.bytes.len();
+        self.sections[n - 1] = container::begin_section(&mut self.bytes);
         self.bytes.resize(self.bytes.len() + self.slots[n - 1] as usize * SLOT, 0);
-    }
-
-    /// Slots do not cross lines of the cache.
-    fn align(&mut self) {
-        self.bytes.resize(self.bytes.len().next_multiple_of(64), 0);
     }
 
     fn u64_at(&self, at: usize) -> u64 {
@@ -461,15 +428,7 @@ impl Builder {
 
     /// Where a key is, or the empty slot where it would be.
     fn place(&self, section: usize, slots: u64, key: u64) -> usize {
-        let mut slot = slot_of(key, slots);
-        loop {
-            let at = self.sections[section] + slot as usize * SLOT;
-            let found = self.u64_at(at);
-            if found == key || found == 0 {
-                return at;
-            }
-            slot = if slot + 1 == slots { 0 } else { slot + 1 };
-        }
+        container::place(&self.bytes, self.sections[section], slots, key)
     }
 
     /// False if it is there already.
@@ -526,26 +485,10 @@ impl Builder {
     }
 
     fn vocabulary(&mut self, arpa: &Arpa) {
-        let words = arpa.vocabulary.len();
-        self.align();
-        self.slots[0] = (2 * words) as u64;
-        self.sections[WORD_TABLE] = self.bytes.len();
-        self.bytes.resize(self.bytes.len() + 2 * words * SLOT, 0);
-        for id in 0..words as u32 {
-            let key = Vocabulary::key(arpa.vocabulary.word(id)).max(1);
-            let at = self.place(WORD_TABLE, self.slots[0], key);
-            self.put(at, key);
-            self.put(at + 8, u64::from(id));
-        }
-        self.sections[WORD_ENDS] = self.bytes.len();
-        let mut end = 0;
-        for id in 0..words as u32 {
-            end += arpa.vocabulary.word(id).len() as u64;
-            self.bytes.extend(end.to_le_bytes());
-        }
-        self.sections[WORD_TEXT] = self.bytes.len();
-        for id in 0..words as u32 {
-            self.bytes.extend(arpa.vocabulary.word(id).as_bytes());
+        let words = Words::append(&mut self.bytes, &arpa.vocabulary);
+        self.slots[0] = words.slots;
+        for (s, at) in [WORD_TABLE, WORD_ENDS, WORD_TEXT].into_iter().zip(words.sections) {
+            self.sections[s] = at;
         }
     }
 

@@ -1,7 +1,8 @@
 //! Tables as text, in the form of Moses.
 
-use crate::{Entry, GAPS};
-use luthier_core::{AtomicFile, Error, Result, Vocabulary};
+use crate::{Builder, Entry, GAPS, Table};
+use luthier_core::{AtomicFile, Error, Fingerprint, Input, Result, Vocabulary};
+use rustc_hash::FxHashMap;
 use std::{
     fmt::Write as _,
     io::Write as _,
@@ -116,5 +117,211 @@ fn number(line: &mut String, n: f64) {
             line.truncate(end);
             line.push_str(&power);
         }
+    }
+}
+
+/// Reads tables as Moses writes them: phrases or rules, and reordering if there is a table of it.
+pub fn read_text(table: &Path, reordering: Option<&Path>) -> Result<Table> {
+    let orientations = reordering.map(Orientations::read).transpose()?;
+    let mut input = Input::open(table)?;
+    let mut reader = Reader::default();
+    let mut builder: Option<Builder> = None;
+    let mut line = Vec::new();
+    while input.line(&mut line)? {
+        let text = input.utf8(&line)?;
+        if text.trim().is_empty() {
+            continue;
+        }
+        let placed = |e: Error| e.place(input.name(), input.line_number());
+        let hierarchical = reader.line(text).map_err(placed)?;
+        let builder = builder.get_or_insert_with(|| Builder::new(hierarchical));
+        if builder.shape().is_some_and(|s| s.hierarchical != hierarchical) {
+            return Err(input
+                .error("phrases and rules stand in one table")
+                .hint("rules end in [X] on both sides; put phrases into a table of their own"));
+        }
+        let moved = orientations.as_ref().map_or(&[][..], |o| o.of(text));
+        builder
+            .entry(&Entry {
+                source: &reader.source,
+                target: &reader.target,
+                links: &reader.links,
+                scores: &reader.scores,
+                counts: &reader.counts,
+                reordering: moved,
+            })
+            .map_err(placed)?;
+    }
+    let Some(builder) = builder else {
+        return Err(Error::in_file(input.name(), "is empty, expected a line per phrase pair"));
+    };
+    builder.finish(&reader.words[0], &reader.words[1])
+}
+
+/// One line in parts.
+#[derive(Default)]
+struct Reader {
+    words: [Vocabulary; 2],
+    source: Vec<u32>,
+    target: Vec<u32>,
+    links: Vec<(u8, u8)>,
+    scores: Vec<f64>,
+    counts: Vec<f64>,
+}
+
+const BARS: &str = "|||";
+
+impl Reader {
+    /// Takes a line apart; true if it is a rule.
+    fn line(&mut self, text: &str) -> Result<bool> {
+        let mut fields = text.split(BARS).map(str::trim);
+        let (Some(source), Some(target), Some(scores)) = (fields.next(), fields.next(), fields.next()) else {
+            return Err(Error::new("the line has fewer than three fields").hint(
+                "expected `source ||| target ||| scores ||| links ||| counts`, as Moses writes tables",
+            ));
+        };
+        let hierarchical = is_rule(source) && is_rule(target);
+        let (source, target) = if hierarchical {
+            (source[..source.len() - 3].trim_end(), target[..target.len() - 3].trim_end())
+        } else {
+            (source, target)
+        };
+        self.scores.clear();
+        for word in scores.split_ascii_whitespace() {
+            self.scores.push(number_of(word, "score", |n| n >= 0.0)?);
+        }
+        if self.scores.is_empty() || self.scores.len() > 255 {
+            return Err(Error::new(format!("the line has {} scores", self.scores.len()))
+                .hint("expected four as a rule, and all lines alike"));
+        }
+        let mut gaps = [0; 2];
+        for (side, text) in [source, target].into_iter().enumerate() {
+            let (symbols, words) = match side {
+                0 => (&mut self.source, &mut self.words[0]),
+                _ => (&mut self.target, &mut self.words[1]),
+            };
+            symbols.clear();
+            for word in text.split_ascii_whitespace() {
+                if hierarchical && word == "[X][X]" {
+                    symbols.push(
+                        *GAPS.get(gaps[side]).ok_or_else(|| Error::new("a rule has more than two gaps"))?,
+                    );
+                    gaps[side] += 1;
+                } else if hierarchical && word.starts_with('[') && word.ends_with(']') && word.contains("][")
+                {
+                    return Err(Error::new(format!("found the gap {word}, expected [X][X]"))
+                        .hint("only rules with one kind of gap can be used"));
+                } else {
+                    symbols.push(words.add(word));
+                }
+            }
+            if symbols.len() > 255 {
+                return Err(Error::new(format!("a side has {} words, 255 at most", symbols.len())));
+            }
+        }
+        if gaps[0] != gaps[1] {
+            return Err(Error::new(format!("the source has {} gaps and the target {}", gaps[0], gaps[1])));
+        }
+        self.read_links(fields.next().unwrap_or_default())?;
+        self.counts.clear();
+        for word in fields.next().unwrap_or_default().split_ascii_whitespace().take(3) {
+            self.counts.push(number_of(word, "count", |n| n >= 0.0)?);
+        }
+        Ok(hierarchical)
+    }
+
+    /// Links between words; links between gaps say which gap of the target is which.
+    fn read_links(&mut self, text: &str) -> Result<()> {
+        self.links.clear();
+        let mut paired = 0;
+        let gaps: Vec<usize> = (0..self.target.len()).filter(|&t| GAPS.contains(&self.target[t])).collect();
+        for word in text.split_ascii_whitespace() {
+            let link =
+                word.split_once('-').and_then(|(s, t)| Some((s.parse::<u8>().ok()?, t.parse::<u8>().ok()?)));
+            let inside =
+                link.filter(|&(s, t)| (s as usize) < self.source.len() && (t as usize) < self.target.len());
+            let Some((s, t)) = inside else {
+                return Err(Error::new(format!(
+                    "found {word:?}, expected a link such as 0-1 inside {} source and {} target words",
+                    self.source.len(),
+                    self.target.len()
+                )));
+            };
+            match GAPS.iter().position(|g| *g == self.source[s as usize]) {
+                Some(gap) if gaps.contains(&(t as usize)) => {
+                    self.target[t as usize] = GAPS[gap];
+                    paired += 1;
+                }
+                None if !gaps.contains(&(t as usize)) => self.links.push((s, t)),
+                _ => return Err(Error::new(format!("the link {word} ties a gap to a word"))),
+            }
+        }
+        if paired != gaps.len() || (gaps.len() == 2 && self.target[gaps[0]] == self.target[gaps[1]]) {
+            return Err(Error::new("the links do not say which gap of the target is which")
+                .hint("each [X][X] of the source needs one link to one of the target"));
+        }
+        self.links.sort_unstable();
+        Ok(())
+    }
+}
+
+fn is_rule(side: &str) -> bool {
+    side == "[X]" || side.ends_with(" [X]")
+}
+
+fn number_of(word: &str, what: &str, fits: impl Fn(f64) -> bool) -> Result<f64> {
+    let number = word.parse::<f64>().ok().filter(|n| n.is_finite() && fits(*n));
+    number.ok_or_else(|| Error::new(format!("the {what} is {word:?}, expected a number, 0 or more")))
+}
+
+/// Orientation probabilities by source and target.
+struct Orientations {
+    by_pair: FxHashMap<u64, u32>,
+    values: Vec<f64>,
+}
+
+/// What a pair has that the table of reordering does not know: no cost at all, as in Moses.
+const UNKNOWN_PAIR: [f64; 6] = [1.0; 6];
+
+impl Orientations {
+    fn read(path: &Path) -> Result<Self> {
+        let mut input = Input::open(path)?;
+        let mut new = Orientations { by_pair: FxHashMap::default(), values: Vec::new() };
+        let mut line = Vec::new();
+        while input.line(&mut line)? {
+            let text = input.utf8(&line)?;
+            let placed = |e: Error| e.place(input.name(), input.line_number());
+            let Some(scores) = text.split(BARS).nth(2) else {
+                return Err(input
+                    .error("the line has fewer than three fields")
+                    .hint("expected `source ||| target ||| six numbers`"));
+            };
+            let before = new.values.len();
+            for word in scores.split_ascii_whitespace() {
+                new.values.push(number_of(word, "probability", |p| p > 0.0).map_err(placed)?);
+            }
+            if new.values.len() != before + 6 {
+                return Err(input
+                    .error(format!("found {} probabilities, expected 6", new.values.len() - before))
+                    .hint("only msd-bidirectional-fe reordering can be used"));
+            }
+            let number = new.by_pair.len() as u32;
+            if new.by_pair.insert(Self::key(text), number).is_some() {
+                return Err(input.error("the pair of phrases stands there twice"));
+            }
+        }
+        Ok(new)
+    }
+
+    fn key(line: &str) -> u64 {
+        line.split(BARS)
+            .take(2)
+            .fold(Fingerprint::default(), |f, side| f.bytes(side.trim().as_bytes()))
+            .finish64()
+    }
+
+    fn of(&self, line: &str) -> &[f64] {
+        let found = self.by_pair.get(&Self::key(line));
+        found.map_or(&UNKNOWN_PAIR, |&n| &self.values[6 * n as usize..6 * (n as usize + 1)])
     }
 }

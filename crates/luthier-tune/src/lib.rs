@@ -29,7 +29,7 @@ pub use oracle::{Choice, oracle};
 pub use pairs::{PairSource, Pairs};
 pub use pool::{Judge, SMALL, columns, list, lists};
 pub use run::{Event, Outcome, Stop, run};
-pub use run_dir::{RunDir, Settings};
+pub use run_dir::RunDir;
 pub use schedule::Schedule;
 pub use source::{Evidence, FixedLists, Goal, Source};
 pub use state::State;

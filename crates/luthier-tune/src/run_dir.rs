@@ -6,60 +6,34 @@
 
 use crate::{Event, List, State, Stop};
 use luthier_core::{
-    AtomicFile, Error, FeatureKey, Local, Result, Weights,
+    AtomicFile, Error, FeatureKey, Local, Result, Settings, Weights, WorkDir, WorkKind,
     nbest::{self, Options, Rows},
 };
 use luthier_metric::{Metric, Scratch};
 use serde::{Deserialize, Serialize};
 use std::{
-    fs::{self, File, TryLockError},
+    fs,
     io::Write as _,
     ops::Range,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-/// Everything that decides a run's result, as named values.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Settings(Vec<(String, String)>);
-
-impl Settings {
-    /// Adds one.
-    pub fn add(&mut self, key: &str, value: impl std::fmt::Display) {
-        self.0.push((key.to_owned(), value.to_string()));
-    }
-
-    /// Adds all of another.
-    pub fn extend(&mut self, more: Settings) {
-        self.0.extend(more.0);
-    }
-
-    fn to_toml(&self) -> String {
-        let line = |(k, v): &(String, String)| format!("{k} = {}\n", toml::Value::String(v.clone()));
-        self.0.iter().map(line).collect()
-    }
-
-    /// The first setting that is not the same in an existing run, as `key: there, here`.
-    fn difference(&self, there: &toml::Table) -> Option<String> {
-        let text = |v: Option<&toml::Value>| v.and_then(|v| v.as_str()).unwrap_or("not set").to_owned();
-        let changed = self.0.iter().find(|(k, v)| text(there.get(k)) != *v);
-        if let Some((k, v)) = changed {
-            return Some(format!("{k} is {} there and {v} here", text(there.get(k))));
-        }
-        let gone = there.keys().find(|k| !self.0.iter().any(|(mine, _)| mine == *k))?;
-        Some(format!("{gone} is {} there and not set here", text(there.get(gone))))
-    }
-}
+const KIND: WorkKind = WorkKind {
+    file: "run.toml",
+    what: "run",
+    flag: "--run",
+    parts: &["weights", "state", "nbest", "decode"],
+};
 
 /// A run on disk.
 pub struct RunDir {
+    work: WorkDir,
     path: PathBuf,
     settings: Settings,
     lines: Vec<Line>,
-    created: bool,
     columns: Option<Arc<Local>>,
     references: Arc<Vec<Vec<String>>>,
-    _lock: File,
 }
 
 /// What an accumulating run adds to its pool in one iteration.
@@ -90,43 +64,20 @@ impl RunDir {
     /// Makes a new run directory, or opens one with the same settings to go on. `references` judge saved
     /// candidates when they are read back.
     pub fn open(path: &Path, settings: Settings, references: Arc<Vec<Vec<String>>>) -> Result<Self> {
-        let name = path.display().to_string();
-        let failed = |doing: &str| {
-            let (name, doing) = (name.clone(), doing.to_owned());
-            move |e: std::io::Error| Error::io(name, &doing, &e)
-        };
-        let created = !path.exists();
-        let known = path.join("run.toml");
-        if !created && !known.exists() && !only_ours(path).map_err(failed("read it"))? {
-            return Err(Error::in_file(&name, "exists and is not a run directory")
-                .hint("give --run a new directory, or one of an earlier run to go on with"));
+        let log = |path: &Path| read_log(&path.join("log.jsonl"));
+        let work = WorkDir::open(path, &KIND, &settings, |path| !log(path).is_empty())?;
+        for part in ["weights", "state"] {
+            fs::create_dir_all(path.join(part))
+                .map_err(|e| Error::io(path.display().to_string(), "make it", &e))?;
         }
-        fs::create_dir_all(path).map_err(failed("make it"))?;
-        let lock = lock(path)?;
-        sweep(path);
-        let lines = read_log(&path.join("log.jsonl"));
-        if known.exists() && !lines.is_empty() {
-            let text = fs::read_to_string(&known).map_err(failed("read it"))?;
-            let there: toml::Table = text.parse().map_err(|e: toml::de::Error| {
-                Error::in_file(known.display().to_string(), format!("damaged: {}", e.message()))
-            })?;
-            if let Some(difference) = settings.difference(&there) {
-                return Err(Error::in_file(&name, format!("holds a run with other settings: {difference}"))
-                    .hint("use the same settings to go on, or another --run directory"));
-            }
-        } else {
-            for part in ["weights", "state"] {
-                fs::create_dir_all(path.join(part)).map_err(failed("make it"))?;
-            }
-            AtomicFile::write_all_to(&known, settings.to_toml().as_bytes())?;
-        }
-        Ok(RunDir { path: path.to_owned(), settings, lines, created, columns: None, references, _lock: lock })
+        let lines = log(path);
+        Ok(RunDir { work, path: path.to_owned(), settings, lines, columns: None, references })
     }
 
     /// Takes a run back that has not come to its first checkpoint, so that a failure leaves nothing behind.
     pub fn discard(self) {
-        if self.created && self.lines.is_empty() {
-            let _ = fs::remove_dir_all(&self.path);
+        if self.lines.is_empty() {
+            self.work.discard();
         }
     }
 
@@ -242,7 +193,7 @@ impl RunDir {
             metric.shown(best.score),
             best.iteration
         )];
-        comments.extend(self.settings.0.iter().map(|(k, v)| format!("{k} {v}")));
+        comments.extend(self.settings.iter().map(|(k, v)| format!("{k} {v}")));
         let text = self.weights(best.iteration)?.to_text(&comments);
         AtomicFile::write_all_to(&self.path.join("best.txt"), text.as_bytes())?;
         Ok(best)
@@ -321,48 +272,6 @@ impl RunDir {
 
 /// A gzip file without content is shorter than this.
 const EMPTY_GZ: u64 = 24;
-
-/// Whether a directory holds nothing but what a run that was killed at once may leave.
-fn only_ours(path: &Path) -> std::io::Result<bool> {
-    for entry in fs::read_dir(path)? {
-        let name = entry?.file_name();
-        let name = name.to_string_lossy();
-        if !(matches!(&*name, ".lock" | "weights" | "state" | "nbest" | "decode") || is_temporary(&name)) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-fn is_temporary(name: &str) -> bool {
-    name.starts_with('.') && Path::new(name).extension().is_some_and(|e| e == "tmp")
-}
-
-/// Removes what a killed run was writing. We hold the lock, so nobody is writing now.
-fn sweep(path: &Path) {
-    for part in ["", "weights", "state", "nbest"] {
-        for entry in fs::read_dir(path.join(part)).into_iter().flatten().flatten() {
-            if is_temporary(&entry.file_name().to_string_lossy()) {
-                let _ = fs::remove_file(entry.path());
-            }
-        }
-    }
-}
-
-/// Two runs in one directory would overwrite each other.
-fn lock(path: &Path) -> Result<File> {
-    let file = path.join(".lock");
-    let failed = |e: std::io::Error| Error::io(path.display().to_string(), "write to it", &e);
-    let lock = File::create(&file).map_err(failed)?;
-    match lock.try_lock() {
-        Err(TryLockError::WouldBlock) => {
-            Err(Error::in_file(path.display().to_string(), "another luthier is at work here")
-                .hint("wait for it, or use another --run directory"))
-        }
-        // Some network file systems have no locks; the run is sound without.
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(lock),
-    }
-}
 
 /// The whole lines of a log. It is written whole, so anything else is another program's doing.
 fn read_log(path: &Path) -> Vec<Line> {

@@ -8,13 +8,13 @@ use crate::{
 };
 use luthier::{
     core::{
-        AtomicFile, Error, FeatureKey, Fingerprint, Result, Weights, moses_ini,
+        AtomicFile, Error, FeatureKey, Fingerprint, Result, Settings, Weights, moses_ini,
         nbest::{Rows, read_scores},
         text,
     },
     external::{External, Memory},
     metric::Metric,
-    tune::{FixedLists, Judge, SMALL, Settings, Source, columns, lists},
+    tune::{FixedLists, Judge, SMALL, Source, columns, lists},
 };
 use std::{
     path::{Path, PathBuf},

@@ -1,7 +1,7 @@
 use super::*;
-use crate::{Candidate, LineSearch, Settings, fleet::Alone};
+use crate::{Candidate, LineSearch, fleet::Alone};
 use luthier_core::{
-    Error, FeatureKey, Local,
+    Error, FeatureKey, Local, Settings,
     random::{Purpose, Stream},
 };
 use luthier_metric::Scratch;

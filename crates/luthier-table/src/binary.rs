@@ -1,0 +1,442 @@
+//! One binary layout for look-ups: sources are a trie whose nodes are found by key, entries are columns.
+//!
+//! The key of a node is made from its parent's and one symbol, so that a decoder walks along a sentence, or over words
+//! and gaps, one look-up a step. Scores are natural logarithms.
+
+use crate::{Entry, GAPS};
+use luthier_core::{
+    Error, Result, Vocabulary,
+    container::{self, Container, HEADER, Layout, NUMBERS, SLOT, Words, extend, slot_of},
+};
+use rustc_hash::FxHashMap;
+use std::{ops::Range, path::Path};
+
+const LAYOUT: Layout = Layout {
+    magic: *b"luthtab\n",
+    version: 1,
+    what: "binary table",
+    again: "make it again with `luthier table compile` or `luthier train`",
+};
+
+/// Logarithm of 0, as Moses has it.
+const LOWEST: f64 = -100.0;
+
+/// Numbers of the header, by place; place 1 is the length of the file.
+mod at {
+    pub(super) const SHAPE: usize = 0;
+    pub(super) const ENTRIES: usize = 2;
+    pub(super) const SLOTS: usize = 3;
+    pub(super) const LONGEST: usize = 4;
+    pub(super) const SOURCES: usize = 5;
+    pub(super) const SECTIONS: usize = 6;
+    pub(super) const WORDS: usize = SECTIONS + super::SECTIONS;
+}
+
+/// Nodes, scores, counts, ends of targets, targets, ends of links, links.
+const SECTIONS: usize = 7;
+const NODES: usize = 0;
+const SCORES: usize = 1;
+const COUNTS: usize = 2;
+const TARGET_ENDS: usize = 3;
+const TARGETS: usize = 4;
+const LINK_ENDS: usize = 5;
+const LINKS: usize = 6;
+
+/// What every entry of a table has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Translation scores.
+    pub scores: usize,
+    /// Reordering scores.
+    pub reordering: usize,
+    /// Counts.
+    pub counts: usize,
+    /// Whether sources and targets may have gaps.
+    pub hierarchical: bool,
+}
+
+/// A place in the trie of sources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Node {
+    key: u64,
+    first: u32,
+    count: u32,
+}
+
+impl Node {
+    /// The entries whose source ends here.
+    pub fn entries(&self) -> Range<u32> {
+        self.first..self.first + self.count
+    }
+}
+
+/// A table that answers look-ups. It is read only: threads share it, and processes that map the same file do too.
+pub struct Table {
+    file: Container,
+    shape: Shape,
+    entries: u64,
+    slots: u64,
+    longest: usize,
+    sources: u64,
+    sections: [usize; SECTIONS],
+    words: [Words; 2],
+}
+
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Table")
+            .field("shape", &self.shape)
+            .field("entries", &self.entries)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Table {
+    /// Maps a binary table.
+    pub fn open(path: &Path) -> Result<Self> {
+        Self::check(LAYOUT.open(path)?, &path.display().to_string())
+    }
+
+    /// Whether a file is a binary table.
+    pub fn is_binary(path: &Path) -> bool {
+        LAYOUT.fits(path)
+    }
+
+    /// Writes a binary table.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        LAYOUT.write(&self.file, path)
+    }
+
+    fn check(file: Container, name: &str) -> Result<Self> {
+        let number = |k: usize| file.u64_at(NUMBERS + 8 * k);
+        let shape = Shape {
+            scores: (number(at::SHAPE) & 0xff) as usize,
+            reordering: (number(at::SHAPE) >> 8 & 0xff) as usize,
+            counts: (number(at::SHAPE) >> 16 & 0xff) as usize,
+            hierarchical: number(at::SHAPE) >> 24 & 1 == 1,
+        };
+        let words = [0, 1].map(|side| {
+            let from = at::WORDS + 5 * side;
+            Words {
+                words: number(from),
+                slots: number(from + 1),
+                sections: [2, 3, 4].map(|k| number(from + k) as usize),
+            }
+        });
+        let sections: [usize; SECTIONS] = std::array::from_fn(|s| number(at::SECTIONS + s) as usize);
+        let (entries, slots) = (number(at::ENTRIES), number(at::SLOTS));
+        let length = file.bytes().len();
+        let inside = |s: usize, n: u64, size: usize| {
+            sections[s].checked_add((n as usize).saturating_mul(size)).is_some_and(|end| end <= length)
+        };
+        let sound = slots > 0
+            && u32::try_from(entries).is_ok()
+            && inside(NODES, slots, SLOT)
+            && inside(SCORES, entries, 4 * (shape.scores + shape.reordering))
+            && inside(COUNTS, entries, 4 * shape.counts)
+            && inside(TARGET_ENDS, entries, 4)
+            && inside(LINK_ENDS, entries, 4)
+            && sections[TARGETS] <= length
+            && sections[LINKS] <= length
+            && words.iter().all(|w| w.is_sound(length));
+        if !sound {
+            return Err(LAYOUT.damaged(name));
+        }
+        let (longest, sources) = (number(at::LONGEST) as usize, number(at::SOURCES));
+        Ok(Table { file, shape, entries, slots, longest, sources, sections, words })
+    }
+
+    /// What every entry has.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.entries as usize
+    }
+
+    /// Whether there is no entry.
+    pub fn is_empty(&self) -> bool {
+        self.entries == 0
+    }
+
+    /// Symbols of the longest source.
+    pub fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// Different sources.
+    pub fn sources(&self) -> usize {
+        self.sources as usize
+    }
+
+    /// Bytes of the file.
+    pub fn bytes(&self) -> usize {
+        self.file.bytes().len()
+    }
+
+    /// The number of a source word.
+    pub fn source_word(&self, word: &str) -> Option<u32> {
+        self.words[0].find(&self.file, word)
+    }
+
+    /// The number of a target word.
+    pub fn target_word(&self, word: &str) -> Option<u32> {
+        self.words[1].find(&self.file, word)
+    }
+
+    /// A source word.
+    pub fn source_text(&self, id: u32) -> &str {
+        self.words[0].word(&self.file, id)
+    }
+
+    /// A target word.
+    pub fn target_text(&self, id: u32) -> &str {
+        self.words[1].word(&self.file, id)
+    }
+
+    /// Different source and target words.
+    pub fn words(&self) -> [usize; 2] {
+        self.words.map(|w| w.words as usize)
+    }
+
+    /// Where every source begins.
+    pub fn root(&self) -> Node {
+        Node { key: 0, first: 0, count: 0 }
+    }
+
+    /// One symbol further; nothing if no source goes on like that.
+    #[inline]
+    pub fn step(&self, node: Node, symbol: u32) -> Option<Node> {
+        let key = extend(node.key, symbol).max(1);
+        let first = slot_of(key, self.slots);
+        for slot in (first..self.slots).chain(0..first) {
+            let at = self.sections[NODES] + slot as usize * SLOT;
+            match self.file.u64_at(at) {
+                found if found == key => {
+                    let (first, count) = (self.file.u32_at(at + 8), self.file.u32_at(at + 12));
+                    // A damaged table may name entries that are not there.
+                    let sound = u64::from(first) + u64::from(count) <= self.entries;
+                    return sound.then_some(Node { key, first, count });
+                }
+                0 => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Target words and gaps of an entry.
+    #[inline]
+    pub fn target(&self, entry: u32, out: &mut Vec<u32>) {
+        out.clear();
+        let range = self.range(TARGET_ENDS, entry);
+        let bytes = self.sub(TARGETS, 4 * range.start..4 * range.end);
+        out.extend(bytes.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)));
+    }
+
+    /// Links between words of an entry.
+    pub fn links(&self, entry: u32, out: &mut Vec<(u8, u8)>) {
+        out.clear();
+        let range = self.range(LINK_ENDS, entry);
+        let bytes = self.sub(LINKS, 2 * range.start..2 * range.end);
+        out.extend(bytes.as_chunks::<2>().0.iter().map(|b| (b[0], b[1])));
+    }
+
+    /// Logarithms of translation and reordering scores of an entry.
+    #[inline]
+    pub fn scores(&self, entry: u32, out: &mut Vec<f32>) {
+        self.floats(SCORES, self.shape.scores + self.shape.reordering, entry, out);
+    }
+
+    /// Counts of an entry.
+    pub fn counts(&self, entry: u32, out: &mut Vec<f32>) {
+        self.floats(COUNTS, self.shape.counts, entry, out);
+    }
+
+    fn floats(&self, section: usize, width: usize, entry: u32, out: &mut Vec<f32>) {
+        out.clear();
+        let bytes = self.sub(section, 4 * width * entry as usize..4 * width * (entry as usize + 1));
+        out.extend(bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)));
+    }
+
+    fn range(&self, ends: usize, entry: u32) -> Range<usize> {
+        let end = |e: u32| self.file.u32_at(self.sections[ends] + 4 * e as usize) as usize;
+        (if entry == 0 { 0 } else { end(entry - 1) })..end(entry)
+    }
+
+    /// Part of a section; empty where the file is damaged.
+    fn sub(&self, section: usize, range: Range<usize>) -> &[u8] {
+        let from = self.sections[section];
+        self.file.bytes().get(from + range.start..from.saturating_add(range.end)).unwrap_or(&[])
+    }
+}
+
+/// A table in the making: entries in any order.
+#[derive(Debug, Default)]
+pub struct Builder {
+    shape: Option<Shape>,
+    hierarchical: bool,
+    nodes: FxHashMap<u64, u32>,
+    keys: Vec<u64>,
+    /// Entries at each node.
+    here: Vec<u32>,
+    /// Node of each entry.
+    node: Vec<u32>,
+    scores: Vec<f32>,
+    counts: Vec<f32>,
+    targets: Vec<u32>,
+    target_ends: Vec<u32>,
+    links: Vec<(u8, u8)>,
+    link_ends: Vec<u32>,
+    longest: usize,
+}
+
+impl Builder {
+    /// An empty table.
+    pub fn new(hierarchical: bool) -> Self {
+        Builder { hierarchical, ..Builder::default() }
+    }
+
+    /// What the entries so far have.
+    pub fn shape(&self) -> Option<Shape> {
+        self.shape
+    }
+
+    /// Takes one entry. All entries must have as many scores and counts.
+    pub fn entry(&mut self, entry: &Entry<'_>) -> Result<()> {
+        let shape = Shape {
+            scores: entry.scores.len(),
+            reordering: entry.reordering.len(),
+            counts: entry.counts.len(),
+            hierarchical: self.hierarchical,
+        };
+        let expected = *self.shape.get_or_insert(shape);
+        if shape != expected {
+            let numbers = |s: Shape| format!("{} scores and {} counts", s.scores, s.counts);
+            return Err(Error::new(format!("found {}, expected {}", numbers(shape), numbers(expected)))
+                .hint("all lines of a table must have as many"));
+        }
+        if entry.source.is_empty() {
+            return Err(Error::new("the source is empty, expected a word at least"));
+        }
+        let mut key = 0;
+        let mut node = 0;
+        for &symbol in entry.source {
+            key = extend(key, symbol).max(1);
+            let next = self.keys.len() as u32;
+            node = *self.nodes.entry(key).or_insert(next);
+            if node == next {
+                self.keys.push(key);
+                self.here.push(0);
+            }
+        }
+        self.here[node as usize] += 1;
+        self.node.push(node);
+        self.longest = self.longest.max(entry.source.len());
+        let log = |p: f64| if p > 0.0 { p.ln().max(LOWEST) } else { LOWEST } as f32;
+        self.scores.extend(entry.scores.iter().chain(entry.reordering).map(|&p| log(p)));
+        self.counts.extend(entry.counts.iter().map(|&c| c as f32));
+        self.targets.extend(entry.target);
+        self.target_ends.push(self.targets.len() as u32);
+        self.links.extend(entry.links);
+        self.link_ends.push(self.links.len() as u32);
+        if self.targets.len().max(self.links.len()) > u32::MAX as usize - 256 {
+            return Err(Error::new("the table has more than four billion target words, which is too many")
+                .hint("leave out rare or long phrases"));
+        }
+        Ok(())
+    }
+
+    /// The table, with the vocabularies that entries used.
+    pub fn finish(self, source: &Vocabulary, target: &Vocabulary) -> Result<Table> {
+        let shape = self.shape.unwrap_or_default();
+        let (nodes, entries) = (self.keys.len(), self.node.len());
+        // Entries of a node stand together, in the order that they came.
+        let mut first = Vec::with_capacity(nodes + 1);
+        let mut at = 0;
+        for &n in &self.here {
+            first.push(at);
+            at += n;
+        }
+        let mut order = vec![0u32; entries];
+        let mut next = first.clone();
+        for (entry, &node) in self.node.iter().enumerate() {
+            order[next[node as usize] as usize] = entry as u32;
+            next[node as usize] += 1;
+        }
+        let mut bytes = vec![0; HEADER];
+        let mut sections = [0; SECTIONS];
+        let slots = (nodes + nodes / 2 + 1) as u64;
+        sections[NODES] = container::begin_section(&mut bytes);
+        bytes.resize(bytes.len() + slots as usize * SLOT, 0);
+        for (node, &key) in self.keys.iter().enumerate() {
+            let at = container::place(&bytes, sections[NODES], slots, key);
+            bytes[at..at + 8].copy_from_slice(&key.to_le_bytes());
+            bytes[at + 8..at + 12].copy_from_slice(&first[node].to_le_bytes());
+            bytes[at + 12..at + 16].copy_from_slice(&self.here[node].to_le_bytes());
+        }
+        for (section, column, width) in
+            [(SCORES, &self.scores, shape.scores + shape.reordering), (COUNTS, &self.counts, shape.counts)]
+        {
+            sections[section] = container::begin_section(&mut bytes);
+            for &entry in &order {
+                for n in &column[width * entry as usize..width * (entry as usize + 1)] {
+                    bytes.extend(n.to_le_bytes());
+                }
+            }
+        }
+        let range = |ends: &[u32], entry: u32| {
+            let start = if entry == 0 { 0 } else { ends[entry as usize - 1] };
+            start as usize..ends[entry as usize] as usize
+        };
+        for (section, ends) in [(TARGET_ENDS, &self.target_ends), (LINK_ENDS, &self.link_ends)] {
+            sections[section] = container::begin_section(&mut bytes);
+            let mut end = 0;
+            for &entry in &order {
+                end += range(ends, entry).len() as u32;
+                bytes.extend(end.to_le_bytes());
+            }
+        }
+        sections[TARGETS] = container::begin_section(&mut bytes);
+        for &entry in &order {
+            for w in &self.targets[range(&self.target_ends, entry)] {
+                bytes.extend(w.to_le_bytes());
+            }
+        }
+        sections[LINKS] = container::begin_section(&mut bytes);
+        for &entry in &order {
+            for (s, t) in &self.links[range(&self.link_ends, entry)] {
+                bytes.extend([*s, *t]);
+            }
+        }
+        let words = [source, target].map(|v| Words::append(&mut bytes, v));
+        let mut put = |k: usize, n: u64| {
+            bytes[NUMBERS + 8 * k..NUMBERS + 8 * (k + 1)].copy_from_slice(&n.to_le_bytes());
+        };
+        let packed = shape.scores | shape.reordering << 8 | shape.counts << 16;
+        put(at::SHAPE, packed as u64 | u64::from(self.hierarchical) << 24);
+        put(at::ENTRIES, entries as u64);
+        put(at::SLOTS, slots);
+        put(at::LONGEST, self.longest as u64);
+        put(at::SOURCES, self.here.iter().filter(|&&n| n > 0).count() as u64);
+        for (s, section) in sections.iter().enumerate() {
+            put(at::SECTIONS + s, *section as u64);
+        }
+        for (side, w) in words.iter().enumerate() {
+            let from = at::WORDS + 5 * side;
+            put(from, w.words);
+            put(from + 1, w.slots);
+            for (k, section) in w.sections.iter().enumerate() {
+                put(from + 2 + k, *section as u64);
+            }
+        }
+        Table::check(LAYOUT.seal(bytes), "the table")
+    }
+}
+
+/// Whether a symbol is a word.
+pub fn is_word(symbol: u32) -> bool {
+    !GAPS.contains(&symbol)
+}

@@ -1,0 +1,367 @@
+//! `luthier train`.
+
+use super::{
+    Common, Done,
+    align::{self, AlignArgs, KindName, TextArgs, read_links},
+    extract::{self, HieroLimits, PhraseLimits, ScoreArgs},
+    lm, write_out,
+};
+use crate::talk::{Talk, thousands};
+use clap::ValueEnum;
+use luthier::{
+    core::{AtomicFile, Error, Input, Settings, WorkDir, WorkKind},
+    lm::{Arpa, MAX_ORDER, Model},
+    table::{Builder, TextWriter},
+    train::{Corpus, Link, extract::extract},
+};
+use serde_json::{Value, json};
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Instant,
+};
+
+/// From two text files to a model directory: alignment, table, language model, initial weights.
+///
+/// The same command goes on where it was interrupted.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    text: TextArgs,
+    /// Directory that the model goes to.
+    #[arg(long, value_name = "DIR")]
+    model: PathBuf,
+    /// Phrases with reordering, or hierarchical rules.
+    #[arg(long, value_name = "KIND", default_value = "phrase")]
+    kind: ModelKind,
+    /// Use these links (Pharaoh format, a line per line of text) instead of aligning.
+    #[arg(long, value_name = "FILE")]
+    alignment: Option<PathBuf>,
+    /// Use these language models, ARPA or binary, instead of one of the target text. May be repeated.
+    #[arg(long, value_name = "LM")]
+    lm: Vec<PathBuf>,
+    /// Order of the language model of the target text.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=MAX_ORDER as i64))]
+    order: u8,
+    /// Write tables and language model as text, too.
+    #[arg(long)]
+    text_tables: bool,
+    /// Print the summary as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Model of the alignment.
+    #[arg(long, value_name = "MODEL", default_value = "hmm", help_heading = "Alignment")]
+    align_model: KindName,
+    #[command(flatten, next_help_heading = "Alignment")]
+    align: AlignArgs,
+    #[command(flatten, next_help_heading = "Phrases")]
+    phrases: PhraseLimits,
+    #[command(flatten, next_help_heading = "Rules")]
+    rules: HieroLimits,
+    #[command(flatten, next_help_heading = "Scores")]
+    how: ScoreArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ModelKind {
+    Phrase,
+    Hiero,
+}
+
+const KIND: WorkKind =
+    WorkKind { file: "train.toml", what: "model", flag: "--model", parts: &["alignment.gz", "table.bin"] };
+
+/// The work so far: a line of JSON per stage that is done.
+struct Stages {
+    work: WorkDir,
+    done: Vec<Value>,
+    talk: Talk,
+}
+
+impl Stages {
+    fn log(path: &Path) -> PathBuf {
+        path.join("train.jsonl")
+    }
+
+    fn open(path: &Path, settings: &Settings, talk: Talk) -> Result<Self, Error> {
+        let read = |path: &Path| -> Vec<Value> {
+            let text = std::fs::read_to_string(Self::log(path)).unwrap_or_default();
+            text.lines().map_while(|l| serde_json::from_str(l).ok()).collect()
+        };
+        let work = WorkDir::open(path, &KIND, settings, |path| !read(path).is_empty())?;
+        Ok(Stages { done: read(path), work, talk })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.work.path().join(name)
+    }
+
+    fn found(&self, stage: &str) -> Option<&Value> {
+        self.done.iter().find(|d| d["stage"] == stage)
+    }
+
+    /// Does a stage, unless it was done before; its files are complete before it counts as done.
+    fn stage(&mut self, name: &str, work: impl FnOnce(&Self) -> Result<Value, Error>) -> Result<(), Error> {
+        if let Some(found) = self.found(name) {
+            self.talk
+                .say(&format!("{name}: done before, in {:.1} s", found["seconds"].as_f64().unwrap_or(0.0)));
+            return Ok(());
+        }
+        let clock = Instant::now();
+        let mut entry = work(self)?;
+        entry["stage"] = name.into();
+        entry["seconds"] = ((1e3 * clock.elapsed().as_secs_f64()).round() / 1e3).into();
+        self.talk.say(&format!("{name}: {:.1} s", clock.elapsed().as_secs_f64()));
+        self.done.push(entry);
+        let lines: String = self.done.iter().map(|d| format!("{d}\n")).collect();
+        AtomicFile::write_all_to(&Self::log(self.work.path()), lines.as_bytes())
+    }
+}
+
+pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
+    let clock = Instant::now();
+    if args.text.source.as_os_str() == "-" || args.text.target.as_os_str() == "-" {
+        return Err(Error::new("standard input cannot be trained on")
+            .hint("put the text into files: they are read more than once")
+            .into());
+    }
+    // Mistakes in what is read come before anything is written.
+    let corpus = args.text.read(Corpus::default(), talk)?;
+    let links = args.alignment.as_deref().map(|path| read_links(path, &corpus)).transpose()?;
+    let mut stages = Stages::open(&args.model, &settings(args)?, talk)?;
+    let begun = !stages.done.is_empty();
+    if let Err(e) = train(args, &mut stages, &corpus, links) {
+        // A model that never got anywhere leaves nothing behind; stages that are done stay.
+        if !begun && stages.done.is_empty() {
+            stages.work.discard();
+        }
+        return Err(e.into());
+    }
+    let summary = json!({"model": args.model.display().to_string(), "stages": stages.done,
+                         "seconds": clock.elapsed().as_secs_f64()});
+    if args.json {
+        write_out(None, format!("{summary}\n").as_bytes())?;
+    } else {
+        talk.say(&told(&stages));
+    }
+    talk.say(&format!("{} in {:.1} s", args.model.display(), clock.elapsed().as_secs_f64()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Everything that decides the model. Files count by what is in them.
+fn settings(args: &Args) -> Result<Settings, Error> {
+    let mut s = Settings::default();
+    let digest = |path: &Path| Input::open(path)?.digest();
+    s.add("version", env!("CARGO_PKG_VERSION"));
+    s.add("kind", if args.kind == ModelKind::Phrase { "phrase" } else { "hiero" });
+    s.add("source", digest(&args.text.source)?);
+    s.add("target", digest(&args.text.target)?);
+    s.add("max-words", args.text.max_words);
+    if let Some(path) = &args.alignment {
+        s.add("alignment", digest(path)?);
+    } else {
+        let a = &args.align;
+        s.add("align-model", format!("{:?}", args.align_model).to_lowercase());
+        s.add("rounds", format!("{}+{}", a.first_rounds, a.rounds));
+        s.add("null", a.null);
+        s.add("prior", a.prior);
+        s.add("symmetrize", format!("{:?}", a.symmetrize));
+    }
+    match args.kind {
+        ModelKind::Phrase => s.add("max-length", args.phrases.max_length),
+        ModelKind::Hiero => s.add(
+            "rules",
+            format!(
+                "span {}, symbols {}, gap {}{}",
+                args.rules.max_span,
+                args.rules.max_symbols,
+                args.rules.min_gap,
+                if args.rules.loose { ", loose" } else { "" }
+            ),
+        ),
+    }
+    s.add("smoothing", format!("{:?}", args.how.smoothing));
+    for lm in &args.lm {
+        s.add(&format!("lm-{}", s.iter().filter(|(k, _)| k.starts_with("lm-")).count()), digest(lm)?);
+    }
+    if args.lm.is_empty() {
+        s.add("order", args.order);
+    }
+    s.add("text-tables", args.text_tables);
+    Ok(s)
+}
+
+fn train(
+    args: &Args,
+    stages: &mut Stages,
+    corpus: &Corpus,
+    given: Option<Vec<Vec<Link>>>,
+) -> Result<(), Error> {
+    let talk = stages.talk;
+    stages.stage("text", |_| {
+        let d = corpus.dropped;
+        Ok(json!({"lines": corpus.total, "kept": corpus.len(),
+                  "dropped": {"empty": d.empty, "long": d.long, "marks": d.marks},
+                  "source_words": corpus.source.tokens(), "target_words": corpus.target.tokens(),
+                  "source_vocabulary": corpus.source.vocabulary.len(),
+                  "target_vocabulary": corpus.target.vocabulary.len()}))
+    })?;
+    let mut links = given;
+    stages.stage("align", |stages| {
+        let mut entry = json!({});
+        let made = if let Some(given) = links.take() {
+            given
+        } else {
+            let (model, [target, source]) = args.align.train(corpus, args.align_model, talk)?;
+            entry["perplexity"] = json!({"target_given_source": target, "source_given_target": source});
+            model.align(corpus, args.align.symmetrize.into())
+        };
+        AtomicFile::write_all_to(&stages.path("alignment.gz"), align::lines(corpus, &made).as_bytes())?;
+        entry["links"] = made.iter().map(Vec::len).sum::<usize>().into();
+        links = Some(made);
+        Ok(entry)
+    })?;
+    stages.stage("table", |stages| {
+        let links = match links.take() {
+            Some(links) => links,
+            None => read_links(&stages.path("alignment.gz"), corpus)?,
+        };
+        table(args, stages, corpus, &links)
+    })?;
+    stages.stage("lm", |stages| language_models(args, stages))?;
+    stages.stage("weights", |stages| configure(args, stages))
+}
+
+/// Phrases or rules, into the binary table, and into text if wanted.
+fn table(args: &Args, stages: &Stages, corpus: &Corpus, links: &[Vec<Link>]) -> Result<Value, Error> {
+    let clock = Instant::now();
+    let hierarchical = args.kind == ModelKind::Hiero;
+    let settings = args.how.settings(if hierarchical { args.rules.what() } else { args.phrases.what() });
+    let (source, target) = (&corpus.source.vocabulary, &corpus.target.vocabulary);
+    let mut builder = Builder::new(hierarchical);
+    let mut writer =
+        args.text_tables.then(|| extract::text_writer(&settings, stages.work.path())).transpose()?;
+    let talk = stages.talk;
+    let mut told = |line: &str| talk.say(&format!("{line}  {:.1} s", clock.elapsed().as_secs_f64()));
+    let report = extract(corpus, links, &settings, &mut told, &mut |entry| {
+        if let Some(writer) = &mut writer {
+            writer.entry(entry, source, target)?;
+        }
+        builder.entry(entry)
+    })?;
+    writer.map_or(Ok(()), TextWriter::commit)?;
+    talk.say(&extract::summary(&report, hierarchical));
+    let table = builder.finish(source, target)?;
+    table.write(&stages.path("table.bin"))?;
+    Ok(json!({"entries": report.pairs, "sources": report.sources, "found": report.found,
+              "by_gaps": if hierarchical { json!(report.entries) } else { Value::Null }, "bytes": table.bytes()}))
+}
+
+/// The model of the target text, or binaries of those that were given.
+fn language_models(args: &Args, stages: &Stages) -> Result<Value, Error> {
+    let mut rows = Vec::new();
+    let mut built = Vec::new();
+    let paths = if args.lm.is_empty() {
+        let arpa = stages.path(if args.text_tables { "lm.arpa.gz" } else { "lm.arpa" });
+        lm::build_to(&args.text.target, args.order.into(), &[], args.how.memory, &arpa, stages.talk)?;
+        built.push(arpa.clone());
+        vec![arpa]
+    } else {
+        args.lm.clone()
+    };
+    for (k, path) in paths.iter().enumerate() {
+        let name = if Model::is_binary(path) {
+            let whole = std::fs::canonicalize(path);
+            whole.map_err(|e| Error::io(path.display().to_string(), "open it", &e))?.display().to_string()
+        } else {
+            let name = format!("lm{k}.bin");
+            Model::compile(&Arpa::read(path)?, &path.display().to_string(), &stages.path(&name))?;
+            name
+        };
+        let model = Model::open(&stages.path(&name))?;
+        let perplexity = lm::perplexity(&model, &args.text.target)?;
+        rows.push(json!({"file": name, "order": model.order(), "words": model.words(), "counts": model.info().counts,
+                         "bytes": model.info().bytes, "perplexity_of_target": perplexity}));
+    }
+    if !args.text_tables {
+        for path in built {
+            std::fs::remove_file(&path)
+                .map_err(|e| Error::io(path.display().to_string(), "remove it", &e))?;
+        }
+    }
+    Ok(json!({"models": rows}))
+}
+
+/// Initial weights, and the file that says what the model is made of.
+fn configure(args: &Args, stages: &Stages) -> Result<Value, Error> {
+    let models: Vec<String> = stages
+        .found("lm")
+        .and_then(|l| l["models"].as_array())
+        .into_iter()
+        .flatten()
+        .filter_map(|m| m["file"].as_str().map(str::to_owned))
+        .collect();
+    let mut weights = String::from("# initial weights, before tuning\n");
+    let mut add = |name: &str, values: &[f64]| {
+        for (k, value) in values.iter().enumerate() {
+            let index = if values.len() > 1 { format!("[{k}]") } else { String::new() };
+            let _ = writeln!(weights, "{name}{index} {value}");
+        }
+    };
+    for k in 0..models.len() {
+        add(&format!("LM{k}"), &[0.5]);
+    }
+    add("TranslationModel0", &[0.2; 4]);
+    add("PhrasePenalty0", &[0.2]);
+    add("WordPenalty0", &[-1.0]);
+    if args.kind == ModelKind::Phrase {
+        add("LexicalReordering0", &[0.3; 6]);
+        add("Distortion0", &[0.3]);
+    } else {
+        add("Glue0", &[1.0]);
+    }
+    AtomicFile::write_all_to(&stages.path("weights.txt"), weights.as_bytes())?;
+    let mut config = Settings::default();
+    config.add("kind", if args.kind == ModelKind::Phrase { "phrase" } else { "hiero" });
+    config.add("table", "table.bin");
+    config.add("weights", "weights.txt");
+    let list = models.iter().map(|m| format!("{m:?}")).collect::<Vec<_>>().join(", ");
+    let text =
+        format!("# a model of luthier {}\n{}lm = [{list}]\n", env!("CARGO_PKG_VERSION"), config.to_toml());
+    AtomicFile::write_all_to(&stages.path("luthier.toml"), text.as_bytes())?;
+    Ok(json!({}))
+}
+
+/// The summary for people.
+fn told(stages: &Stages) -> String {
+    let get = |stage: &str, key: &str| stages.found(stage).map_or(Value::Null, |s| s[key].clone());
+    let n = |v: Value| thousands(v.as_u64().unwrap_or(0) as usize);
+    let d = get("text", "dropped");
+    let mut text = format!(
+        "text    {} of {} pairs kept ({} empty, {} too long, {} with marks left out)\n",
+        n(get("text", "kept")),
+        n(get("text", "lines")),
+        n(d["empty"].clone()),
+        n(d["long"].clone()),
+        n(d["marks"].clone())
+    );
+    let _ = writeln!(text, "align   {} links", n(get("align", "links")));
+    let _ =
+        writeln!(text, "table   {} entries, {} bytes", n(get("table", "entries")), n(get("table", "bytes")));
+    for m in get("lm", "models").as_array().into_iter().flatten() {
+        let _ = writeln!(
+            text,
+            "lm      order {}, {} words, {} bytes, perplexity of the target text {:.2}",
+            m["order"],
+            n(m["words"].clone()),
+            n(m["bytes"].clone()),
+            m["perplexity_of_target"].as_f64().unwrap_or(f64::NAN)
+        );
+    }
+    let seconds = |d: &Value| {
+        format!("{} {:.1}", d["stage"].as_str().unwrap_or(""), d["seconds"].as_f64().unwrap_or(0.0))
+    };
+    let _ = write!(text, "seconds {}", stages.done.iter().map(seconds).collect::<Vec<_>>().join(", "));
+    text
+}
