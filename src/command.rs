@@ -5,6 +5,7 @@ mod align;
 mod compare;
 mod convert;
 mod extract;
+mod generate;
 mod lm;
 mod loss;
 mod losses;
@@ -71,6 +72,8 @@ enum Verb {
     Loss(loss::Args),
     /// The score along a line through given weights.
     Surface(surface::Args),
+    /// Make a parallel corpus to try things with.
+    Generate(generate::Args),
     /// Align the words of parallel text.
     Align(align::Args),
     /// Extract phrases or hierarchical rules from aligned text.
@@ -133,6 +136,7 @@ pub(crate) fn run(cli: Cli) -> Done {
         Verb::Oracle(args) => oracle::run(&args, &cli.common),
         Verb::Loss(args) => loss::run(&args, &cli.common, talk),
         Verb::Surface(args) => surface::run(&args, talk),
+        Verb::Generate(args) => generate::run(&args, &cli.common, talk),
         Verb::Align(args) => align::run(&args, &cli.common, talk),
         Verb::Extract(args) => extract::run(&args, &cli.common, talk),
         Verb::Table(args) => table::run(&args, talk),

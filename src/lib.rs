@@ -12,6 +12,7 @@
 pub mod external;
 
 pub use luthier_core as core;
+pub use luthier_generate as generate;
 pub use luthier_lm as lm;
 pub use luthier_metric as metric;
 pub use luthier_optim as optim;

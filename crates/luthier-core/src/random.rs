@@ -23,6 +23,8 @@ pub enum Purpose {
     Pairs = 5,
     /// Order in which a learner visits segments or examples.
     Order = 6,
+    /// Sentences of a generated corpus.
+    Corpus = 7,
     /// Generated test data.
     Test = 255,
 }

@@ -82,7 +82,8 @@ impl WorkDir {
         let (what, flag) = (kind.what, kind.flag);
         let created = !path.exists();
         let known = path.join(kind.file);
-        if !created && !known.exists() && !kind.only_ours(path).map_err(failed("read it"))? {
+        let foreign = || Ok(!path.is_dir() || !kind.only_ours(path).map_err(failed("read it"))?);
+        if !created && !known.exists() && foreign()? {
             return Err(Error::in_file(&name, format!("exists and is not a {what} directory"))
                 .hint(format!("give {flag} a new directory, or one of an earlier {what} to go on with")));
         }

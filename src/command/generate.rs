@@ -1,0 +1,73 @@
+//! `luthier generate`.
+
+use super::{Common, Done};
+use crate::talk::{Talk, thousands};
+use luthier::{
+    core::{AtomicFile, Error},
+    generate::{Generator, Part},
+};
+use std::{fmt::Write as _, path::PathBuf, process::ExitCode};
+
+/// A German–English corpus made by a grammar, for trying things out: travel and town, in tokens and lower case.
+///
+/// Each part has NAME.de, its translations NAME.en (or NAME.en0, NAME.en1…) and the gold links NAME.links between the
+/// source and its first translation. No sentence of test or dev stands in train.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Directory that the files go to.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Sentences to train on.
+    #[arg(long, value_name = "N", default_value_t = 5000)]
+    train: u32,
+    /// Sentences to tune on.
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    dev: u32,
+    /// Sentences to test on.
+    #[arg(long, value_name = "N", default_value_t = 500)]
+    test: u32,
+    /// Translations of each sentence of dev and test.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=4))]
+    references: u8,
+}
+
+pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
+    std::fs::create_dir_all(&args.out)
+        .map_err(|e| Error::io(args.out.display().to_string(), "make the directory", &e))?;
+    let mut corpus = Generator::new(common.seed.unwrap_or(1));
+    let parts = [
+        (Part::Test, "test", args.test, args.references.into()),
+        (Part::Dev, "dev", args.dev, args.references.into()),
+        (Part::Train, "train", args.train, 1),
+    ];
+    // Parts that come later leave out the sentences of earlier ones, so the test set is the same for any training size.
+    for (part, name, sentences, references) in parts {
+        let (mut source, mut links) = (String::new(), String::new());
+        let mut targets = vec![String::new(); references];
+        let mut words = 0;
+        for _ in 0..sentences {
+            let pair = corpus.next(part, references);
+            words += pair.source.len();
+            let _ = writeln!(source, "{}", pair.source.join(" "));
+            for (text, target) in targets.iter_mut().zip(&pair.targets) {
+                let _ = writeln!(text, "{}", target.join(" "));
+            }
+            let pairs: Vec<String> = pair.links[0].iter().map(|(s, t)| format!("{s}-{t}")).collect();
+            let _ = writeln!(links, "{}", pairs.join(" "));
+        }
+        let write = |end: &str, text: &str| {
+            AtomicFile::write_all_to(&args.out.join(format!("{name}.{end}")), text.as_bytes())
+        };
+        write("de", &source)?;
+        write("links", &links)?;
+        for (k, text) in targets.iter().enumerate() {
+            write(&if references > 1 { format!("en{k}") } else { "en".to_owned() }, text)?;
+        }
+        talk.say(&format!(
+            "{name}: {} sentences, {} German words",
+            thousands(sentences as usize),
+            thousands(words)
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,475 @@
+//! From parallel text to a model, with the real binary.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+mod common;
+
+use common::{data, fails, luthier, ok_in, stderr, stdout};
+use luthier::{
+    core::{
+        Input,
+        random::{Purpose, Stream},
+    },
+    table::Table,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    process::{Command, Output},
+    time::Duration,
+};
+
+fn lines(path: &Path) -> Vec<String> {
+    luthier::core::text::read_lines(path).unwrap().lines
+}
+
+/// Sentences of random words and translations that move and drop some.
+fn write_text(dir: &Path, sentences: usize) {
+    let mut s = Stream::new(3, Purpose::Test, 0, 0);
+    let (mut f, mut e) = (String::new(), String::new());
+    for _ in 0..sentences {
+        let words: Vec<u64> = (0..3 + s.below(9)).map(|_| s.below(40) * s.below(40) / 40).collect();
+        let mut other = words.clone();
+        if s.below(2) == 0 {
+            let at = s.below(other.len() as u64 - 1) as usize;
+            other.swap(at, at + 1);
+        }
+        if s.below(3) == 0 {
+            other.remove(0);
+        }
+        f += &(words.iter().map(|w| format!("f{w}")).collect::<Vec<_>>().join(" ") + "\n");
+        e += &(other.iter().map(|w| format!("e{w}")).collect::<Vec<_>>().join(" ") + "\n");
+    }
+    fs::write(dir.join("f"), f).unwrap();
+    fs::write(dir.join("e"), e).unwrap();
+}
+
+fn in_dir(dir: &Path, words: &str) -> Output {
+    luthier().args(words.split_whitespace()).current_dir(dir).output().unwrap()
+}
+
+/// All files of a directory but the log, whose times differ, and the lock.
+fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(dir).unwrap().map(|e| e.unwrap().path());
+    let name = |p: &Path| p.file_name().unwrap().to_string_lossy().into_owned();
+    entries
+        .filter(|p| !["train.jsonl", ".lock"].contains(&name(p).as_str()))
+        .map(|p| (name(&p), fs::read(&p).unwrap()))
+        .collect()
+}
+
+/// Lexical probabilities as Moses wrote them, with seven digits behind the point.
+fn moses_lexicon(path: &Path) -> BTreeMap<(String, String), f64> {
+    let mut all = BTreeMap::new();
+    for line in lines(path) {
+        let words: Vec<&str> = line.split(' ').collect();
+        all.insert((words[0].to_owned(), words[1].to_owned()), words[2].parse().unwrap());
+    }
+    all
+}
+
+/// One lexical weight from Moses' own probabilities: Π over words of the mean over their links.
+fn lexical(
+    words: &[&str],
+    others: &[&str],
+    links: &[(usize, usize)],
+    p: &BTreeMap<(String, String), f64>,
+) -> f64 {
+    let of = |w: &str, o: &str| p.get(&(w.to_owned(), o.to_owned())).copied().unwrap_or(0.0);
+    words
+        .iter()
+        .enumerate()
+        .map(|(i, w)| {
+            let to: Vec<f64> = links.iter().filter(|l| l.0 == i).map(|l| of(w, others[l.1])).collect();
+            if to.is_empty() { of(w, "NULL") } else { to.iter().sum::<f64>() / to.len() as f64 }
+        })
+        .product()
+}
+
+/// Given text and alignment of the Moses run, its tables come out.
+#[test]
+fn phrases_are_mosess() {
+    let names = ["multi30k/train.de.gz", "multi30k/train.en.gz", "moses/model/alignments.de-en.gdfa.gz"];
+    let found: Vec<_> = names.iter().filter_map(|n| data(n)).collect();
+    let (Some(theirs), Some(moved), Some(f2e), Some(e2f), [de, en, links]) = (
+        data("moses/model/phrase-table.gz"),
+        data("moses/model/reordering-table.gz"),
+        data("moses/model/lex.f2e.gz"),
+        data("moses/model/lex.e2f.gz"),
+        found.as_slice(),
+    ) else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let (de, en, links) = (de.display(), en.display(), links.display());
+    ok_in(
+        dir.path(),
+        &format!("extract phrase --source {de} --target {en} --alignment {links} --out out -q"),
+    );
+    let ours = lines(&dir.path().join("out/phrase-table.gz"));
+    let theirs = lines(&theirs);
+    let (f2e, e2f) = (moses_lexicon(&f2e), moses_lexicon(&e2f));
+    let (mut other_links, mut rounded) = (0, 0);
+    assert_eq!(ours.len(), theirs.len());
+    for (a, b) in ours.iter().zip(&theirs) {
+        let [a, b]: [Vec<&str>; 2] = [a, b].map(|l| l.split(" ||| ").collect());
+        // The same pairs in the same order, with the same counts.
+        assert_eq!((a[0], a[1], a[4]), (b[0], b[1], b[4]));
+        let numbers = |t: &str| t.split(' ').map(|n| n.parse().unwrap()).collect::<Vec<f64>>();
+        let (p, q) = (numbers(a[2]), numbers(b[2]));
+        let near = |x: f64, y: f64| (x - y).abs() <= 1e-4 * x.max(y);
+        assert!(near(p[0], q[0]) && near(p[2], q[2]), "{a:?} {b:?}");
+        if near(p[1], q[1]) && near(p[3], q[3]) {
+            continue;
+        }
+        // Either Moses' rounded word probabilities explain it, or one of several equally frequent alignments was chosen.
+        let pairs: Vec<(usize, usize)> = a[3]
+            .split(' ')
+            .map(|l| l.split_once('-').map(|(s, t)| (s.parse().unwrap(), t.parse().unwrap())).unwrap())
+            .collect();
+        let back: Vec<(usize, usize)> = pairs.iter().map(|&(s, t)| (t, s)).collect();
+        let [f, e]: [Vec<&str>; 2] = [a[0], a[1]].map(|s| s.split(' ').collect());
+        let theirs_of_ours = [lexical(&f, &e, &pairs, &e2f), lexical(&e, &f, &back, &f2e)];
+        if near(theirs_of_ours[0], q[1]) && near(theirs_of_ours[1], q[3]) {
+            rounded += 1;
+        } else {
+            // A choice is only there if the pair was seen more than once.
+            assert!(a[4].split(' ').nth(2).unwrap() != "1", "{a:?} {b:?}");
+            other_links += 1;
+        }
+    }
+    eprintln!(
+        "{} pairs, all of Moses' and no other; lexical weights differ in {rounded} by Moses' rounding of word probabilities and \
+         in {other_links} by the choice among equally frequent alignments",
+        ours.len()
+    );
+    assert!(200 * other_links < ours.len());
+    let trimmed = |path: &Path| lines(path).iter().map(|l| l.trim_end().to_owned()).collect::<Vec<_>>();
+    let (ours, theirs) = (trimmed(&dir.path().join("out/reordering-table.gz")), trimmed(&moved));
+    assert_eq!(ours.len(), theirs.len());
+    for (a, b) in ours.iter().zip(&theirs) {
+        assert_eq!(a, b);
+    }
+}
+
+/// Chiang's limits, and what makes them Moses'.
+#[test]
+fn rules_are_mosess_with_its_limits() {
+    let names = ["multi30k/train.de.gz", "multi30k/train.en.gz", "moses/model/alignments.de-en.gdfa.gz"];
+    let found: Vec<_> = names.iter().filter_map(|n| data(n)).collect();
+    let (Some(theirs), [de, en, links]) = (data("hiero/rule-table.gz"), found.as_slice()) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let (de, en, links) = (de.display(), en.display(), links.display());
+    let make = |more: &str| {
+        let output = in_dir(
+            dir.path(),
+            &format!(
+                "extract hiero --source {de} --target {en} --alignment {links} --out out --max-span 5 {more}"
+            ),
+        );
+        assert!(output.status.success());
+        eprintln!("span 5 {more}: {}", stderr(&output).lines().find(|l| l.contains("rules of")).unwrap());
+    };
+    make("");
+    make("--loose --min-gap 2");
+    // Source, target, and which gap is which.
+    let key = |line: &String| {
+        let fields: Vec<&str> = line.split(" ||| ").collect();
+        let gaps: Vec<String> = (0..)
+            .zip(fields[0].split(' '))
+            .filter(|w| w.1 == "[X][X]")
+            .map(|w| format!("{}-", w.0))
+            .collect();
+        let tied = |l: &&str| gaps.iter().any(|g| l.starts_with(g.as_str()));
+        let mut ties: Vec<&str> = fields[3].split(' ').filter(tied).collect();
+        ties.sort_unstable();
+        format!("{} ||| {} ||| {}", fields[0], fields[1], ties.join(" "))
+    };
+    let ours: BTreeSet<String> = lines(&dir.path().join("out/rule-table.gz")).iter().map(key).collect();
+    let theirs: BTreeSet<String> = lines(&theirs).iter().map(key).collect();
+    let common = ours.intersection(&theirs).count();
+    eprintln!("Moses has {} rules, {common} of them are among our {}", theirs.len(), ours.len());
+    assert!(common as f64 > 0.999 * theirs.len() as f64 && ours.len() < theirs.len() + theirs.len() / 1000);
+}
+
+/// The same bits for any number of threads, for little memory, and after being killed.
+#[test]
+fn models_do_not_depend_on_the_machine() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    write_text(dir, 3000);
+    for kind in ["phrase", "hiero"] {
+        let words = format!("train --source f --target e --kind {kind} --text-tables -q");
+        ok_in(dir, &format!("{words} --model {kind}-1 --threads 1"));
+        let expected = files(&dir.join(format!("{kind}-1")));
+        assert!(expected.contains_key("luthier.toml") && expected.contains_key("table.bin"));
+        for more in ["--threads 2", "--memory 1M", "--memory 1"] {
+            let model = format!("{kind}{}", more.replace(' ', ""));
+            ok_in(dir, &format!("{words} --model {model} {more}"));
+            assert!(files(&dir.join(model)) == expected, "{kind} {more}");
+        }
+        let model = format!("{kind}-killed");
+        let mut delay = 20;
+        loop {
+            let mut child = luthier()
+                .args(words.split_whitespace())
+                .args(["--model", &model])
+                .current_dir(dir)
+                .spawn()
+                .unwrap();
+            std::thread::sleep(Duration::from_millis(delay));
+            delay += 60;
+            if child.try_wait().unwrap().is_some() {
+                break;
+            }
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        ok_in(dir, &format!("{words} --model {model}"));
+        assert!(files(&dir.join(model)) == expected);
+        let line = in_dir(dir, &format!("{words} --model {kind}-1 --max-words 50"));
+        assert_eq!(
+            stderr(&line),
+            format!(
+                "luthier: {kind}-1: holds a model with other settings: max-words is 100 there and 50 here; use the same settings \
+                 to go on, or another --model directory\n"
+            )
+        );
+    }
+    // Our text tables are read as Moses' are, and say the same as the binary ones.
+    ok_in(
+        dir,
+        "table compile phrase-1/phrase-table.gz --reordering phrase-1/reordering-table.gz -o again.bin -q",
+    );
+    let (ours, again) =
+        (Table::open(&dir.join("phrase-1/table.bin")).unwrap(), Table::open(&dir.join("again.bin")).unwrap());
+    assert_eq!((ours.len(), ours.sources(), ours.shape()), (again.len(), again.sources(), again.shape()));
+    fs::write(dir.join("phrases"), "f1 f2\nf3\nnone\n").unwrap();
+    let rows = |table: &str| {
+        let text = ok_in(dir, &format!("table query {table} --in phrases --json"));
+        text.lines().map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap()).collect::<Vec<_>>()
+    };
+    let (a, b) = (rows("phrase-1/table.bin"), rows("again.bin"));
+    assert!(a.len() > 2 && a.len() == b.len());
+    for (a, b) in a.iter().zip(&b) {
+        assert_eq!((&a["source"], &a["target"]), (&b["source"], &b["target"]));
+        for (x, y) in a["log_scores"].as_array().unwrap().iter().zip(b["log_scores"].as_array().unwrap()) {
+            assert!((x.as_f64().unwrap() - y.as_f64().unwrap()).abs() < 1e-4);
+        }
+    }
+}
+
+/// Moses' own tables, as a whole.
+#[test]
+fn mosess_tables_are_read() {
+    let (Some(table), Some(moved), Some(rules)) = (
+        data("moses/model/phrase-table.gz"),
+        data("moses/model/reordering-table.gz"),
+        data("hiero/rule-table.gz"),
+    ) else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let (table, moved, rules) = (table.display(), moved.display(), rules.display());
+    ok_in(dir.path(), &format!("table compile {table} --reordering {moved} -o p.bin -q"));
+    ok_in(dir.path(), &format!("table compile {rules} -o r.bin -q"));
+    assert_eq!(Table::open(&dir.path().join("p.bin")).unwrap().len(), 791_368);
+    assert_eq!(Table::open(&dir.path().join("r.bin")).unwrap().len(), 1_071_516);
+    fs::write(dir.path().join("in"), "ein hund\n").unwrap();
+    let text = ok_in(dir.path(), "table query p.bin --in in");
+    // p(f|e) is 0.767241 in the table, for one.
+    let line = text.lines().find(|l| l.starts_with("ein hund ||| a dog ||| ")).unwrap();
+    let mut input = Input::open(Path::new(&table.to_string())).unwrap();
+    let mut buffer = Vec::new();
+    while input.line(&mut buffer).unwrap() {
+        let row = std::str::from_utf8(&buffer).unwrap();
+        if row.starts_with("ein hund ||| a dog ||| ") {
+            let theirs: f64 = row.split(" ||| ").nth(2).unwrap().split(' ').next().unwrap().parse().unwrap();
+            let ours: f64 = line.split(" ||| ").nth(2).unwrap().split(' ').next().unwrap().parse().unwrap();
+            assert!((theirs.ln() - ours).abs() < 1e-4);
+            return;
+        }
+    }
+    panic!("no such phrase");
+}
+
+#[test]
+fn smoothed_probabilities_add_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    write_text(dir, 400);
+    ok_in(dir, "align --source f --target e -o a -q");
+    ok_in(dir, "extract phrase --source f --target e --alignment a --out plain -q --max-length 3");
+    ok_in(
+        dir,
+        "extract phrase --source f --target e --alignment a --out smooth -q --max-length 3 --smoothing kneser-ney",
+    );
+    let (mut plain, mut smooth) = (BTreeMap::<String, f64>::new(), BTreeMap::<String, f64>::new());
+    let mut lower = 0;
+    let both =
+        lines(&dir.join("plain/phrase-table.gz")).into_iter().zip(lines(&dir.join("smooth/phrase-table.gz")));
+    for (a, b) in both {
+        let p =
+            |l: &str| -> f64 { l.split(" ||| ").nth(2).unwrap().split(' ').nth(2).unwrap().parse().unwrap() };
+        let source = a.split(" ||| ").next().unwrap().to_owned();
+        *plain.entry(source.clone()).or_default() += p(&a);
+        *smooth.entry(source).or_default() += p(&b);
+        lower += usize::from(p(&b) < p(&a));
+    }
+    // Relative frequencies add up to 1; smoothed ones leave something to translations that were not seen.
+    assert!(plain.values().all(|t| (t - 1.0).abs() < 1e-4));
+    assert!(smooth.values().all(|&t| t < 1.0 + 1e-4 && t > 0.0) && lower > 100);
+}
+
+#[test]
+fn bad_input_is_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().display();
+    let put = |name: &str, text: &[u8]| fs::write(dir.path().join(name), text).unwrap();
+    put("f3", b"a b\nc\nd e f\n");
+    put("e2", b"x y\nz\n");
+    put("e3", b"x y\nz\nu v w\n");
+    put("empty", b"");
+    put("blank", b"\n \n\t\n");
+    put("latin", b"a b\nc \xfc\nd\n");
+    put("links", b"0-0 1-1\n0-0\n0-0 3-1\n");
+    put("few", b"0-0\n0-0\n");
+    put("odd", b"0-0 1:1\n0-0\n0-0\n");
+    let made = |words: &str| fails(&words.replace('@', &format!("{at}/"))).replace(&format!("{at}/"), "");
+    let cases = [
+        (
+            "align --source @f3 --target @e2",
+            "luthier: e2:3: the file ends here with 2 lines, but f3 has 3; the files must have the translation of a line in the \
+             same line",
+        ),
+        (
+            "train --source @e2 --target @f3 --model @m",
+            "luthier: e2:3: the file ends here with 2 lines, but f3 has 3; the files must have the translation of a line in the \
+             same line",
+        ),
+        (
+            "align --source @empty --target @empty",
+            "luthier: empty: is empty; expected a sentence a line, and its translation in the other file",
+        ),
+        (
+            "align --source @blank --target @e3",
+            "luthier: blank: has 3 lines, but none that can be used; expected a sentence a line, and its translation in the \
+             other file",
+        ),
+        (
+            "align --source @latin --target @e3",
+            "luthier: latin:2: byte 3 of the line (0xfc) is not UTF-8; convert the file to UTF-8, with iconv for instance",
+        ),
+        (
+            "align --source @none --target @e3",
+            "luthier: none: cannot open it: no such file or directory; check the path",
+        ),
+        (
+            "extract phrase --source @f3 --target @e3 --alignment @links --out @out -q",
+            "luthier: links:3: the link 3-1 is out of range: the source has 3 words and the target 3; positions count from 0; do \
+             text and alignment belong together, and is the source first?",
+        ),
+        (
+            "extract hiero --source @f3 --target @e3 --alignment @few --out @out -q",
+            "luthier: few: has 2 lines, but the text has 3; expected a line of links for each line of text",
+        ),
+        (
+            "train --source @f3 --target @e3 --alignment @odd --model @m -q",
+            "luthier: odd:1: the link \"1:1\" is not of the form 3-4; expected Pharaoh format: source and target position from 0, \
+             with a hyphen between",
+        ),
+        (
+            "align --source @f3 --target @e3 --force @e3 -q",
+            "luthier: e3:1: \"x y\" is not the first line of a saved aligner; make one with `luthier align --save`",
+        ),
+        ("align --source - --target -", "luthier: standard input cannot be both source and target"),
+        (
+            "align --source @f3 --target @e3 --null 1",
+            "luthier: invalid value '1' for '--null <P>': expected a number between 0 and 1 (see luthier align --help)",
+        ),
+        (
+            "align --source @f3 --target @e3 --rounds 0 --first-rounds 0 -q",
+            "luthier: --rounds and --first-rounds are both 0: nothing would be learned",
+        ),
+        (
+            "train --source - --target @e3 --model @m",
+            "luthier: standard input cannot be trained on; put the text into files: they are read more than once",
+        ),
+        (
+            "train --source @f3 --target @e3 --model @f3 -q",
+            "luthier: f3: exists and is not a model directory; give --model a new directory, or one of an earlier model to go on with",
+        ),
+        (
+            "train --source @f3 --target @e3 --model @m --lm @none -q",
+            "luthier: none: cannot open it: no such file or directory; check the path",
+        ),
+        (
+            "table info @f3",
+            "luthier: f3:1: the line has fewer than three fields; expected `source ||| target ||| scores ||| links ||| counts`, as Moses writes tables",
+        ),
+    ];
+    for (words, expected) in cases {
+        assert_eq!(made(&format!("{words} --quiet").replace("-q --quiet", "-q")), expected, "{words}");
+    }
+    assert!(!dir.path().join("m").exists() && !dir.path().join("out").exists());
+}
+
+#[test]
+fn odd_lines_are_kept_out_and_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let long = "w ".repeat(10_000);
+    fs::write(dir.join("f"), format!("a  b\t c \n\n{long}\nd ||| e\nf\u{a0}g h\r\ni\n")).unwrap();
+    fs::write(dir.join("e"), "x y z\nu\nv\nw\np q\ni").unwrap();
+    let output = in_dir(dir, "align --source f --target e");
+    assert!(output.status.success());
+    let told = stderr(&output);
+    assert!(
+        told.starts_with(
+            "3 of 6 pairs, 6 and 6 words, 6 and 6 different; left out: 1 with an empty side; left out: 1 with more than 100 \
+             words on a side; left out: 1 with |||, <s> or another mark as a word\n\
+             luthier: warning: 1 lines have no-break or other odd blanks"
+        ),
+        "{told}"
+    );
+    let links: Vec<&str> = stdout(&output).lines().collect();
+    assert_eq!(links.len(), 6);
+    assert!(!links[0].is_empty() && links[1..4] == ["", "", ""] && links[5] == "0-0");
+    ok_in(dir, "train --source f --target e --model m -q");
+    let log = fs::read_to_string(dir.join("m/train.jsonl")).unwrap();
+    assert!(log.contains(r#""dropped":{"empty":1,"long":1,"marks":1}"#), "{log}");
+}
+
+/// A file system without room: one line, exit code 2, nothing left.
+#[test]
+fn a_full_disk_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    write_text(dir, 3000);
+    fs::create_dir(dir.join("tmp")).unwrap();
+    ok_in(dir, "align --source f --target e -o a -q");
+    // Files of at most 64 kB; a process that ignores the signal gets an error instead.
+    let full = |words: &str| {
+        let script = format!("trap '' XFSZ; ulimit -f 64; exec \"$0\" {words}");
+        let output = Command::new("bash")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_luthier")])
+            .current_dir(dir)
+            .env("TMPDIR", dir.join("tmp"))
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words}\n{}", stderr(&output));
+        assert_eq!(stderr(&output).lines().count(), 1, "{}", stderr(&output));
+        stderr(&output).to_owned()
+    };
+    let line = full("extract phrase --source f --target e --alignment a --out out -q --memory 1");
+    assert!(line.contains("tmp: cannot keep sorted runs in it: file too large; set TMPDIR"), "{line}");
+    let line = full("extract phrase --source f --target e --alignment a --out out -q");
+    assert!(line.contains("phrase-table.gz: cannot write it: file too large"), "{line}");
+    let line = full("train --source f --target e --alignment a --model m -q");
+    assert!(line.contains("m/table.bin: cannot write it: file too large"), "{line}");
+    assert_eq!(fs::read_dir(dir.join("tmp")).unwrap().count(), 0);
+    assert!(!dir.join("out").exists());
+    let left: BTreeSet<String> = files(&dir.join("m")).into_keys().collect();
+    assert!(left.iter().eq(["alignment.gz", "train.toml"]), "{left:?}");
+    ok_in(dir, "train --source f --target e --alignment a --model m -q");
+}
