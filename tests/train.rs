@@ -473,3 +473,25 @@ fn a_full_disk_leaves_nothing() {
     assert!(left.iter().eq(["alignment.gz", "train.toml"]), "{left:?}");
     ok_in(dir, "train --source f --target e --alignment a --model m -q");
 }
+
+/// On text whose links are known, what looks at positions is better than what does not, and steps better than the diagonal.
+#[test]
+fn better_models_make_fewer_errors() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    ok_in(dir, "generate --out c --train 5000 --dev 1 --test 1 -q");
+    let rate = |model: &str| {
+        let output = in_dir(
+            dir,
+            &format!(
+                "align --source c/train.de --target c/train.en --model {model} --gold c/train.links -o a"
+            ),
+        );
+        let line =
+            stderr(&output).lines().find(|l| l.starts_with("alignment error rate")).unwrap().to_owned();
+        eprintln!("{model}: {line}");
+        line.split(' ').nth(3).unwrap().parse::<f64>().unwrap()
+    };
+    let [first, second, hmm] = ["ibm1", "ibm2", "hmm"].map(rate);
+    assert!(hmm < second && second < first, "{hmm} {second} {first}");
+}

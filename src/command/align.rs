@@ -62,13 +62,13 @@ pub(crate) struct AlignArgs {
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub(crate) rounds: u16,
     /// Rounds of IBM model 1 before them.
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) first_rounds: u16,
     /// Probability that a word has no counterpart.
     #[arg(long, value_name = "P", default_value_t = 0.08, value_parser = null)]
     pub(crate) null: f64,
-    /// Sparse prior over translations (variational Bayes), such as 0.01; 0 is maximum likelihood.
-    #[arg(long, value_name = "A", default_value_t = 0.0, value_parser = super::losses::non_negative)]
+    /// Sparse prior over translations (variational Bayes); 0 is maximum likelihood.
+    #[arg(long, value_name = "A", default_value_t = 0.01, value_parser = super::losses::non_negative)]
     pub(crate) prior: f64,
     /// How both directions become one alignment.
     #[arg(long, value_name = "HOW", default_value = "grow-diag-final-and")]

@@ -125,7 +125,7 @@ fn written_and_read_again() {
     input.line(&mut line).unwrap();
     assert_eq!(
         String::from_utf8(line).unwrap(),
-        "[X][X] haus [X] ||| house house [X][X] [X] ||| 0.333333 1.5e-7 1 0.0001 ||| 1-0 1-1 0-2 ||| 123456 2 1.25 ||| |||"
+        "[X][X] haus [X] ||| house house [X][X] [X] ||| 0.333333 1.5e-07 1 0.0001 ||| 1-0 1-1 0-2 ||| 123456 2 1.25 ||| |||"
     );
     assert_eq!(read_text(&at("t.gz"), None).unwrap().len(), 1);
 }

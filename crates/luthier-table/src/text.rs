@@ -109,13 +109,13 @@ fn number(line: &mut String, n: f64) {
     } else {
         let start = line.len();
         let _ = write!(line, "{n:.5e}");
-        // 1.50000e-7 becomes 1.5e-7.
-        if let Some(e) = line[start..].find('e') {
-            let power = line[start + e..].to_owned();
-            line.truncate(start + e);
-            let end = line.trim_end_matches('0').trim_end_matches('.').len();
-            line.truncate(end);
-            line.push_str(&power);
+        // 1.50000e-7 becomes 1.5e-07.
+        if let Some((digits, power)) = line[start..].split_once('e') {
+            let digits = digits.trim_end_matches('0').trim_end_matches('.').to_owned();
+            let power: i32 = power.parse().unwrap_or(0);
+            line.truncate(start);
+            let sign = if power < 0 { '-' } else { '+' };
+            let _ = write!(line, "{digits}e{sign}{:02}", power.abs());
         }
     }
 }

@@ -45,7 +45,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { kind: Kind::Hmm, first_rounds: 5, rounds: 5, null: 0.08, prior: 0.0 }
+        Settings { kind: Kind::Hmm, first_rounds: 10, rounds: 5, null: 0.08, prior: 0.01 }
     }
 }
 
@@ -364,25 +364,22 @@ impl Direction {
             totals[g as usize] += read(c);
             partners[g as usize] += 1;
         }
-        let real = |units: u64| units as f64 / UNIT;
-        if prior > 0.0 {
-            let logs: Vec<f64> = totals
-                .par_iter()
-                .zip(&partners)
-                .map(|(&t, &n)| digamma(real(t) + prior * f64::from(n)))
-                .collect();
-            self.words.par_iter_mut().zip(&counts.words).zip(given).for_each(|((p, c), &g)| {
-                *p = (digamma(real(read(c)) + prior) - logs[g as usize]).exp() as f32;
-            });
-        } else {
-            for ((p, c), &g) in self.words.iter_mut().zip(&counts.words).zip(given) {
-                let total = totals[g as usize];
-                *p = if total > 0 { (read(c) as f64 / total as f64) as f32 } else { 0.0 };
-            }
-        }
         let all: u64 = counts.of_null.iter().map(read).sum();
+        let share = |count: u64, total: u64, partners: u32| {
+            let real = |units: u64| units as f64 / UNIT;
+            if prior > 0.0 {
+                let log = digamma(real(count) + prior) - digamma(real(total) + prior * f64::from(partners));
+                log.exp() as f32
+            } else {
+                (count as f64 / total.max(1) as f64) as f32
+            }
+        };
+        self.words.par_iter_mut().zip(&counts.words).zip(given).for_each(|((p, c), &g)| {
+            *p = share(read(c), totals[g as usize], partners[g as usize]);
+        });
+        let words = self.of_null.len() as u32;
         for (p, c) in self.of_null.iter_mut().zip(&counts.of_null) {
-            *p = (read(c) as f64 / all.max(1) as f64) as f32;
+            *p = share(read(c), all, words);
         }
     }
 }

@@ -39,7 +39,7 @@ fn likelihood_never_falls() {
         let corpus = corpus(seed, 60);
         for kind in KINDS {
             let mut last: Option<(Kind, [f64; 2])> = None;
-            let settings = Settings { kind, first_rounds: 6, rounds: 12, ..Settings::default() };
+            let settings = Settings { kind, first_rounds: 6, rounds: 12, prior: 0.0, ..Settings::default() };
             Model::train(&corpus, &settings, &mut |r| {
                 if let Some((before, log)) = last.filter(|l| l.0 == r.kind) {
                     for (was, is) in log.iter().zip(r.log_likelihood) {
@@ -129,7 +129,7 @@ fn forward_backward_and_best_path_equal_enumeration() {
 fn same_bits_on_any_number_of_threads() {
     let corpus = corpus(5, 900);
     for kind in KINDS {
-        let settings = Settings { kind, ..Settings::default() };
+        let settings = Settings { kind, first_rounds: 3, ..Settings::default() };
         let made = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
