@@ -29,7 +29,7 @@ use std::{
     process::ExitCode,
 };
 
-/// Tunes the weights of anything that scores n-best lists with a linear model.
+/// Builds translation models, and tunes the weights of anything that scores n-best lists with a linear model.
 #[derive(Debug, Parser)]
 #[command(name = "luthier", version, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "Exit codes: 0 done, 1 the answer is no, 2 error.")]
