@@ -72,15 +72,10 @@ enum Verb {
     Loss(loss::Args),
     /// The score along a line through given weights.
     Surface(surface::Args),
-    /// Make a parallel corpus to try things with.
     Generate(generate::Args),
-    /// Align the words of parallel text.
     Align(align::Args),
-    /// Extract phrases or hierarchical rules from aligned text.
     Extract(extract::Args),
-    /// Compile and query tables of phrases and rules.
     Table(table::Args),
-    /// Make a translation model of parallel text.
     Train(train::Args),
     /// Estimate, compile and query language models.
     Lm(lm::Args),
@@ -181,9 +176,14 @@ pub(crate) fn usage(e: &clap::Error) -> ExitCode {
 
 /// `luthier tune` if that was typed, else `luthier`.
 fn verb_typed() -> String {
-    let verb = std::env::args().nth(1).unwrap_or_default();
-    let known = Cli::command().get_subcommands().any(|c| c.get_name() == verb);
-    if known { format!("luthier {verb}") } else { "luthier".to_owned() }
+    let mut typed = "luthier".to_owned();
+    let mut command = Cli::command();
+    for word in std::env::args().skip(1) {
+        let Some(inner) = command.find_subcommand(&word) else { break };
+        typed += &format!(" {word}");
+        command = inner.clone();
+    }
+    typed
 }
 
 /// An error while writing, or no error if it was standard output and its reader has gone.
@@ -206,6 +206,35 @@ pub(crate) fn write_out(path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure
             Ok(()) => Ok(()),
         },
     }
+}
+
+/// What a value is called on the command line.
+pub(crate) fn value_name(value: &impl clap::ValueEnum) -> String {
+    value.to_possible_value().map_or(String::new(), |v| v.get_name().to_owned())
+}
+
+/// Refuses to write over what is read or written under another flag.
+pub(crate) fn check_outputs(outputs: &[Option<&Path>], inputs: &[&Path]) -> Result<(), Error> {
+    let whole = |p: &Path| std::fs::canonicalize(p).unwrap_or_else(|_| p.to_owned());
+    let regular = |p: &&Path| p.as_os_str() == "-" || !p.exists() || p.is_file();
+    let outputs: Vec<PathBuf> = outputs.iter().flatten().filter(|p| regular(p)).map(|p| whole(p)).collect();
+    let clash = outputs.iter().enumerate().find(|(i, out)| {
+        outputs[..*i].contains(out) || (out.as_os_str() != "-" && inputs.iter().any(|i| whole(i) == **out))
+    });
+    match clash {
+        Some((_, out)) => Err(Error::in_file(out.display().to_string(), "would be written over")
+            .hint("it is also read, or written under another flag: give another name")),
+        None => Ok(()),
+    }
+}
+
+/// Refuses pipes and the like where a file is read more than once.
+pub(crate) fn check_regular(path: &Path) -> Result<(), Error> {
+    if path.is_file() || (path.as_os_str() != "-" && !path.exists()) {
+        return Ok(());
+    }
+    Err(Error::in_file(path.display().to_string(), "is no regular file, but it is read more than once")
+        .hint("put the text into a file"))
 }
 
 /// Reads reference files.

@@ -1,6 +1,6 @@
 //! `luthier align`.
 
-use super::{Common, Done, write_out};
+use super::{Common, Done, check_outputs, write_out};
 use crate::talk::{Talk, thousands};
 use clap::ValueEnum;
 use luthier::{
@@ -12,12 +12,16 @@ use luthier::{
     },
 };
 use std::{
+    io::Write as _,
     path::{Path, PathBuf},
     process::ExitCode,
     time::Instant,
 };
 
-/// Which words translate which: word alignment of parallel text, in Pharaoh format.
+/// Align the words of parallel text, in Pharaoh format.
+///
+/// Each line of the answer has the links of a line of text, such as `0-0 1-2`: source and target position, from 0. Pairs
+/// that are left out (an empty side, too many words) have an empty line.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -33,7 +37,8 @@ pub(crate) struct Args {
     /// Save the trained model, for `--force`; compressed if the name ends in .gz.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Compare with this alignment (Pharaoh format, all links sure) and print the error rate.
+    /// Compare with this alignment (Pharaoh format, all links sure) and print the error rate: on standard output with
+    /// `-o FILE`, else beside the links, on standard error.
     #[arg(long, value_name = "FILE")]
     gold: Option<PathBuf>,
     /// Where the alignment goes, a line per line of text [default: standard output].
@@ -67,7 +72,8 @@ pub(crate) struct AlignArgs {
     /// Probability that a word has no counterpart.
     #[arg(long, value_name = "P", default_value_t = 0.08, value_parser = null)]
     pub(crate) null: f64,
-    /// Sparse prior over translations (variational Bayes); 0 is maximum likelihood.
+    /// Sparse prior over translations (variational Bayes); 0 is maximum likelihood. Perplexities with and without it do not
+    /// compare.
     #[arg(long, value_name = "A", default_value_t = 0.01, value_parser = super::losses::non_negative)]
     pub(crate) prior: f64,
     /// How both directions become one alignment.
@@ -119,7 +125,7 @@ fn null(text: &str) -> Result<f64, String> {
 impl TextArgs {
     fn inputs(&self) -> Result<[Input; 2], Error> {
         if self.source.as_os_str() == "-" && self.target.as_os_str() == "-" {
-            return Err(Error::new("standard input cannot be both source and target"));
+            return Err(Error::new("standard input can be one of the files only"));
         }
         Ok([Input::open(&self.source)?, Input::open(&self.target)?])
     }
@@ -177,6 +183,14 @@ impl AlignArgs {
         }
     }
 
+    /// Mistakes that can be told at once.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.first_rounds == 0 && self.rounds == 0 {
+            return Err(Error::new("--rounds and --first-rounds are both 0: nothing would be learned"));
+        }
+        Ok(())
+    }
+
     /// Trains, and tells how it goes. The numbers are perplexities of a target and of a source word in the last round.
     pub(crate) fn train(
         &self,
@@ -184,9 +198,7 @@ impl AlignArgs {
         kind: KindName,
         talk: Talk,
     ) -> Result<(Model, [f64; 2]), Error> {
-        if self.first_rounds == 0 && self.rounds == 0 {
-            return Err(Error::new("--rounds and --first-rounds are both 0: nothing would be learned"));
-        }
+        self.check()?;
         let clock = Instant::now();
         let [targets, sources] = [corpus.target.tokens() as f64, corpus.source.tokens() as f64];
         let mut last = [f64::NAN; 2];
@@ -214,34 +226,63 @@ impl AlignArgs {
 
 pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
     let clock = Instant::now();
+    let (source, target) = (args.text.source.as_path(), args.text.target.as_path());
+    check_outputs(
+        &[args.output.as_deref().or(Some(Path::new("-"))), args.save.as_deref()],
+        &[source, target],
+    )?;
+    let standard = [Some(source), args.force.as_deref(), args.gold.as_deref(), Some(target)];
+    if standard.iter().flatten().filter(|p| p.as_os_str() == "-").count() > 1 {
+        return Err(Error::new("standard input can be one of the files only").into());
+    }
+    // What cannot be written is said before the work.
+    let mut out = args.output.as_deref().map(AtomicFile::create).transpose()?;
+    let mut saved = args.save.as_deref().map(AtomicFile::create).transpose()?;
+    let mut gold = None;
     let (model, corpus) = if let Some(saved) = &args.force {
         let (model, start) = Model::load(&mut Input::open(saved)?)?;
         (model, args.text.read(start, talk)?)
     } else {
         let corpus = args.text.read(Corpus::default(), talk)?;
+        gold = args.gold.as_deref().map(|path| read_links(path, &corpus)).transpose()?;
         (args.how.train(&corpus, args.model, talk)?.0, corpus)
     };
-    let gold = args.gold.as_deref().map(|path| read_links(path, &corpus)).transpose()?;
+    if args.force.is_some() {
+        gold = args.gold.as_deref().map(|path| read_links(path, &corpus)).transpose()?;
+    }
     let aligned = model.align(&corpus, args.how.symmetrize.into());
-    if let Some(path) = &args.save {
-        let mut file = AtomicFile::create(path)?;
+    if let (Some(path), Some(mut file)) = (&args.save, saved.take()) {
         let name = path.display().to_string();
         model.save(&corpus, &mut file).map_err(|e| Error::io(name, "write it", &e))?;
         file.commit()?;
     }
-    write_out(args.output.as_deref(), lines(&corpus, &aligned).as_bytes())?;
+    let text = lines(&corpus, &aligned);
+    match (&args.output, out.take()) {
+        (Some(path), Some(mut file)) => {
+            let name = path.display().to_string();
+            file.write_all(text.as_bytes()).map_err(|e| Error::io(name, "write it", &e))?;
+            file.commit()?;
+        }
+        _ => write_out(None, text.as_bytes())?,
+    }
     if let Some(gold) = gold {
         let mut agreement = links::Agreement::default();
         for (found, expected) in aligned.iter().zip(&gold) {
             agreement.add(found, expected);
         }
-        talk.say(&format!(
+        let line = format!(
             "alignment error rate {:.2} % ({} links, {} expected, {} common)",
             100.0 * agreement.error_rate(),
             thousands(agreement.found as usize),
             thousands(agreement.expected as usize),
             thousands(agreement.common as usize)
-        ));
+        );
+        // Standard output may have the links.
+        if args.output.as_deref().is_some_and(|p| p.as_os_str() != "-") {
+            write_out(None, format!("{line}\n").as_bytes())?;
+        } else {
+            talk.say(&line);
+        }
     }
     let links: usize = aligned.iter().map(Vec::len).sum();
     talk.say(&format!("{} links in {:.1} s", thousands(links), clock.elapsed().as_secs_f64()));

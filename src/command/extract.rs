@@ -21,7 +21,7 @@ use std::{
     time::Instant,
 };
 
-/// Tables of phrases or hierarchical rules from aligned text.
+/// Extract tables of phrases or hierarchical rules from aligned text.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -44,7 +44,7 @@ struct PhraseArgs {
     #[command(flatten)]
     phrases: PhraseLimits,
     #[command(flatten)]
-    how: ScoreArgs,
+    sort: SortArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -54,7 +54,7 @@ struct HieroArgs {
     #[command(flatten)]
     rules: HieroLimits,
     #[command(flatten)]
-    how: ScoreArgs,
+    sort: SortArgs,
 }
 
 #[derive(Debug, clap::Args)]
@@ -71,34 +71,34 @@ struct FromArgs {
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct PhraseLimits {
-    /// Longest phrase, in words of each side.
-    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u8).range(1..=100))]
-    pub(crate) max_length: u8,
+    /// Longest phrase, in words of each side [default: 7].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
+    max_length: Option<u8>,
+    /// Smoothing of phrase translation probabilities [default: none].
+    #[arg(long, value_name = "HOW")]
+    smoothing: Option<SmoothingName>,
 }
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct HieroLimits {
-    /// Longest phrase that rules are made from, in words of each side.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u8).range(1..=30))]
-    pub(crate) max_span: u8,
-    /// Most words and gaps of a rule's source.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=30))]
-    pub(crate) max_symbols: u8,
-    /// Fewest source words that a gap stands for.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=30))]
-    pub(crate) min_gap: u8,
+    /// Longest phrase that rules are made from, in words of each side [default: 10].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=30))]
+    max_span: Option<u8>,
+    /// Most words and gaps of a rule's source [default: 5].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=30))]
+    max_symbols: Option<u8>,
+    /// Fewest source words that a gap stands for [default: 1].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=30))]
+    min_gap: Option<u8>,
     /// Allow unaligned words at the edges of phrases and gaps.
     #[arg(long)]
-    pub(crate) loose: bool,
+    loose: bool,
 }
 
-/// How counts become scores.
+/// How much is sorted at once.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct ScoreArgs {
-    /// Smoothing of phrase translation probabilities.
-    #[arg(long, value_name = "HOW", default_value = "none")]
-    pub(crate) smoothing: SmoothingName,
-    /// Memory for sorting, such as 500M or 4G; what does not fit goes to TMPDIR.
+pub(crate) struct SortArgs {
+    /// Memory for sorting, such as 500M or 4G; what does not fit goes to TMPDIR. Text and binary tables come on top.
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = bytes)]
     pub(crate) memory: usize,
 }
@@ -112,33 +112,60 @@ pub(crate) enum SmoothingName {
 }
 
 impl PhraseLimits {
-    pub(crate) fn what(&self) -> What {
-        What::Phrases(self.max_length.into())
+    fn max_length(&self) -> u8 {
+        self.max_length.unwrap_or(7)
+    }
+
+    pub(crate) fn given(&self) -> bool {
+        self.max_length.is_some() || self.smoothing.is_some()
+    }
+
+    pub(crate) fn settings(&self, sort: &SortArgs) -> Settings {
+        let smoothing = match self.smoothing.unwrap_or(SmoothingName::None) {
+            SmoothingName::None => Smoothing::None,
+            SmoothingName::KneserNey => Smoothing::KneserNey,
+        };
+        sort.settings(What::Phrases(self.max_length().into()), smoothing)
+    }
+
+    pub(crate) fn describe(&self, settings: &mut luthier::core::Settings) {
+        settings.add("max-length", self.max_length());
+        let smoothing = self.smoothing.unwrap_or(SmoothingName::None);
+        settings.add("smoothing", super::value_name(&smoothing));
     }
 }
 
 impl HieroLimits {
-    pub(crate) fn what(&self) -> What {
-        What::Rules(RuleLimits {
-            span: self.max_span.into(),
-            symbols: self.max_symbols.into(),
-            min_gap: self.min_gap.into(),
+    fn limits(&self) -> RuleLimits {
+        let default = RuleLimits::default();
+        RuleLimits {
+            span: self.max_span.map_or(default.span, usize::from),
+            symbols: self.max_symbols.map_or(default.symbols, usize::from),
+            min_gap: self.min_gap.map_or(default.min_gap, usize::from),
             loose: self.loose,
-        })
+        }
+    }
+
+    pub(crate) fn given(&self) -> bool {
+        self.max_span.is_some() || self.max_symbols.is_some() || self.min_gap.is_some() || self.loose
+    }
+
+    pub(crate) fn settings(&self, sort: &SortArgs) -> Settings {
+        sort.settings(What::Rules(self.limits()), Smoothing::None)
+    }
+
+    pub(crate) fn describe(&self, settings: &mut luthier::core::Settings) {
+        let limits = self.limits();
+        settings.add("max-span", limits.span);
+        settings.add("max-symbols", limits.symbols);
+        settings.add("min-gap", limits.min_gap);
+        settings.add("loose", limits.loose);
     }
 }
 
-impl ScoreArgs {
-    pub(crate) fn settings(&self, what: What) -> Settings {
-        Settings {
-            what,
-            smoothing: match self.smoothing {
-                SmoothingName::None => Smoothing::None,
-                SmoothingName::KneserNey => Smoothing::KneserNey,
-            },
-            memory: self.memory,
-            directory: std::env::temp_dir(),
-        }
+impl SortArgs {
+    fn settings(&self, what: What, smoothing: Smoothing) -> Settings {
+        Settings { what, smoothing, memory: self.memory, directory: std::env::temp_dir() }
     }
 }
 
@@ -152,8 +179,8 @@ const GLUE: &str = "\
 pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
     let clock = Instant::now();
     let (from, settings) = match &args.kind {
-        Kind::Phrase(args) => (&args.from, args.how.settings(args.phrases.what())),
-        Kind::Hiero(args) => (&args.from, args.how.settings(args.rules.what())),
+        Kind::Phrase(args) => (&args.from, args.phrases.settings(&args.sort)),
+        Kind::Hiero(args) => (&args.from, args.rules.settings(&args.sort)),
     };
     let corpus = from.text.read(Corpus::default(), talk)?;
     let links = read_links(&from.alignment, &corpus)?;
@@ -166,6 +193,7 @@ pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
         let _ = std::fs::remove_dir(&from.out);
     }
     let report = done?;
+    warn_guess(&report, talk);
     talk.say(&summary(&report, matches!(settings.what, What::Rules(_))));
     talk.say(&format!("{} in {:.1} s", from.out.display(), clock.elapsed().as_secs_f64()));
     Ok(ExitCode::SUCCESS)
@@ -186,17 +214,34 @@ fn write_text(
     let report = extract::extract(corpus, links, settings, &mut told, &mut |entry| {
         writer.entry(entry, source, target)
     })?;
-    writer.commit()?;
+    finish_text(writer, settings, out)?;
     Ok(report)
 }
 
 /// Opens text tables in a directory.
 pub(crate) fn text_writer(settings: &Settings, out: &Path) -> Result<TextWriter, Error> {
     if matches!(settings.what, What::Rules(_)) {
-        AtomicFile::write_all_to(&out.join("glue-grammar"), GLUE.as_bytes())?;
         return TextWriter::create(&out.join("rule-table.gz"), None, true);
     }
     TextWriter::create(&out.join("phrase-table.gz"), Some(&out.join("reordering-table.gz")), false)
+}
+
+/// Gives text tables their names; rules come with glue.
+pub(crate) fn finish_text(writer: TextWriter, settings: &Settings, out: &Path) -> Result<(), Error> {
+    writer.commit()?;
+    if matches!(settings.what, What::Rules(_)) {
+        AtomicFile::write_all_to(&out.join("glue-grammar"), GLUE.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Says when smoothing had nothing to go by.
+pub(crate) fn warn_guess(report: &Report, talk: Talk) {
+    if report.guessed {
+        talk.warn(
+            "pairs are not seen 1, 2, 3 and 4 times as often as natural text has them, so discounts are a guess: is the text tiny?",
+        );
+    }
 }
 
 /// What was found, in a line.

@@ -8,7 +8,7 @@ use luthier::{
 };
 use std::{fmt::Write as _, path::PathBuf, process::ExitCode};
 
-/// A German–English corpus made by a grammar, for trying things out: travel and town, in tokens and lower case.
+/// Make a German–English corpus to try things with: travel and town, in tokens and lower case.
 ///
 /// Each part has NAME.de, its translations NAME.en (or NAME.en0, NAME.en1…) and the gold links NAME.links between the
 /// source and its first translation. No sentence of test or dev stands in train.

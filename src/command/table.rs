@@ -1,6 +1,6 @@
 //! `luthier table`.
 
-use super::{Done, write_out};
+use super::{Done, check_outputs, write_out};
 use crate::talk::{Talk, thousands};
 use clap::Subcommand;
 use luthier::{
@@ -15,7 +15,7 @@ use std::{
     time::Instant,
 };
 
-/// Tables of phrases and rules.
+/// Compile and query tables of phrases and rules.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -101,6 +101,7 @@ fn compile(args: &CompileArgs, talk: Talk) -> Done {
         let name = args.table.table.display().to_string();
         return Err(Error::in_file(name, "is a binary table already, expected text").into());
     }
+    check_outputs(&[Some(&args.output)], &[&args.table.table])?;
     let table = open(&args.table.table, args.table.reordering.as_deref())?;
     table.write(&args.output)?;
     talk.say(&format!(

@@ -3,15 +3,16 @@
 use super::{
     Common, Done,
     align::{self, AlignArgs, KindName, TextArgs, read_links},
-    extract::{self, HieroLimits, PhraseLimits, ScoreArgs},
-    lm, write_out,
+    check_regular,
+    extract::{self, HieroLimits, PhraseLimits, SortArgs},
+    lm, value_name, write_out,
 };
 use crate::talk::{Talk, thousands};
 use clap::ValueEnum;
 use luthier::{
     core::{AtomicFile, Error, Input, Settings, WorkDir, WorkKind},
     lm::{Arpa, MAX_ORDER, Model},
-    table::{Builder, TextWriter},
+    table::Builder,
     train::{Corpus, Link, extract::extract},
 };
 use serde_json::{Value, json};
@@ -22,9 +23,11 @@ use std::{
     time::Instant,
 };
 
-/// From two text files to a model directory: alignment, table, language model, initial weights.
+/// Make a translation model of two text files.
 ///
-/// The same command goes on where it was interrupted.
+/// The directory gets alignment.gz, table.bin (phrases with reordering, or rules), lm0.bin, weights.txt (initial weights)
+/// and luthier.toml, which names them; train.jsonl tells about each stage. The same command goes on where it was
+/// interrupted. The language model is made of all lines of the target text, also of those that are left out elsewhere.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -36,13 +39,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KIND", default_value = "phrase")]
     kind: ModelKind,
     /// Use these links (Pharaoh format, a line per line of text) instead of aligning.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["align_model", "rounds", "first_rounds", "null", "prior", "symmetrize"])]
     alignment: Option<PathBuf>,
     /// Use these language models, ARPA or binary, instead of one of the target text. May be repeated.
     #[arg(long, value_name = "LM")]
     lm: Vec<PathBuf>,
     /// Order of the language model of the target text.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=MAX_ORDER as i64))]
+    #[arg(long, value_name = "N", default_value_t = 5, conflicts_with = "lm", value_parser = clap::value_parser!(u8).range(1..=MAX_ORDER as i64))]
     order: u8,
     /// Write tables and language model as text, too.
     #[arg(long)]
@@ -59,8 +62,8 @@ pub(crate) struct Args {
     phrases: PhraseLimits,
     #[command(flatten, next_help_heading = "Rules")]
     rules: HieroLimits,
-    #[command(flatten, next_help_heading = "Scores")]
-    how: ScoreArgs,
+    #[command(flatten, next_help_heading = "Sorting")]
+    sort: SortArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -71,6 +74,9 @@ enum ModelKind {
 
 const KIND: WorkKind =
     WorkKind { file: "train.toml", what: "model", flag: "--model", parts: &["alignment.gz", "table.bin"] };
+
+/// What a stage says about itself, and the files that it made.
+type Made = Result<(Value, Vec<String>), Error>;
 
 /// The work so far: a line of JSON per stage that is done.
 struct Stages {
@@ -89,7 +95,7 @@ impl Stages {
             let text = std::fs::read_to_string(Self::log(path)).unwrap_or_default();
             text.lines().map_while(|l| serde_json::from_str(l).ok()).collect()
         };
-        let work = WorkDir::open(path, &KIND, settings, |path| !read(path).is_empty())?;
+        let work = WorkDir::open(path, &KIND, settings, |path| read(path).len() > 1)?;
         Ok(Stages { done: read(path), work, talk })
     }
 
@@ -101,16 +107,32 @@ impl Stages {
         self.done.iter().find(|d| d["stage"] == stage)
     }
 
+    /// Whether a stage was done and its files are still there.
+    fn is_done(&self, stage: &str) -> bool {
+        let Some(found) = self.found(stage) else { return false };
+        let files = found["files"].as_object().into_iter().flatten();
+        let there = |name: &str| std::fs::metadata(self.path(name)).map(|m| m.len()).ok();
+        files.map(|(name, size)| (there(name), size.as_u64())).all(|(is, was)| is.is_some() && is == was)
+    }
+
     /// Does a stage, unless it was done before; its files are complete before it counts as done.
-    fn stage(&mut self, name: &str, work: impl FnOnce(&Self) -> Result<Value, Error>) -> Result<(), Error> {
-        if let Some(found) = self.found(name) {
+    fn stage(&mut self, name: &str, work: impl FnOnce(&Self) -> Made) -> Result<(), Error> {
+        if let Some(found) = self.found(name).filter(|_| self.is_done(name)) {
             self.talk
                 .say(&format!("{name}: done before, in {:.1} s", found["seconds"].as_f64().unwrap_or(0.0)));
             return Ok(());
         }
         let clock = Instant::now();
-        let mut entry = work(self)?;
+        let (mut entry, files) = work(self)?;
+        let mut sizes = serde_json::Map::new();
+        for file in files {
+            let size = std::fs::metadata(self.path(&file)).map(|m| m.len());
+            let size = size.map_err(|e| Error::io(self.path(&file).display().to_string(), "find it", &e))?;
+            sizes.insert(file, size.into());
+        }
+        entry["files"] = sizes.into();
         entry["stage"] = name.into();
+        self.done.retain(|d| d["stage"] != name);
         entry["seconds"] = ((1e3 * clock.elapsed().as_secs_f64()).round() / 1e3).into();
         self.talk.say(&format!("{name}: {:.1} s", clock.elapsed().as_secs_f64()));
         self.done.push(entry);
@@ -121,19 +143,14 @@ impl Stages {
 
 pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
     let clock = Instant::now();
-    if args.text.source.as_os_str() == "-" || args.text.target.as_os_str() == "-" {
-        return Err(Error::new("standard input cannot be trained on")
-            .hint("put the text into files: they are read more than once")
-            .into());
-    }
+    check_flags(args)?;
     // Mistakes in what is read come before anything is written.
     let corpus = args.text.read(Corpus::default(), talk)?;
     let links = args.alignment.as_deref().map(|path| read_links(path, &corpus)).transpose()?;
     let mut stages = Stages::open(&args.model, &settings(args)?, talk)?;
-    let begun = !stages.done.is_empty();
     if let Err(e) = train(args, &mut stages, &corpus, links) {
-        // A model that never got anywhere leaves nothing behind; stages that are done stay.
-        if !begun && stages.done.is_empty() {
+        // A model that never got anywhere leaves nothing behind; stages that are done stay. To count lines is no work.
+        if stages.done.len() < 2 {
             stages.work.discard();
         }
         return Err(e.into());
@@ -149,6 +166,33 @@ pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Mistakes that would show late.
+fn check_flags(args: &Args) -> Result<(), Error> {
+    let given = [&args.text.source, &args.text.target];
+    for path in given.into_iter().chain(&args.alignment).chain(&args.lm) {
+        check_regular(path)?;
+    }
+    let (stray, kind) = match args.kind {
+        ModelKind::Phrase if args.rules.given() => {
+            ("--max-span, --max-symbols, --min-gap and --loose are", "hiero")
+        }
+        ModelKind::Hiero if args.phrases.given() => ("--max-length and --smoothing are", "phrase"),
+        _ => ("", ""),
+    };
+    if !stray.is_empty() {
+        return Err(
+            Error::new(format!("{stray} for --kind {kind}")).hint("leave them out, or change the kind")
+        );
+    }
+    if args.alignment.is_none() {
+        args.align.check()?;
+    }
+    for lm in &args.lm {
+        Model::open(lm)?;
+    }
+    Ok(())
+}
+
 /// Everything that decides the model. Files count by what is in them.
 fn settings(args: &Args) -> Result<Settings, Error> {
     let mut s = Settings::default();
@@ -162,26 +206,17 @@ fn settings(args: &Args) -> Result<Settings, Error> {
         s.add("alignment", digest(path)?);
     } else {
         let a = &args.align;
-        s.add("align-model", format!("{:?}", args.align_model).to_lowercase());
-        s.add("rounds", format!("{}+{}", a.first_rounds, a.rounds));
+        s.add("align-model", value_name(&args.align_model));
+        s.add("first-rounds", a.first_rounds);
+        s.add("rounds", a.rounds);
         s.add("null", a.null);
         s.add("prior", a.prior);
-        s.add("symmetrize", format!("{:?}", a.symmetrize));
+        s.add("symmetrize", value_name(&a.symmetrize));
     }
     match args.kind {
-        ModelKind::Phrase => s.add("max-length", args.phrases.max_length),
-        ModelKind::Hiero => s.add(
-            "rules",
-            format!(
-                "span {}, symbols {}, gap {}{}",
-                args.rules.max_span,
-                args.rules.max_symbols,
-                args.rules.min_gap,
-                if args.rules.loose { ", loose" } else { "" }
-            ),
-        ),
+        ModelKind::Phrase => args.phrases.describe(&mut s),
+        ModelKind::Hiero => args.rules.describe(&mut s),
     }
-    s.add("smoothing", format!("{:?}", args.how.smoothing));
     for lm in &args.lm {
         s.add(&format!("lm-{}", s.iter().filter(|(k, _)| k.starts_with("lm-")).count()), digest(lm)?);
     }
@@ -201,11 +236,12 @@ fn train(
     let talk = stages.talk;
     stages.stage("text", |_| {
         let d = corpus.dropped;
-        Ok(json!({"lines": corpus.total, "kept": corpus.len(),
-                  "dropped": {"empty": d.empty, "long": d.long, "marks": d.marks},
-                  "source_words": corpus.source.tokens(), "target_words": corpus.target.tokens(),
-                  "source_vocabulary": corpus.source.vocabulary.len(),
-                  "target_vocabulary": corpus.target.vocabulary.len()}))
+        let entry = json!({"lines": corpus.total, "kept": corpus.len(),
+                           "dropped": {"empty": d.empty, "long": d.long, "marks": d.marks},
+                           "source_words": corpus.source.tokens(), "target_words": corpus.target.tokens(),
+                           "source_vocabulary": corpus.source.vocabulary.len(),
+                           "target_vocabulary": corpus.target.vocabulary.len()});
+        Ok((entry, vec![]))
     })?;
     let mut links = given;
     stages.stage("align", |stages| {
@@ -220,7 +256,7 @@ fn train(
         AtomicFile::write_all_to(&stages.path("alignment.gz"), align::lines(corpus, &made).as_bytes())?;
         entry["links"] = made.iter().map(Vec::len).sum::<usize>().into();
         links = Some(made);
-        Ok(entry)
+        Ok((entry, vec!["alignment.gz".to_owned()]))
     })?;
     stages.stage("table", |stages| {
         let links = match links.take() {
@@ -234,10 +270,11 @@ fn train(
 }
 
 /// Phrases or rules, into the binary table, and into text if wanted.
-fn table(args: &Args, stages: &Stages, corpus: &Corpus, links: &[Vec<Link>]) -> Result<Value, Error> {
+fn table(args: &Args, stages: &Stages, corpus: &Corpus, links: &[Vec<Link>]) -> Made {
     let clock = Instant::now();
     let hierarchical = args.kind == ModelKind::Hiero;
-    let settings = args.how.settings(if hierarchical { args.rules.what() } else { args.phrases.what() });
+    let settings =
+        if hierarchical { args.rules.settings(&args.sort) } else { args.phrases.settings(&args.sort) };
     let (source, target) = (&corpus.source.vocabulary, &corpus.target.vocabulary);
     let mut builder = Builder::new(hierarchical);
     let mut writer =
@@ -250,21 +287,32 @@ fn table(args: &Args, stages: &Stages, corpus: &Corpus, links: &[Vec<Link>]) -> 
         }
         builder.entry(entry)
     })?;
-    writer.map_or(Ok(()), TextWriter::commit)?;
+    let mut files = vec!["table.bin".to_owned()];
+    if let Some(writer) = writer {
+        extract::finish_text(writer, &settings, stages.work.path())?;
+        let names: &[&str] = if hierarchical {
+            &["rule-table.gz", "glue-grammar"]
+        } else {
+            &["phrase-table.gz", "reordering-table.gz"]
+        };
+        files.extend(names.iter().map(|n| (*n).to_owned()));
+    }
+    extract::warn_guess(&report, talk);
     talk.say(&extract::summary(&report, hierarchical));
     let table = builder.finish(source, target)?;
     table.write(&stages.path("table.bin"))?;
-    Ok(json!({"entries": report.pairs, "sources": report.sources, "found": report.found,
-              "by_gaps": if hierarchical { json!(report.entries) } else { Value::Null }, "bytes": table.bytes()}))
+    let by_gaps = if hierarchical { json!(report.entries) } else { Value::Null };
+    let entry = json!({"entries": report.pairs, "sources": report.sources, "found": report.found, "by_gaps": by_gaps,
+                       "bytes": table.bytes()});
+    Ok((entry, files))
 }
 
 /// The model of the target text, or binaries of those that were given.
-fn language_models(args: &Args, stages: &Stages) -> Result<Value, Error> {
-    let mut rows = Vec::new();
-    let mut built = Vec::new();
+fn language_models(args: &Args, stages: &Stages) -> Made {
+    let (mut rows, mut built, mut files) = (Vec::new(), Vec::new(), Vec::new());
     let paths = if args.lm.is_empty() {
         let arpa = stages.path(if args.text_tables { "lm.arpa.gz" } else { "lm.arpa" });
-        lm::build_to(&args.text.target, args.order.into(), &[], args.how.memory, &arpa, stages.talk)?;
+        lm::build_to(&args.text.target, args.order.into(), &[], args.sort.memory, &arpa, stages.talk)?;
         built.push(arpa.clone());
         vec![arpa]
     } else {
@@ -277,6 +325,7 @@ fn language_models(args: &Args, stages: &Stages) -> Result<Value, Error> {
         } else {
             let name = format!("lm{k}.bin");
             Model::compile(&Arpa::read(path)?, &path.display().to_string(), &stages.path(&name))?;
+            files.push(name.clone());
             name
         };
         let model = Model::open(&stages.path(&name))?;
@@ -284,17 +333,19 @@ fn language_models(args: &Args, stages: &Stages) -> Result<Value, Error> {
         rows.push(json!({"file": name, "order": model.order(), "words": model.words(), "counts": model.info().counts,
                          "bytes": model.info().bytes, "perplexity_of_target": perplexity}));
     }
-    if !args.text_tables {
+    if args.text_tables {
+        files.extend(built.iter().map(|_| "lm.arpa.gz".to_owned()));
+    } else {
         for path in built {
             std::fs::remove_file(&path)
                 .map_err(|e| Error::io(path.display().to_string(), "remove it", &e))?;
         }
     }
-    Ok(json!({"models": rows}))
+    Ok((json!({"models": rows}), files))
 }
 
 /// Initial weights, and the file that says what the model is made of.
-fn configure(args: &Args, stages: &Stages) -> Result<Value, Error> {
+fn configure(args: &Args, stages: &Stages) -> Made {
     let models: Vec<String> = stages
         .found("lm")
         .and_then(|l| l["models"].as_array())
@@ -330,7 +381,7 @@ fn configure(args: &Args, stages: &Stages) -> Result<Value, Error> {
     let text =
         format!("# a model of luthier {}\n{}lm = [{list}]\n", env!("CARGO_PKG_VERSION"), config.to_toml());
     AtomicFile::write_all_to(&stages.path("luthier.toml"), text.as_bytes())?;
-    Ok(json!({}))
+    Ok((json!({}), vec!["weights.txt".to_owned(), "luthier.toml".to_owned()]))
 }
 
 /// The summary for people.

@@ -31,6 +31,7 @@ pub use fingerprint::Fingerprint;
 pub use input::Input;
 pub use names::Names;
 pub use output::AtomicFile;
+pub use sum::discounts;
 pub use vocabulary::Vocabulary;
 pub use weights::Weights;
 pub use work_dir::{Settings, WorkDir, WorkKind};

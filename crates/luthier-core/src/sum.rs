@@ -31,6 +31,15 @@ pub fn sum(n: usize, chunk: usize, width: usize, f: impl Fn(usize, &mut [f64]) +
     total
 }
 
+/// Discounts of modified Kneser–Ney smoothing for counts of one, two, and three or more (Chen and Goodman 1998), from how
+/// many things were counted 0 to 4 times: Dₖ = k − (k + 1)·Y·tₖ₊₁/tₖ with Y = t₁/(t₁ + 2t₂). They may make no sense where
+/// counts of counts do not fall as in natural text.
+pub fn discounts(by_times: &[u64; 5]) -> [f64; 3] {
+    let t = by_times.map(|t| t as f64);
+    let y = t[1] / (t[1] + 2.0 * t[2]);
+    [1, 2, 3].map(|k| k as f64 - (k + 1) as f64 * y * t[k + 1] / t[k])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,7 +8,7 @@
 
 use crate::{BEGIN, END, MAX_ORDER, UNKNOWN, gram::Gram, marked_vocabulary};
 use luthier_core::{
-    Error, Input, Result, Vocabulary,
+    Error, Input, Result, Vocabulary, discounts,
     sort::{Sorted as SortedRecords, Sorter},
 };
 use std::{fmt::Write as _, io::Write, path::PathBuf};
@@ -228,12 +228,9 @@ fn length(key: &[u32; MAX_ORDER], order: usize) -> usize {
 }
 
 impl Discount {
-    /// Dₖ = k − (k + 1)·Y·tₖ₊₁/tₖ with Y = t₁/(t₁ + 2t₂).
-    fn of(t: &CountsOfCounts) -> Self {
-        let t: Vec<f64> = t.iter().map(|&t| t as f64).collect();
-        let y = t[1] / (t[1] + 2.0 * t[2]);
-        let d = |k: usize| k as f64 - (k + 1) as f64 * y * t[k + 1] / t[k];
-        let amount = [0.0, d(1), d(2), d(3)];
+    fn of(by_times: &CountsOfCounts) -> Self {
+        let [one, two, more] = discounts(by_times);
+        let amount = [0.0, one, two, more];
         let sound = (1..4).all(|k| (0.0..=k as f64).contains(&amount[k]));
         Discount { amount: if sound { amount } else { FALLBACK }, fallback: !sound }
     }

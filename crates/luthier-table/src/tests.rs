@@ -191,6 +191,7 @@ fn mistakes_in_text_are_told() {
         ("[X][X] a [X] ||| b [X][X] [X] ||| 1 ||| 0-0 0-1\n", None, "the link 0-0 ties a gap to a word"),
         ("[X][S] a [X] ||| b [X][S] [X] ||| 1 ||| 0-1\n", None, "found the gap [X][S], expected [X][X]"),
         ("a ||| b ||| 1\na [X] ||| b [X] ||| 1\n", None, "t:2: phrases and rules stand in one table"),
+        ("a ||| b ||| 1\n", Some("b ||| b ||| 1 1 1 1 1 1\n"), "r: has no pair of phrases of "),
         ("a ||| b ||| 1\n", Some("a ||| b ||| 1 1 1\n"), "r:1: found 3 probabilities, expected 6"),
         ("a ||| b ||| 1\n", Some("a ||| b ||| 1 1 1 0 1 1\n"), "r:1: the probability is \"0\""),
     ] {

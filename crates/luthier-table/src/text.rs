@@ -126,6 +126,7 @@ pub fn read_text(table: &Path, reordering: Option<&Path>) -> Result<Table> {
     let mut input = Input::open(table)?;
     let mut reader = Reader::default();
     let mut builder: Option<Builder> = None;
+    let mut matched = false;
     let mut line = Vec::new();
     while input.line(&mut line)? {
         let text = input.utf8(&line)?;
@@ -140,7 +141,9 @@ pub fn read_text(table: &Path, reordering: Option<&Path>) -> Result<Table> {
                 .error("phrases and rules stand in one table")
                 .hint("rules end in [X] on both sides; put phrases into a table of their own"));
         }
-        let moved = orientations.as_ref().map_or(&[][..], |o| o.of(text));
+        let found = orientations.as_ref().map(|o| o.of(text));
+        matched |= found.is_some_and(|f| f.is_some());
+        let moved = found.map_or(&[][..], |f| f.unwrap_or(&UNKNOWN_PAIR));
         builder
             .entry(&Entry {
                 source: &reader.source,
@@ -151,6 +154,13 @@ pub fn read_text(table: &Path, reordering: Option<&Path>) -> Result<Table> {
                 reordering: moved,
             })
             .map_err(placed)?;
+    }
+    if let Some(path) = reordering.filter(|_| !matched) {
+        return Err(Error::in_file(
+            path.display().to_string(),
+            format!("has no pair of phrases of {}", input.name()),
+        )
+        .hint("do the two tables belong together?"));
     }
     let Some(builder) = builder else {
         return Err(Error::in_file(input.name(), "is empty, expected a line per phrase pair"));
@@ -174,7 +184,7 @@ const BARS: &str = "|||";
 impl Reader {
     /// Takes a line apart; true if it is a rule.
     fn line(&mut self, text: &str) -> Result<bool> {
-        let mut fields = text.split(BARS).map(str::trim);
+        let mut fields = text.split(BARS).map(str::trim_ascii);
         let (Some(source), Some(target), Some(scores)) = (fields.next(), fields.next(), fields.next()) else {
             return Err(Error::new("the line has fewer than three fields").hint(
                 "expected `source ||| target ||| scores ||| links ||| counts`, as Moses writes tables",
@@ -182,13 +192,13 @@ impl Reader {
         };
         let hierarchical = is_rule(source) && is_rule(target);
         let (source, target) = if hierarchical {
-            (source[..source.len() - 3].trim_end(), target[..target.len() - 3].trim_end())
+            (source[..source.len() - 3].trim_ascii_end(), target[..target.len() - 3].trim_ascii_end())
         } else {
             (source, target)
         };
         self.scores.clear();
         for word in scores.split_ascii_whitespace() {
-            self.scores.push(number_of(word, "score", |n| n >= 0.0)?);
+            self.scores.push(number_of(word, "score", |n| n >= 0.0, "0 or more")?);
         }
         if self.scores.is_empty() || self.scores.len() > 255 {
             return Err(Error::new(format!("the line has {} scores", self.scores.len()))
@@ -225,7 +235,7 @@ impl Reader {
         self.read_links(fields.next().unwrap_or_default())?;
         self.counts.clear();
         for word in fields.next().unwrap_or_default().split_ascii_whitespace().take(3) {
-            self.counts.push(number_of(word, "count", |n| n >= 0.0)?);
+            self.counts.push(number_of(word, "count", |n| n >= 0.0, "0 or more")?);
         }
         Ok(hierarchical)
     }
@@ -269,9 +279,9 @@ fn is_rule(side: &str) -> bool {
     side == "[X]" || side.ends_with(" [X]")
 }
 
-fn number_of(word: &str, what: &str, fits: impl Fn(f64) -> bool) -> Result<f64> {
+fn number_of(word: &str, what: &str, fits: impl Fn(f64) -> bool, which: &str) -> Result<f64> {
     let number = word.parse::<f64>().ok().filter(|n| n.is_finite() && fits(*n));
-    number.ok_or_else(|| Error::new(format!("the {what} is {word:?}, expected a number, 0 or more")))
+    number.ok_or_else(|| Error::new(format!("the {what} is {word:?}, expected a number, {which}")))
 }
 
 /// Orientation probabilities by source and target.
@@ -290,6 +300,9 @@ impl Orientations {
         let mut line = Vec::new();
         while input.line(&mut line)? {
             let text = input.utf8(&line)?;
+            if text.trim_ascii().is_empty() {
+                continue;
+            }
             let placed = |e: Error| e.place(input.name(), input.line_number());
             let Some(scores) = text.split(BARS).nth(2) else {
                 return Err(input
@@ -298,7 +311,7 @@ impl Orientations {
             };
             let before = new.values.len();
             for word in scores.split_ascii_whitespace() {
-                new.values.push(number_of(word, "probability", |p| p > 0.0).map_err(placed)?);
+                new.values.push(number_of(word, "probability", |p| p > 0.0, "above 0").map_err(placed)?);
             }
             if new.values.len() != before + 6 {
                 return Err(input
@@ -316,12 +329,12 @@ impl Orientations {
     fn key(line: &str) -> u64 {
         line.split(BARS)
             .take(2)
-            .fold(Fingerprint::default(), |f, side| f.bytes(side.trim().as_bytes()))
+            .fold(Fingerprint::default(), |f, side| f.bytes(side.trim_ascii().as_bytes()))
             .finish64()
     }
 
-    fn of(&self, line: &str) -> &[f64] {
+    fn of(&self, line: &str) -> Option<&[f64]> {
         let found = self.by_pair.get(&Self::key(line));
-        found.map_or(&UNKNOWN_PAIR, |&n| &self.values[6 * n as usize..6 * (n as usize + 1)])
+        found.map(|&n| &self.values[6 * n as usize..6 * (n as usize + 1)])
     }
 }

@@ -160,7 +160,13 @@ impl Model {
         };
         let directions =
             [direction(corpus.target.vocabulary.len()), direction(corpus.source.vocabulary.len())];
-        let mut model = Model { kind: settings.kind, null: settings.null, pairs, directions, cells };
+        let mut model = Model {
+            kind: if settings.rounds > 0 { settings.kind } else { Kind::Ibm1 },
+            null: settings.null,
+            pairs,
+            directions,
+            cells,
+        };
         // A given word makes each of the words it stands with equally likely; so does the null word with all.
         for d in 0..2 {
             let given = model.given(corpus);
@@ -369,7 +375,8 @@ impl Direction {
             let real = |units: u64| units as f64 / UNIT;
             if prior > 0.0 {
                 let log = digamma(real(count) + prior) - digamma(real(total) + prior * f64::from(partners));
-                log.exp() as f32
+                // Not 0, so that no word is left without any word behind it.
+                (log.exp() as f32).max(f32::MIN_POSITIVE)
             } else {
                 (count as f64 / total.max(1) as f64) as f32
             }

@@ -70,7 +70,8 @@ pub struct Corpus {
 
 /// Words that tables and models put in by themselves.
 fn is_mark(word: &str) -> bool {
-    matches!(word, "|||" | "<s>" | "</s>" | "<unk>" | "<UNK>" | "[X]" | "[X][X]" | "[S]" | "[X][S]")
+    let gap = word.starts_with('[') && word.ends_with(']') && word.contains("][");
+    gap || word.contains("|||") || matches!(word, "<s>" | "</s>" | "<unk>" | "<UNK>" | "[X]" | "[S]")
 }
 
 impl Corpus {
@@ -110,7 +111,10 @@ impl Corpus {
     fn take(&mut self, f: &str, e: &str, max_words: usize) {
         let line = self.total as u32;
         self.total += 1;
-        let odd = |t: &str| !t.is_ascii() && t.chars().any(|c| !c.is_ascii() && c.is_whitespace());
+        let odd = |t: &str| {
+            t.bytes().any(|b| b >= 0x80 || b == 0x0b)
+                && t.chars().any(|c| c.is_whitespace() && !c.is_ascii_whitespace())
+        };
         self.odd_blanks += usize::from(odd(f) || odd(e));
         let words = |t: &str| t.split_ascii_whitespace().take(max_words + 1).count();
         let (m, n) = (words(f), words(e));

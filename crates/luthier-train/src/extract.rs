@@ -9,7 +9,7 @@ use crate::{
     phrases::{Rule, Spans},
 };
 use luthier_core::{
-    Result, Vocabulary,
+    Error, Result, Vocabulary, discounts,
     sort::{Record, Sorted, Sorter, read_or_end},
     sum::map_chunks,
 };
@@ -43,7 +43,7 @@ pub enum Smoothing {
 pub struct Settings {
     /// What.
     pub what: What,
-    /// Smoothing of p(target | source) and p(source | target).
+    /// Smoothing of p(target | source) and p(source | target); for phrases.
     pub smoothing: Smoothing,
     /// Bytes for sorting.
     pub memory: usize,
@@ -64,7 +64,12 @@ pub struct Report {
     pub sources: u64,
     /// Discounts for pairs seen once, twice and more often, if smoothed.
     pub discounts: Option<[f64; 3]>,
+    /// Whether the discounts are a guess, because counts of counts gave none.
+    pub guessed: bool,
 }
+
+/// Discounts where counts of counts are no help.
+const FALLBACK: [f64; 3] = [0.5, 1.0, 1.5];
 
 /// Counts are multiples of one in this many: fractions add up to the same in any order.
 const UNIT: f64 = 4_294_967_296.0;
@@ -230,13 +235,15 @@ impl Encoder<'_> {
                 key.extend([i, j]);
             }
         });
+        // Equal links stand together whatever follows: no position is so large.
+        key.push(u8::MAX);
         &mut self.key
     }
 }
 
 /// Sentences between two looks at the sorter.
-const BLOCK: usize = 8192;
-const CHUNK: usize = 128;
+const BLOCK: usize = 1024;
+const CHUNK: usize = 32;
 
 /// Extracts, and hands on each entry in order of the table.
 pub fn extract(
@@ -251,6 +258,10 @@ pub fn extract(
     let lexicon = Lexicon::new(corpus, links);
     let found = find(corpus, links, &ranks, settings, &mut report)?;
     told(&format!("found {} {}", report.found, if settings.is_rules() { "rules" } else { "phrases" }));
+    if report.found == 0 {
+        return Err(Error::new("the links leave no phrase to extract")
+            .hint("is the alignment empty, or are its lines not those of the text?"));
+    }
     let (pairs, totals) = count(found, &ranks, settings, &mut report)?;
     told("counted");
     score(pairs, totals, &ranks, &lexicon, settings, &mut report, each)?;
@@ -442,7 +453,7 @@ fn count(
     while let Some(record) = found.next()? {
         let (f, rest) = record.key.split_at(symbols_end(&record.key, ends[0]));
         let (e, rest) = rest.split_at(symbols_end(rest, ends[1]));
-        let (links, orientation) = rest.split_at(rest.len() - 1);
+        let (links, orientation) = rest.split_at(rest.len() - 2);
         if f != source {
             close(&source, &mut group)?;
             source.clear();
@@ -453,24 +464,19 @@ fn count(
             group.push(Pair { target: e.to_vec(), ..Pair::default() });
         }
         if let Some(pair) = group.last_mut() {
-            pair.take(links, orientation[0], record.count);
+            pair.take(links, orientation[1], record.count);
         }
     }
     close(&source, &mut group)?;
     report.pairs = number;
-    if settings.smoothing == Smoothing::KneserNey {
-        report.discounts = Some(discounts(&by_times));
+    if settings.smoothing == Smoothing::KneserNey && !settings.is_rules() {
+        let found = discounts(&by_times);
+        let sound = by_times[1..].iter().all(|&t| t > 0)
+            && found.iter().zip([1.0, 2.0, 3.0]).all(|(d, most)| (0.0..most).contains(d));
+        report.guessed = !sound;
+        report.discounts = Some(if sound { found } else { FALLBACK });
     }
     Ok((tape.finish()?, count_targets(by_target.finish()?, settings)?))
-}
-
-/// Discounts for counts of one, two and more (Chen and Goodman 1998); a guess where counts of counts give none.
-fn discounts(by_times: &[u64; 5]) -> [f64; 3] {
-    let t = by_times.map(|t| t as f64);
-    let y = t[1] / (t[1] + 2.0 * t[2]);
-    let d = [1, 2, 3].map(|k| k as f64 - (k + 1) as f64 * y * t[k + 1] / t[k]);
-    let sound = d.iter().zip([1.0, 2.0, 3.0]).all(|(d, most)| (0.0..=most).contains(d));
-    if sound { d } else { [0.5, 1.0, 1.5] }
 }
 
 /// Length of the symbols up to the mark of their end, that included.

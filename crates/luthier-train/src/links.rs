@@ -28,8 +28,9 @@ pub enum Symmetrization {
 pub fn parse(text: &str, source: usize, target: usize, links: &mut Vec<Link>) -> Result<()> {
     links.clear();
     for word in text.split_ascii_whitespace() {
-        let link =
-            word.split_once('-').and_then(|(s, t)| Some((s.parse::<u16>().ok()?, t.parse::<u16>().ok()?)));
+        let digits = |n: &str| n.bytes().all(|b| b.is_ascii_digit());
+        let both = word.split_once('-').filter(|(s, t)| digits(s) && digits(t));
+        let link = both.and_then(|(s, t)| Some((s.parse::<u16>().ok()?, t.parse::<u16>().ok()?)));
         let Some((s, t)) = link else {
             return Err(Error::new(format!("the link {word:?} is not of the form 3-4"))
                 .hint("expected Pharaoh format: source and target position from 0, with a hyphen between"));
@@ -202,7 +203,7 @@ mod tests {
         let mut text = String::new();
         write(&links, &mut text);
         assert_eq!(text, "0-0 1-2");
-        for bad in ["2-0", "0-3", "0", "a-1", "0?1", "-1-0", "99999-0"] {
+        for bad in ["2-0", "0-3", "0", "a-1", "0?1", "-1-0", "99999-0", "+0-+1"] {
             assert!(parse(bad, 2, 3, &mut links).is_err(), "{bad}");
         }
     }

@@ -67,7 +67,7 @@ impl Model {
         };
         let null = reader.after("null")?;
         let null = reader.number(&null, |p| p < 1.0)?;
-        let [target, source] = [reader.positions()?, reader.positions()?];
+        let [target, source] = [reader.positions(kind)?, reader.positions(kind)?];
         let mut corpus = Corpus::default();
         let mut of_null = [Vec::new(), Vec::new()];
         for (d, side) in [(1, &mut corpus.source), (0, &mut corpus.target)] {
@@ -101,6 +101,9 @@ impl Model {
             for d in 0..2 {
                 words[d].push(reader.number(fields[2 + d], |p| p <= 1.0)? as f32);
             }
+        }
+        if reader.input.line(&mut reader.line)? {
+            return Err(reader.wrong("follows the last pair, but nothing should"));
         }
         let [words_target, words_source] = words;
         let [null_target, null_source] = of_null;
@@ -155,20 +158,20 @@ impl Reader<'_> {
         number.ok_or_else(|| self.wrong("has no sound number where one is expected"))
     }
 
-    fn positions(&mut self) -> Result<Positions> {
+    fn positions(&mut self, kind: Kind) -> Result<Positions> {
         let line = self.next()?;
         let mut fields = line.split(' ');
         let name = fields.next().unwrap_or_default();
         let numbers =
             fields.map(|f| self.number(f, |p| p.is_finite() && p > 0.0)).collect::<Result<Vec<_>>>()?;
         match (name, numbers.as_slice()) {
-            ("uniform", []) => Ok(Positions::Uniform),
-            ("diagonal", [tension]) => Ok(Positions::Diagonal(*tension)),
-            ("steps", all) if all.len() == position::STEPS + position::FIRST => {
+            ("uniform", []) if kind == Kind::Ibm1 => Ok(Positions::Uniform),
+            ("diagonal", [tension]) if kind == Kind::Ibm2 => Ok(Positions::Diagonal(*tension)),
+            ("steps", all) if kind == Kind::Hmm && all.len() == position::STEPS + position::FIRST => {
                 let (by_distance, first) = all.split_at(position::STEPS);
                 Ok(Positions::Steps(Steps { by_distance: by_distance.to_vec(), first: first.to_vec() }))
             }
-            _ => Err(self.wrong("does not say what is believed about positions")),
+            _ => Err(self.wrong("does not say what this model believes about positions")),
         }
     }
 }

@@ -1,0 +1,252 @@
+//! The forest: nodes in topological order, edges and rules in flat arrays.
+
+use luthier_core::Local;
+use std::{borrow::Cow, ops::Range, sync::Arc};
+
+/// No tail.
+pub const NONE: u32 = u32::MAX;
+
+/// Symbols of a rule's target that stand for the words of the first and of the second tail; others are numbers of words.
+pub const TAILS: [u32; 2] = [u32::MAX - 1, u32::MAX];
+
+/// Lists one behind another.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Rows<'a> {
+    items: Cow<'a, [u32]>,
+    ends: Cow<'a, [u32]>,
+}
+
+/// Features of rules or edges: local numbers of features, and values.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Features<'a> {
+    ids: Rows<'a>,
+    values: Cow<'a, [f32]>,
+}
+
+impl Rows<'_> {
+    /// How many lists.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    fn range(&self, i: u32) -> Range<usize> {
+        let start = if i == 0 { 0 } else { self.ends[i as usize - 1] };
+        start as usize..self.ends[i as usize] as usize
+    }
+
+    /// One list.
+    pub fn row(&self, i: u32) -> &[u32] {
+        &self.items[self.range(i)]
+    }
+
+    fn push(&mut self, items: impl IntoIterator<Item = u32>) {
+        self.items.to_mut().extend(items);
+        let end = self.items.len() as u32;
+        self.ends.to_mut().push(end);
+    }
+}
+
+impl Features<'_> {
+    /// The features of one rule or edge.
+    pub fn row(&self, i: u32) -> impl Iterator<Item = (u32, f32)> + '_ {
+        let range = self.ids.range(i);
+        self.ids.items[range.clone()].iter().copied().zip(self.values[range].iter().copied())
+    }
+
+    fn push(&mut self, features: &[(u32, f32)]) {
+        self.ids.push(features.iter().map(|f| f.0));
+        self.values.to_mut().extend(features.iter().map(|f| f.1));
+    }
+
+    fn score(&self, i: u32, weights: &[f64]) -> f64 {
+        self.row(i).map(|(f, v)| weights[f as usize] * f64::from(v)).sum()
+    }
+}
+
+/// What edges share: target words with places of tails, and features.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Rules<'a> {
+    /// Words and [`TAILS`].
+    pub target: Rows<'a>,
+    /// Features.
+    pub features: Features<'a>,
+}
+
+/// All translations of one sentence, packed. The last node is the root. Scores are never stored: they come from weights.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Forest<'a> {
+    first_edge: Cow<'a, [u32]>,
+    tails: Cow<'a, [[u32; 2]]>,
+    rule: Cow<'a, [u32]>,
+    features: Features<'a>,
+    /// Rules of the edges.
+    pub rules: Rules<'a>,
+    /// Features by local number.
+    pub local: Arc<Local>,
+    /// Target words by local number.
+    pub words: Arc<Vec<String>>,
+}
+
+impl Forest<'_> {
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.first_edge.len().saturating_sub(1)
+    }
+
+    /// Number of edges.
+    pub fn edges(&self) -> usize {
+        self.rule.len()
+    }
+
+    /// Whether there is no translation at all.
+    pub fn is_empty(&self) -> bool {
+        self.edges() == 0
+    }
+
+    /// The root.
+    pub fn root(&self) -> u32 {
+        self.nodes() as u32 - 1
+    }
+
+    /// Edges into a node.
+    #[inline]
+    pub fn incoming(&self, node: u32) -> Range<u32> {
+        self.first_edge[node as usize]..self.first_edge[node as usize + 1]
+    }
+
+    /// Tails of an edge.
+    #[inline]
+    pub fn tails(&self, edge: u32) -> impl Iterator<Item = u32> + '_ {
+        self.tails[edge as usize].iter().copied().take_while(|&t| t != NONE)
+    }
+
+    /// Both places for tails of an edge.
+    #[inline]
+    pub(crate) fn both(&self, edge: u32) -> [u32; 2] {
+        self.tails[edge as usize]
+    }
+
+    /// The rule of an edge.
+    pub fn rule(&self, edge: u32) -> u32 {
+        self.rule[edge as usize]
+    }
+
+    /// Target words and places of tails of an edge.
+    #[inline]
+    pub fn target(&self, edge: u32) -> &[u32] {
+        self.rules.target.row(self.rule[edge as usize])
+    }
+
+    /// Features of an edge: those of its rule, then its own.
+    pub fn features(&self, edge: u32) -> impl Iterator<Item = (u32, f32)> + '_ {
+        self.rules.features.row(self.rule[edge as usize]).chain(self.features.row(edge))
+    }
+
+    /// Features of an edge without those of its rule.
+    pub fn own_features(&self, edge: u32) -> impl Iterator<Item = (u32, f32)> + '_ {
+        self.features.row(edge)
+    }
+
+    /// Scores of all edges under weights by local number.
+    pub fn scores(&self, weights: &[f64]) -> Vec<f64> {
+        let rules: Vec<f64> =
+            (0..self.rules.target.len() as u32).map(|r| self.rules.features.score(r, weights)).collect();
+        let own = |e: usize| self.features.score(e as u32, weights);
+        self.rule.iter().enumerate().map(|(e, &r)| rules[r as usize] + own(e)).collect()
+    }
+
+    /// Keeps the edges that `keep` wants and that take part in some derivation of the root.
+    #[must_use]
+    pub fn filtered(&self, keep: impl Fn(u32) -> bool) -> Forest<'static> {
+        let nodes = self.nodes();
+        let (mut alive, mut used) = (vec![false; nodes], vec![false; self.edges()]);
+        for node in 0..nodes as u32 {
+            for edge in self.incoming(node) {
+                let sound = keep(edge) && self.tails(edge).all(|t| alive[t as usize]);
+                used[edge as usize] = sound;
+                alive[node as usize] |= sound;
+            }
+        }
+        let mut wanted = vec![false; nodes];
+        if nodes > 0 && alive[nodes - 1] {
+            wanted[nodes - 1] = true;
+        }
+        for node in (0..nodes as u32).rev().filter(|&n| n < nodes as u32) {
+            if wanted[node as usize] {
+                for edge in self.incoming(node).filter(|&e| used[e as usize]) {
+                    for t in self.tails(edge) {
+                        wanted[t as usize] = true;
+                    }
+                }
+            }
+        }
+        let mut builder = Builder::default();
+        let mut number = vec![NONE; nodes];
+        let mut rules = vec![NONE; self.rules.target.len()];
+        let mut features = Vec::new();
+        for node in (0..nodes as u32).filter(|&n| wanted[n as usize]) {
+            for edge in self.incoming(node).filter(|&e| used[e as usize]) {
+                let rule = self.rule(edge);
+                if rules[rule as usize] == NONE {
+                    features.clear();
+                    features.extend(self.rules.features.row(rule));
+                    rules[rule as usize] =
+                        builder.rule(self.rules.target.row(rule).iter().copied(), &features);
+                }
+                features.clear();
+                features.extend(self.features.row(edge));
+                let tails = self.both(edge).map(|t| if t == NONE { NONE } else { number[t as usize] });
+                builder.edge(tails, rules[rule as usize], &features);
+            }
+            number[node as usize] = builder.node();
+        }
+        builder.finish(self.local.clone(), self.words.clone())
+    }
+}
+
+/// A forest in the making: edges of a node, then the node.
+#[derive(Debug, Default)]
+pub struct Builder {
+    forest: Forest<'static>,
+}
+
+impl Builder {
+    /// Adds a rule; returns its number.
+    pub fn rule(&mut self, target: impl IntoIterator<Item = u32>, features: &[(u32, f32)]) -> u32 {
+        self.forest.rules.target.push(target);
+        self.forest.rules.features.push(features);
+        self.forest.rules.target.len() as u32 - 1
+    }
+
+    /// Adds an edge into the node that comes next.
+    pub fn edge(&mut self, tails: [u32; 2], rule: u32, features: &[(u32, f32)]) {
+        self.forest.tails.to_mut().push(tails);
+        self.forest.rule.to_mut().push(rule);
+        self.forest.features.push(features);
+    }
+
+    /// Ends a node; returns its number.
+    pub fn node(&mut self) -> u32 {
+        let first = self.forest.first_edge.to_mut();
+        if first.is_empty() {
+            first.push(0);
+        }
+        first.push(self.forest.rule.len() as u32);
+        first.len() as u32 - 2
+    }
+
+    /// Nodes so far.
+    pub fn nodes(&self) -> usize {
+        self.forest.nodes()
+    }
+
+    /// The forest; its last node is the root.
+    pub fn finish(self, local: Arc<Local>, words: Arc<Vec<String>>) -> Forest<'static> {
+        Forest { local, words, ..self.forest }
+    }
+}

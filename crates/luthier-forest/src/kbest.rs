@@ -1,0 +1,314 @@
+//! The best derivations, one after another (Huang and Chiang 2005, algorithm 3).
+//!
+//! Each node keeps the derivations that it was asked for, best first, and a heap of those that may come next. With
+//! `distinct`, a node drops a derivation whose words it has already: nothing above it could become a new string. Strings
+//! are compared by a hash that joins (a polynomial modulo 2⁶¹ − 1). There is no recursion: lattices can be deep.
+
+use crate::{Best, Forest, NONE, TAILS};
+use rustc_hash::FxHashSet;
+use std::{cmp::Ordering, collections::BinaryHeap};
+
+/// A derivation: an edge, and which derivation of each tail.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Way {
+    score: f64,
+    edge: u32,
+    ranks: [u32; 2],
+}
+
+impl Eq for Way {}
+
+impl Ord for Way {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_score = self.score.total_cmp(&other.score);
+        // Equal scores: the first edge and the better parts come first.
+        by_score.then_with(|| (other.edge, other.ranks).cmp(&(self.edge, self.ranks)))
+    }
+}
+
+impl PartialOrd for Way {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    begun: bool,
+    heap: BinaryHeap<Way>,
+    /// All that left the heap, best first.
+    taken: Vec<Way>,
+    /// Of those, the ones that count.
+    kept: Vec<u32>,
+    /// Words of each that counts.
+    strings: Vec<Text>,
+    /// How many of the taken have put what comes after them on the heap.
+    expanded: usize,
+    known: FxHashSet<(u64, u32)>,
+    queued: FxHashSet<(u32, [u32; 2])>,
+}
+
+impl Node {
+    fn is_done(&self) -> bool {
+        self.begun && self.heap.is_empty() && self.expanded == self.taken.len()
+    }
+}
+
+/// Hash and length of words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Text {
+    hash: u64,
+    length: u32,
+}
+
+const PRIME: u64 = (1 << 61) - 1;
+const BASE: u64 = 0x0123_4567_89ab_cdef % PRIME;
+
+fn times(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    let folded = (product as u64 & PRIME) + (product >> 61) as u64;
+    if folded >= PRIME { folded - PRIME } else { folded }
+}
+
+fn power(mut n: u32) -> u64 {
+    let (mut result, mut base) = (1, BASE);
+    while n > 0 {
+        if n & 1 == 1 {
+            result = times(result, base);
+        }
+        base = times(base, base);
+        n >>= 1;
+    }
+    result
+}
+
+impl Text {
+    fn join(self, other: Text) -> Text {
+        let sum = times(self.hash, power(other.length)) + other.hash;
+        Text { hash: if sum >= PRIME { sum - PRIME } else { sum }, length: self.length + other.length }
+    }
+
+    fn word(word: u32) -> Text {
+        // Spread, so that small numbers differ in many bits; never 0.
+        Text { hash: times(u64::from(word) + 1, 0x9e37_79b9_7f4a_7c15 % PRIME), length: 1 }
+    }
+
+    const EMPTY: Text = Text { hash: 0, length: 0 };
+}
+
+/// One derivation in full.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Derivation {
+    /// Sum of its edges' scores.
+    pub score: f64,
+    /// Its words.
+    pub words: Vec<u32>,
+    /// Its edges, from the root down, left tails first.
+    pub edges: Vec<u32>,
+}
+
+/// Gives out derivations of a forest, best first.
+pub struct KBest<'a> {
+    forest: &'a Forest<'a>,
+    scores: &'a [f64],
+    /// Score of the best derivation of each node.
+    best: Vec<Best>,
+    nodes: Vec<Node>,
+    distinct: bool,
+    given: usize,
+    /// Ways that were taken, and how many may be.
+    work: usize,
+    limit: usize,
+}
+
+impl<'a> KBest<'a> {
+    /// Over edges with these scores. With `distinct`, each string comes once, with its best derivation.
+    pub fn new(forest: &'a Forest<'a>, scores: &'a [f64], distinct: bool) -> Self {
+        let edges: Vec<Best> = scores.iter().map(|&s| Best(s)).collect();
+        let best = forest.inside(&edges);
+        let nodes = (0..forest.nodes()).map(|_| Node::default()).collect();
+        KBest { forest, scores, best, nodes, distinct, given: 0, work: 0, limit: usize::MAX }
+    }
+
+    /// Gives up after so many steps: a forest may have very many derivations and few strings.
+    #[must_use]
+    pub fn limit(self, steps: usize) -> Self {
+        KBest { limit: steps, ..self }
+    }
+
+    fn begin(&mut self, node: u32) {
+        let forest = self.forest;
+        let heap = forest.incoming(node).map(|edge| {
+            let own = self.scores[edge as usize];
+            let score = forest.tails(edge).fold(own, |s, t| s + self.best[t as usize].0);
+            Way { score, edge, ranks: [0, 0] }
+        });
+        let heap: BinaryHeap<Way> = heap.filter(|w| w.score > f64::NEG_INFINITY).collect();
+        let state = &mut self.nodes[node as usize];
+        state.heap = heap;
+        state.begun = true;
+    }
+
+    fn kept_score(&self, node: u32, rank: u32) -> Option<f64> {
+        let state = &self.nodes[node as usize];
+        state.kept.get(rank as usize).map(|&t| state.taken[t as usize].score)
+    }
+
+    /// Makes sure that a node has `count` derivations, if there are so many.
+    fn ensure(&mut self, node: u32, count: usize) {
+        let mut tasks = vec![(node, count)];
+        while let Some(&(node, count)) = tasks.last() {
+            let state = &self.nodes[node as usize];
+            if state.kept.len() >= count || state.is_done() || self.work >= self.limit {
+                tasks.pop();
+                continue;
+            }
+            if !state.begun {
+                self.begin(node);
+                continue;
+            }
+            if state.expanded < state.taken.len() {
+                let way = state.taken[state.expanded];
+                if self.expand(node, way, &mut tasks) {
+                    self.nodes[node as usize].expanded += 1;
+                }
+                continue;
+            }
+            // The best way needs the best derivations of its tails.
+            let Some(way) = state.heap.peek().copied() else { continue };
+            let before = tasks.len();
+            for (k, tail) in self.forest.both(way.edge).into_iter().enumerate().filter(|t| t.1 != NONE) {
+                if self.nodes[tail as usize].kept.len() <= way.ranks[k] as usize {
+                    tasks.push((tail, way.ranks[k] as usize + 1));
+                }
+            }
+            if tasks.len() == before {
+                self.take(node);
+            }
+        }
+    }
+
+    /// Puts what comes after a way on the heap; false if tails have to be asked first.
+    fn expand(&mut self, node: u32, way: Way, tasks: &mut Vec<(u32, usize)>) -> bool {
+        let tails = self.forest.both(way.edge);
+        let before = tasks.len();
+        for (k, &tail) in tails.iter().enumerate().filter(|t| *t.1 != NONE) {
+            let (need, state) = (way.ranks[k] as usize + 2, &self.nodes[tail as usize]);
+            if state.kept.len() < need && !state.is_done() {
+                tasks.push((tail, need));
+            }
+        }
+        if tasks.len() > before {
+            return false;
+        }
+        for (k, &tail) in tails.iter().enumerate().filter(|t| *t.1 != NONE) {
+            let mut ranks = way.ranks;
+            ranks[k] += 1;
+            if self.kept_score(tail, ranks[k]).is_none() {
+                continue;
+            }
+            let parts = tails.iter().zip(ranks).filter(|t| *t.0 != NONE);
+            let score = parts.fold(self.scores[way.edge as usize], |s, (&t, rank)| {
+                s + self.kept_score(t, rank).unwrap_or(f64::NEG_INFINITY)
+            });
+            let state = &mut self.nodes[node as usize];
+            // Only with two tails can one way be reached twice.
+            if tails[1] == NONE || state.queued.insert((way.edge, ranks)) {
+                state.heap.push(Way { score, edge: way.edge, ranks });
+            }
+        }
+        true
+    }
+
+    /// Moves the best way from the heap to the derivations.
+    fn take(&mut self, node: u32) {
+        self.work += 1;
+        let Some(way) = self.nodes[node as usize].heap.pop() else { return };
+        let text = if self.distinct { self.text(&way) } else { Text::EMPTY };
+        let state = &mut self.nodes[node as usize];
+        state.taken.push(way);
+        if !self.distinct || state.known.insert((text.hash, text.length)) {
+            state.kept.push(state.taken.len() as u32 - 1);
+            state.strings.push(text);
+        }
+    }
+
+    fn text(&self, way: &Way) -> Text {
+        let tails = self.forest.both(way.edge);
+        self.forest.target(way.edge).iter().fold(Text::EMPTY, |text, &symbol| {
+            text.join(match TAILS.iter().position(|t| *t == symbol) {
+                Some(k) => self.nodes[tails[k] as usize].strings[way.ranks[k] as usize],
+                None => Text::word(symbol),
+            })
+        })
+    }
+
+    /// Everything below one derivation of the root.
+    fn derivation(&self, rank: u32) -> Option<Derivation> {
+        let root = self.forest.root();
+        let score = self.kept_score(root, rank)?;
+        let (mut words, mut edges) = (Vec::new(), Vec::new());
+        // Symbols that are still to be read: from here on in this edge, with these ranks of its tails.
+        let mut open = Vec::new();
+        let enter = |node: u32, rank: u32, edges: &mut Vec<u32>| {
+            let state = &self.nodes[node as usize];
+            let way = state.taken[state.kept[rank as usize] as usize];
+            edges.push(way.edge);
+            (way, 0usize)
+        };
+        open.push(enter(root, rank, &mut edges));
+        while let Some((way, at)) = open.last_mut() {
+            let Some(&symbol) = self.forest.target(way.edge).get(*at) else {
+                open.pop();
+                continue;
+            };
+            *at += 1;
+            match TAILS.iter().position(|t| *t == symbol) {
+                Some(k) => {
+                    let (tail, rank) = (self.forest.both(way.edge)[k], way.ranks[k]);
+                    open.push(enter(tail, rank, &mut edges));
+                }
+                None => words.push(symbol),
+            }
+        }
+        Some(Derivation { score, words, edges })
+    }
+}
+
+impl Iterator for KBest<'_> {
+    type Item = Derivation;
+
+    fn next(&mut self) -> Option<Derivation> {
+        if self.forest.is_empty() {
+            return None;
+        }
+        self.ensure(self.forest.root(), self.given + 1);
+        self.given += 1;
+        self.derivation(self.given as u32 - 1)
+    }
+}
+
+impl Forest<'_> {
+    /// The best derivation under edge scores.
+    pub fn best(&self, scores: &[f64]) -> Option<Derivation> {
+        KBest::new(self, scores, false).next()
+    }
+
+    /// Adds the features of edges up, by local number.
+    pub fn sum_features(&self, edges: &[u32], out: &mut Vec<f64>) {
+        out.clear();
+        out.resize(self.local.keys().len(), 0.0);
+        for &edge in edges {
+            for (f, v) in self.features(edge) {
+                out[f as usize] += f64::from(v);
+            }
+        }
+    }
+
+    /// Words as text.
+    pub fn text(&self, words: &[u32]) -> String {
+        let text: Vec<&str> =
+            words.iter().map(|&w| self.words.get(w as usize).map_or("", String::as_str)).collect();
+        text.join(" ")
+    }
+}

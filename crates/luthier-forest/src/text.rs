@@ -1,0 +1,294 @@
+//! Forests as text: a line of JSON each, in the shape that cicada has; Moses' hypergraphs are read.
+//!
+//! `{"id":0,"rules":["[x] ||| the [x,1]"],"nodes":[[{"tail":[0],"rule":1,"feature":{"lm":-1.2}}]],"goal":1}`: rules are
+//! numbered from 1, nodes from 0 with the edges into them.
+
+use crate::{Builder, Forest, NONE, TAILS};
+use luthier_core::{Error, FeatureKey, Input, Local, Names, Result, Vocabulary};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// A forest with its segment number, as it was read.
+#[derive(Debug, Clone)]
+pub struct Read {
+    /// Number of the segment.
+    pub id: u64,
+    /// The forest.
+    pub forest: Forest<'static>,
+}
+
+/// Writes a forest as one line of JSON. `name` spells features.
+pub fn to_json(forest: &Forest<'_>, id: u64, name: &dyn Fn(FeatureKey) -> String) -> String {
+    let escaped = |word: &str| if word.starts_with('[') { format!("\\{word}") } else { word.to_owned() };
+    let symbol = |&s: &u32| match TAILS.iter().position(|t| *t == s) {
+        Some(k) => format!("[x,{}]", k + 1),
+        None => escaped(forest.words.get(s as usize).map_or("", String::as_str)),
+    };
+    let rules: Vec<String> = (0..forest.rules.target.len() as u32)
+        .map(|r| {
+            let target: Vec<String> = forest.rules.target.row(r).iter().map(symbol).collect();
+            format!("[x] ||| {}", target.join(" "))
+        })
+        .collect();
+    let nodes: Vec<Value> = (0..forest.nodes() as u32)
+        .map(|node| {
+            let edges = forest.incoming(node).map(|edge| {
+                let mut features = Map::new();
+                for (f, v) in forest.features(edge) {
+                    let key = name(forest.local.keys()[f as usize]);
+                    let sum = features.get(&key).and_then(Value::as_f64).unwrap_or(0.0) + f64::from(v);
+                    features.insert(key, sum.into());
+                }
+                let mut one = Map::new();
+                if forest.both(edge)[0] != NONE {
+                    one.insert("tail".to_owned(), json!(forest.tails(edge).collect::<Vec<_>>()));
+                }
+                one.insert("rule".to_owned(), (forest.rule(edge) + 1).into());
+                one.insert("feature".to_owned(), Value::Object(features));
+                Value::Object(one)
+            });
+            Value::Array(edges.collect())
+        })
+        .collect();
+    json!({"id": id, "rules": rules, "nodes": nodes, "goal": forest.nodes().saturating_sub(1)}).to_string()
+}
+
+/// Edges as they are read: head, tails, target, features.
+struct Parts {
+    words: Vocabulary,
+    names: Names,
+    nodes: Vec<Vec<Part>>,
+}
+
+struct Part {
+    tails: Vec<usize>,
+    target: Vec<u32>,
+    features: Vec<(u32, f32)>,
+}
+
+impl Parts {
+    fn new(nodes: usize) -> Self {
+        Parts {
+            words: Vocabulary::default(),
+            names: Names::default(),
+            nodes: (0..nodes).map(|_| Vec::new()).collect(),
+        }
+    }
+
+    fn feature(&mut self, name: &str, value: f64, into: &mut Vec<(u32, f32)>) -> Result<()> {
+        if !value.is_finite() || value.abs() > f64::from(f32::MAX) {
+            return Err(Error::new(format!("the feature {name} is {value}, expected a finite number")));
+        }
+        into.push((self.names.intern(name)?, value as f32));
+        Ok(())
+    }
+
+    /// Puts nodes into topological order, with the goal last.
+    fn finish(self, goal: usize) -> Result<Forest<'static>> {
+        let Parts { words, names, nodes } = self;
+        let mut order = Vec::new();
+        // 0 unseen, 1 open, 2 done.
+        let mut state = vec![0u8; nodes.len()];
+        let mut open = vec![(goal, false)];
+        while let Some((node, closing)) = open.pop() {
+            if closing {
+                state[node] = 2;
+                order.push(node);
+                continue;
+            }
+            if state[node] == 1 {
+                return Err(Error::new(format!("node {node} is below itself"))
+                    .hint("a forest has no cycles: unary rules must not lead back"));
+            }
+            if state[node] == 2 {
+                continue;
+            }
+            state[node] = 1;
+            open.push((node, true));
+            for tail in nodes[node].iter().flat_map(|e| &e.tails) {
+                if state[*tail] != 2 {
+                    open.push((*tail, false));
+                }
+            }
+        }
+        let keys = names.keys().to_vec();
+        let local = Local::new(keys.clone());
+        let place: Vec<u32> = keys.iter().map(|k| local.position(*k).unwrap_or_default() as u32).collect();
+        let mut number = vec![NONE; nodes.len()];
+        let mut builder = Builder::default();
+        for node in order {
+            for edge in &nodes[node] {
+                let rule = builder.rule(edge.target.iter().copied(), &[]);
+                let features: Vec<(u32, f32)> =
+                    edge.features.iter().map(|&(f, v)| (place[f as usize], v)).collect();
+                let mut tails = [NONE; 2];
+                for (t, tail) in tails.iter_mut().zip(&edge.tails) {
+                    *t = number[*tail];
+                }
+                builder.edge(tails, rule, &features);
+            }
+            number[node] = builder.node();
+        }
+        let words = (0..words.len() as u32).map(|w| words.word(w).to_owned()).collect();
+        Ok(builder.finish(Arc::new(local), Arc::new(words)))
+    }
+}
+
+/// Reads a line of JSON: ours, or cicada's, which may have `id ||| ` before it.
+pub fn from_json(line: &str) -> Result<Read> {
+    let (before, text) = match line.split_once("|||") {
+        Some((id, rest)) if !line.trim_start().starts_with('{') => (Some(id.trim()), rest),
+        _ => (None, line),
+    };
+    let value: Value = serde_json::from_str(text)
+        .map_err(|e| Error::new(format!("the line is no JSON: {e}")).hint("expected a forest a line"))?;
+    let wrong = |what: &str| {
+        Error::new(what.to_owned()).hint("expected rules, nodes and goal, as cicada writes them")
+    };
+    let id = match before {
+        Some(id) => id.parse().ok(),
+        None => value.get("id").map_or(Some(0), Value::as_u64),
+    };
+    let id = id.ok_or_else(|| wrong("the number of the segment is no number"))?;
+    let list = |key: &str| value[key].as_array().ok_or_else(|| wrong(&format!("there is no list of {key}")));
+    let (rules, nodes) = (list("rules")?, list("nodes")?);
+    let goal = value["goal"].as_u64().unwrap_or(nodes.len().saturating_sub(1) as u64) as usize;
+    if nodes.is_empty() {
+        return Ok(Read { id, forest: Forest::default() });
+    }
+    if goal >= nodes.len() {
+        return Err(wrong(&format!("the goal is node {goal}, but there are {}", nodes.len())));
+    }
+    let mut parts = Parts::new(nodes.len());
+    for (n, node) in nodes.iter().enumerate() {
+        for edge in node.as_array().ok_or_else(|| wrong(&format!("node {n} is no list of edges")))? {
+            let number = |v: &Value| v.as_u64().map(|t| t as usize).filter(|&t| t < nodes.len());
+            let tails: Option<Vec<usize>> = match edge.get("tail") {
+                None => Some(Vec::new()),
+                Some(tails) => tails.as_array().and_then(|t| t.iter().map(number).collect()),
+            };
+            let tails = tails
+                .filter(|t| t.len() <= 2)
+                .ok_or_else(|| wrong(&format!("an edge of node {n} has no list of up to two tails")))?;
+            let rule = edge["rule"].as_u64().unwrap_or(0) as usize;
+            let text = match rule {
+                0 => "",
+                r => rules.get(r - 1).and_then(Value::as_str).ok_or_else(|| {
+                    wrong(&format!("an edge of node {n} has rule {r}, but there are {}", rules.len()))
+                })?,
+            };
+            let side = text.split("|||").nth(1).unwrap_or("").trim();
+            let target = symbols(side, tails.len(), &mut parts.words)?;
+            let mut features = Vec::new();
+            for (name, v) in edge.get("feature").and_then(Value::as_object).into_iter().flatten() {
+                let v = v.as_f64().ok_or_else(|| wrong(&format!("the feature {name} is no number")))?;
+                parts.feature(name, v, &mut features)?;
+            }
+            parts.nodes[n].push(Part { tails, target, features });
+        }
+    }
+    Ok(Read { id, forest: parts.finish(goal)? })
+}
+
+/// `the [x,1] of [x,2]`: words and places of tails.
+fn symbols(side: &str, tails: usize, words: &mut Vocabulary) -> Result<Vec<u32>> {
+    let mut seen = 0;
+    let mut all = Vec::new();
+    for word in side.split_ascii_whitespace() {
+        let inside = word.strip_prefix('[').and_then(|w| w.strip_suffix(']'));
+        let Some(gap) = inside.filter(|_| word.len() > 2) else {
+            all.push(words.add(word.strip_prefix('\\').unwrap_or(word)));
+            continue;
+        };
+        // A gap without a number is the next one.
+        let index = match gap.split_once(',') {
+            Some((_, n)) => n.parse::<usize>().ok(),
+            None => Some(seen + 1),
+        };
+        let index = index.filter(|&i| (1..=tails).contains(&i)).ok_or_else(|| {
+            Error::new(format!("the rule has the gap {word}, but the edge has {tails} tails"))
+        })?;
+        seen += 1;
+        all.push(TAILS[index - 1]);
+    }
+    if seen != tails {
+        return Err(Error::new(format!("a rule has {seen} gaps, but its edge has {tails} tails")));
+    }
+    Ok(all)
+}
+
+/// Reads a hypergraph as Moses writes it (`-output-search-graph-hypergraph`): one sentence a file.
+pub fn read_moses(input: &mut Input) -> Result<Forest<'static>> {
+    let mut line = Vec::new();
+    let mut next = |input: &mut Input| -> Result<Option<String>> {
+        loop {
+            if !input.line(&mut line)? {
+                return Ok(None);
+            }
+            let text = input.utf8(&line)?;
+            if !text.starts_with('#') {
+                return Ok(Some(text.to_owned()));
+            }
+        }
+    };
+    let early = |input: &Input| {
+        Error::at(input.name(), input.line_number() + 1, "the hypergraph ends too early")
+            .hint("the file was cut short: make it again")
+    };
+    let numbers = next(input)?.ok_or_else(|| early(input))?;
+    let sizes: Option<Vec<usize>> = numbers.split_ascii_whitespace().map(|n| n.parse().ok()).collect();
+    let Some([nodes, edges]) = sizes.as_deref().and_then(|s| <[usize; 2]>::try_from(s).ok()) else {
+        return Err(input.error(format!("found {numbers:?}, expected the numbers of nodes and edges")));
+    };
+    let mut parts = Parts::new(0);
+    for node in 0..nodes {
+        let count = next(input)?.ok_or_else(|| early(input))?;
+        let count: usize = count.trim().parse().map_err(|_| {
+            input.error(format!("found {count:?}, expected the number of edges of node {node}"))
+        })?;
+        parts.nodes.push(Vec::new());
+        for _ in 0..count {
+            let text = next(input)?.ok_or_else(|| early(input))?;
+            let part = moses_edge(&text, node, &mut parts)
+                .map_err(|e| e.place(input.name(), input.line_number()))?;
+            parts.nodes[node].push(part);
+        }
+    }
+    let found: usize = parts.nodes.iter().map(Vec::len).sum();
+    if found != edges {
+        return Err(Error::in_file(input.name(), format!("has {found} edges, but the head says {edges}")));
+    }
+    if nodes == 0 {
+        return Ok(Forest::default());
+    }
+    parts.finish(nodes - 1).map_err(|e| e.place(input.name(), 1))
+}
+
+/// `[3] the house ||| LM0=-3.1 D=0 ||| 2`.
+fn moses_edge(text: &str, node: usize, parts: &mut Parts) -> Result<Part> {
+    let mut fields = text.split("|||");
+    let (mut tails, mut target) = (Vec::new(), Vec::new());
+    for word in fields.next().unwrap_or_default().split_ascii_whitespace() {
+        let inside = word.strip_prefix('[').and_then(|w| w.strip_suffix(']'));
+        match inside.map(str::parse::<usize>) {
+            Some(Ok(tail)) if tail < node && tails.len() < 2 => {
+                target.push(TAILS[tails.len()]);
+                tails.push(tail);
+            }
+            Some(Ok(tail)) => {
+                return Err(Error::new(format!("node {node} has the tail {tail}"))
+                    .hint("tails come before their node, and there are two at most"));
+            }
+            // The ends of the sentence are no words.
+            _ if matches!(word, "<s>" | "</s>") => {}
+            _ => target.push(parts.words.add(word)),
+        }
+    }
+    let mut features = Vec::new();
+    for word in fields.next().unwrap_or_default().split_ascii_whitespace() {
+        let pair = word.rsplit_once('=').and_then(|(n, v)| Some((n, v.parse::<f64>().ok()?)));
+        let (name, value) = pair.ok_or_else(|| Error::new(format!("found {word:?}, expected name=value")))?;
+        parts.feature(name, value, &mut features)?;
+    }
+    Ok(Part { tails, target, features })
+}
