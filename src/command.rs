@@ -4,6 +4,7 @@
 mod align;
 mod compare;
 mod convert;
+mod decode;
 mod extract;
 mod generate;
 mod lm;
@@ -77,6 +78,7 @@ enum Verb {
     Extract(extract::Args),
     Table(table::Args),
     Train(train::Args),
+    Decode(decode::Args),
     /// Estimate, compile and query language models.
     Lm(lm::Args),
     /// Print a completion script for a shell.
@@ -135,6 +137,7 @@ pub(crate) fn run(cli: Cli) -> Done {
         Verb::Align(args) => align::run(&args, &cli.common, talk),
         Verb::Extract(args) => extract::run(&args, &cli.common, talk),
         Verb::Table(args) => table::run(&args, talk),
+        Verb::Decode(args) => decode::run(&args, talk),
         Verb::Train(args) => train::run(&args, &cli.common, talk),
         Verb::Lm(args) => lm::run(&args, &cli.common, talk),
         Verb::Completions { shell } => {

@@ -9,9 +9,12 @@
 //! assert!(metric.signature(Some(1), "").starts_with("nrefs:1|case:lc|eff:no|tok:none|smooth:exp|version:luthier-"));
 //! ```
 
+pub mod decoder;
 pub mod external;
 
 pub use luthier_core as core;
+pub use luthier_decode as decode;
+pub use luthier_forest as forest;
 pub use luthier_generate as generate;
 pub use luthier_lm as lm;
 pub use luthier_metric as metric;

@@ -1,0 +1,158 @@
+//! A translation model: a table, language models, and the names of its features.
+
+use luthier_core::{Error, FeatureKey, Local, Result, Weights};
+use luthier_lm::Model as LanguageModel;
+use luthier_table::Table;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// What a model directory is made of: `luthier.toml`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// `phrase` or `hiero`.
+    pub kind: String,
+    /// The binary table.
+    pub table: PathBuf,
+    /// Language models.
+    pub lm: Vec<PathBuf>,
+    /// Initial weights.
+    pub weights: PathBuf,
+    /// Whether words that a language model does not know are counted as a feature.
+    pub oov: bool,
+    /// Longest jump, if the model says so.
+    pub distortion_limit: Option<usize>,
+}
+
+impl Config {
+    /// Reads `luthier.toml` of a model directory; names of files become whole paths.
+    pub fn read(directory: &Path) -> Result<Self> {
+        let path = directory.join("luthier.toml");
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(&path).map_err(|e| {
+            Error::io(&name, "open it", &e)
+                .hint("expected a model directory of `luthier train` or `luthier import`")
+        })?;
+        let table: toml::Table = text
+            .parse()
+            .map_err(|e: toml::de::Error| Error::in_file(&name, format!("is damaged: {}", e.message())))?;
+        let wrong = |what: &str| {
+            Error::in_file(&name, format!("has no {what}"))
+                .hint("make the model again, or mend the file by hand")
+        };
+        let string = |key: &str| table.get(key).and_then(|v| v.as_str()).map(str::to_owned);
+        let file = |key: &str| string(key).map(|f| directory.join(f)).ok_or_else(|| wrong(key));
+        let models = table.get("lm").and_then(|v| v.as_array()).ok_or_else(|| wrong("lm"))?;
+        let lm: Option<Vec<PathBuf>> = models.iter().map(|m| m.as_str().map(|m| directory.join(m))).collect();
+        let limit = table.get("distortion-limit");
+        Ok(Config {
+            kind: string("kind").ok_or_else(|| wrong("kind"))?,
+            table: file("table")?,
+            lm: lm.ok_or_else(|| wrong("list of names under lm"))?,
+            weights: file("weights")?,
+            oov: table.get("oov").and_then(toml::Value::as_bool).unwrap_or(false),
+            distortion_limit: limit.and_then(toml::Value::as_integer).and_then(|n| usize::try_from(n).ok()),
+        })
+    }
+}
+
+/// Where features are in a vector of weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) reordering: Option<usize>,
+    pub(crate) distortion: usize,
+    pub(crate) lm: usize,
+    pub(crate) oov: Option<usize>,
+    pub(crate) words: usize,
+    pub(crate) phrases: usize,
+    pub(crate) table: usize,
+    /// Words that are passed through; not among the names, because it is not tuned.
+    pub(crate) unknown: usize,
+}
+
+/// A model that is ready to translate; threads share it.
+pub struct Model {
+    pub(crate) table: Table,
+    pub(crate) lms: Vec<LanguageModel>,
+    /// By language model: its number of each target word.
+    pub(crate) lm_words: Vec<Vec<u32>>,
+    pub(crate) layout: Layout,
+    names: Vec<String>,
+    pub(crate) local: Arc<Local>,
+    /// Place in `local` of each feature.
+    pub(crate) place: Vec<u32>,
+}
+
+/// Words that are passed through. Its weight is not tuned, and n-best lists do not have it, as in Moses: it is there to make
+/// the decoder pass words through only where it must.
+const UNKNOWN_NAME: &str = "UnknownWordPenalty0";
+/// What each of them costs, as in Moses.
+pub(crate) const UNKNOWN_COST: f32 = -100.0;
+
+impl Model {
+    /// Opens the parts of a model directory.
+    pub fn open(config: &Config) -> Result<Self> {
+        let table = Table::open(&config.table)?;
+        let lms = config.lm.iter().map(|p| LanguageModel::open(p)).collect::<Result<Vec<_>>>()?;
+        Self::new(table, lms, config.oov).map_err(|e| e.place(&config.table.display().to_string(), 0))
+    }
+
+    /// Puts a model together.
+    pub fn new(table: Table, lms: Vec<LanguageModel>, oov: bool) -> Result<Self> {
+        let shape = table.shape();
+        if shape.hierarchical {
+            return Err(Error::new("is a table of rules, expected phrases"));
+        }
+        let mut names = Vec::new();
+        let mut add = |name: &str, n: usize| {
+            let at = names.len();
+            for k in 0..n {
+                names.push(if n > 1 { format!("{name}[{k}]") } else { name.to_owned() });
+            }
+            at
+        };
+        let reordering = (shape.reordering > 0).then(|| add("LexicalReordering0", shape.reordering));
+        let distortion = add("Distortion0", 1);
+        let lm = add("LM0", usize::from(!lms.is_empty()));
+        for k in 1..lms.len() {
+            add(&format!("LM{k}"), 1);
+        }
+        let first_oov = oov.then(|| add("OOV0", usize::from(!lms.is_empty())));
+        for k in 1..if oov { lms.len() } else { 0 } {
+            add(&format!("OOV{k}"), 1);
+        }
+        let words = add("WordPenalty0", 1);
+        let phrases = add("PhrasePenalty0", 1);
+        let first = add("TranslationModel0", shape.scores);
+        let unknown = names.len();
+        let layout =
+            Layout { reordering, distortion, lm, oov: first_oov, words, phrases, table: first, unknown };
+        let all = names.iter().map(String::as_str).chain([UNKNOWN_NAME]);
+        let keys: Vec<FeatureKey> = all.map(FeatureKey::of).collect();
+        let local = Arc::new(Local::new(keys.clone()));
+        let place = keys.iter().map(|k| local.position(*k).unwrap_or_default() as u32).collect();
+        let target = table.words()[1] as u32;
+        let lm_words =
+            lms.iter().map(|lm| (0..target).map(|w| lm.word(table.target_text(w))).collect()).collect();
+        Ok(Model { table, lms, lm_words, layout, names, local, place })
+    }
+
+    /// Names of the features, in order.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The name of a feature of a forest.
+    pub fn name_of(&self, key: FeatureKey) -> Option<&str> {
+        self.names.iter().map(String::as_str).chain([UNKNOWN_NAME]).find(|n| FeatureKey::of(n) == key)
+    }
+
+    /// Weights of the features in order, and of words that are passed through, which is 1 unless it is given. A feature
+    /// without weight has 0.
+    pub(crate) fn weights(&self, weights: &Weights) -> Vec<f64> {
+        let key = FeatureKey::of(UNKNOWN_NAME);
+        let unknown = if weights.contains(key) { weights.get(key) } else { 1.0 };
+        self.names.iter().map(|n| weights.get(FeatureKey::of(n))).chain([unknown]).collect()
+    }
+}

@@ -1,0 +1,157 @@
+//! Translations of source phrases, scored as far as they can be without knowing what stands before.
+
+use crate::model::{Model, UNKNOWN_COST};
+use luthier_lm::{State, UNKNOWN};
+use luthier_table::Node;
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// log₁₀ to ln.
+pub(crate) const LN10: f32 = std::f32::consts::LN_10;
+
+/// What one language model says about a phrase by itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Inner {
+    /// Numbers of its words.
+    pub(crate) words: Box<[u32]>,
+    /// log₁₀ of the words from each position on, given the words of the phrase before them.
+    pub(crate) rest: Box<[f32]>,
+    /// What the phrase leaves for later if nothing before it matters.
+    pub(crate) end: State,
+    /// Words that the model does not know.
+    pub(crate) unknown: u32,
+}
+
+/// A translation of a source phrase.
+#[derive(Debug, Clone)]
+pub(crate) struct Phrase {
+    /// Words of the table, or beyond them those of the sentence.
+    pub(crate) words: Box<[u32]>,
+    /// Translation scores, then reordering scores.
+    pub(crate) scores: Box<[f32]>,
+    /// Weighted, without language models and reordering.
+    pub(crate) fixed: f64,
+    /// The same with what language models say about the phrase by itself.
+    pub(crate) estimate: f64,
+    /// Weighted reordering scores by orientation: of this phrase after the one before, and of the next one after this.
+    pub(crate) backward: [f32; 3],
+    pub(crate) forward: [f32; 3],
+    pub(crate) inner: Box<[Inner]>,
+    /// Whether it stands for a word without translation.
+    pub(crate) passed: bool,
+}
+
+/// Finds translations, and remembers them: the same phrases come again and again.
+pub(crate) struct Phrases<'m> {
+    model: &'m Model,
+    weights: Vec<f64>,
+    limit: usize,
+    known: Mutex<FxHashMap<u32, Arc<[Phrase]>>>,
+}
+
+impl<'m> Phrases<'m> {
+    pub(crate) fn new(model: &'m Model, weights: Vec<f64>, limit: usize) -> Self {
+        Phrases { model, weights, limit, known: Mutex::default() }
+    }
+
+    pub(crate) fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// The best translations of a source phrase, best first.
+    pub(crate) fn of(&self, node: Node) -> Arc<[Phrase]> {
+        let entries = node.entries();
+        if let Some(found) = self.lock().get(&entries.start) {
+            return found.clone();
+        }
+        let (mut words, mut scores) = (Vec::new(), Vec::new());
+        let mut all: Vec<(f64, u32, Phrase)> = entries
+            .clone()
+            .map(|entry| {
+                self.model.table.target(entry, &mut words);
+                self.model.table.scores(entry, &mut scores);
+                let phrase = self.phrase(&words, &scores, None, false);
+                (phrase.estimate, entry, phrase)
+            })
+            .collect();
+        all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        all.truncate(self.limit);
+        let best: Arc<[Phrase]> = all.into_iter().map(|p| p.2).collect();
+        self.lock().insert(entries.start, best.clone());
+        best
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, FxHashMap<u32, Arc<[Phrase]>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A word that is passed through, with this number; or nothing at all.
+    pub(crate) fn unknown(&self, word: Option<(u32, &str)>) -> Phrase {
+        let shape = self.model.table.shape();
+        let scores = vec![0.0; shape.scores + shape.reordering];
+        match word {
+            Some((id, text)) => self.phrase(&[id], &scores, Some(text), true),
+            None => self.phrase(&[], &scores, None, true),
+        }
+    }
+
+    fn phrase(&self, words: &[u32], scores: &[f32], text: Option<&str>, passed: bool) -> Phrase {
+        let (layout, w) = (&self.model.layout, &self.weights);
+        let tables = self.model.table.shape().scores;
+        let mut fixed = w[layout.phrases] - w[layout.words] * words.len() as f64;
+        if passed {
+            fixed += w[layout.unknown] * f64::from(UNKNOWN_COST);
+        }
+        for (k, s) in scores[..tables].iter().enumerate() {
+            fixed += w[layout.table + k] * f64::from(*s);
+        }
+        let inner: Box<[Inner]> = (0..self.model.lms.len()).map(|k| self.inner(k, words, text)).collect();
+        let mut estimate = fixed;
+        for (k, inner) in inner.iter().enumerate() {
+            if let Some(oov) = layout.oov {
+                fixed += w[oov + k] * f64::from(inner.unknown);
+                estimate += w[oov + k] * f64::from(inner.unknown);
+            }
+            estimate += w[layout.lm + k] * f64::from(inner.rest[0] * LN10);
+        }
+        let (mut backward, mut forward) = ([0.0; 3], [0.0; 3]);
+        if let Some(first) = layout.reordering {
+            for k in 0..3 {
+                backward[k] = (w[first + k] * f64::from(scores[tables + k])) as f32;
+                forward[k] = (w[first + 3 + k] * f64::from(scores[tables + 3 + k])) as f32;
+            }
+        }
+        Phrase {
+            words: words.into(),
+            scores: scores.into(),
+            fixed,
+            estimate,
+            backward,
+            forward,
+            inner,
+            passed,
+        }
+    }
+
+    fn inner(&self, k: usize, words: &[u32], text: Option<&str>) -> Inner {
+        let (lm, known) = (&self.model.lms[k], &self.model.lm_words[k]);
+        let number = |w: &u32| match (known.get(*w as usize), text) {
+            (Some(&id), _) => id,
+            (None, Some(text)) => lm.word(text),
+            (None, None) => UNKNOWN,
+        };
+        let words: Box<[u32]> = words.iter().map(number).collect();
+        let mut state = State::default();
+        let mut rest = vec![0.0; words.len() + 1];
+        for (at, &word) in words.iter().enumerate() {
+            let scored = lm.score(&state, word);
+            rest[at] = scored.log10;
+            state = scored.state;
+        }
+        for at in (0..words.len()).rev() {
+            rest[at] += rest[at + 1];
+        }
+        let unknown = words.iter().filter(|w| **w == UNKNOWN).count() as u32;
+        Inner { words, rest: rest.into(), end: state, unknown }
+    }
+}

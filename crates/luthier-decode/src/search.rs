@@ -1,0 +1,757 @@
+//! Phrase-based search: stacks by number of covered words, with cube pruning (Huang and Chiang 2007) or in full.
+//!
+//! A hypothesis covers all words before its first gap and, because jumps are limited, at most a machine word of words
+//! behind it. Hypotheses with the same coverage and the same last phrase span stand in one group; what a group makes of a
+//! span is a grid of hypotheses and translations, both best first. The queue holds the next cells of all grids of a stack
+//! by an estimate that needs no language model; the exact score is computed when a cell is taken.
+//! Hypotheses recombine if no feature can tell them apart: same coverage, same last span, same probabilities of what comes
+//! next, same states of the language models.
+
+use crate::{
+    model::Model,
+    phrase::{LN10, Phrase, Phrases},
+};
+use luthier_lm::{END, State};
+use std::{cmp::Ordering, collections::BinaryHeap, sync::Arc};
+
+/// How far to search.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Cells that are taken for each stack; none means every one: plain stack search.
+    pub pop: Option<usize>,
+    /// Hypotheses that a stack keeps.
+    pub stack: usize,
+    /// Hypotheses this much worse than the best of their stack are dropped, in units of the score.
+    pub beam: f64,
+    /// Longest jump, at most [`MAX_DISTORTION`].
+    pub distortion: usize,
+    /// Translations of a source phrase.
+    pub table: usize,
+    /// Whether unknown words are left out instead of passed through.
+    pub drop_unknown: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            pop: Some(500),
+            stack: 200,
+            beam: f64::INFINITY,
+            distortion: 6,
+            table: 20,
+            drop_unknown: false,
+        }
+    }
+}
+
+/// The longest jump that can be asked for: what lies behind a gap is a machine word.
+pub const MAX_DISTORTION: usize = 60;
+
+/// Which words are translated: all before `gap`, and those of `mask` behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Coverage {
+    gap: u32,
+    /// Bit i is word gap + 1 + i.
+    mask: u64,
+}
+
+impl Coverage {
+    /// Whether a span that begins at the gap or later is free.
+    fn is_free(self, start: usize, length: usize) -> bool {
+        let from = start - self.gap as usize;
+        if from == 0 {
+            return self.mask & low(length - 1) == 0;
+        }
+        from > 64 || self.mask >> (from - 1) & low(length) == 0
+    }
+
+    fn with(self, start: usize, length: usize) -> Coverage {
+        let from = start - self.gap as usize;
+        if from > 0 {
+            return Coverage { gap: self.gap, mask: self.mask | low(length) << (from - 1) };
+        }
+        // The gap is filled: the next one is the first word behind the span that is not covered.
+        let rest = if length > 64 { 0 } else { self.mask.checked_shr(length as u32 - 1).unwrap_or(0) };
+        let more = rest.trailing_ones();
+        let mask = rest.checked_shr(more + 1).unwrap_or(0);
+        Coverage { gap: self.gap + length as u32 + more, mask }
+    }
+
+    /// Spans behind the gap that are not covered: the words from the gap on, as (start, end), but for the last one, which
+    /// goes to the end of the sentence and is given by its start.
+    fn open(self, mut each: impl FnMut(usize, usize)) -> usize {
+        let mut start = self.gap as usize;
+        let mut mask = self.mask;
+        let mut at = start + 1;
+        while mask != 0 {
+            let free = mask.trailing_zeros() as usize;
+            each(start, at + free);
+            mask >>= free;
+            let taken = mask.trailing_ones() as usize;
+            mask = mask.checked_shr(taken as u32).unwrap_or(0);
+            start = at + free + taken;
+            at = start;
+            if mask == 0 {
+                break;
+            }
+        }
+        start
+    }
+}
+
+fn low(bits: usize) -> u64 {
+    if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
+}
+
+const NOBODY: u32 = u32::MAX;
+
+/// A partial translation: a node of the lattice.
+#[derive(Debug, Clone, Copy)]
+struct Hypothesis {
+    /// The best way to get here.
+    score: f64,
+    /// What the rest will cost at best.
+    future: f64,
+    coverage: Coverage,
+    /// Span of the last phrase.
+    start: u32,
+    end: u32,
+    /// Weighted reordering of what comes next, and the bits of its probabilities.
+    forward: [f32; 3],
+    key: [u32; 3],
+    /// The best arc into it.
+    best: u32,
+}
+
+/// A way to get to a hypothesis.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arc_ {
+    pub(crate) head: u32,
+    pub(crate) tail: u32,
+    pub(crate) phrase: u32,
+    score: f64,
+}
+
+/// What a search did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Source words.
+    pub words: u64,
+    /// Source words without translation.
+    pub unknown: u64,
+    /// Cells that were taken.
+    pub popped: u64,
+    /// Hypotheses that were kept.
+    pub kept: u64,
+    /// Of the arcs, those that led to a hypothesis that was there.
+    pub recombined: u64,
+}
+
+/// The lattice of a sentence after search.
+pub struct Lattice<'d> {
+    pub(crate) decoder: &'d Phrases<'d>,
+    pub(crate) model: &'d Model,
+    phrases: Vec<(usize, usize, Arc<[Phrase]>)>,
+    /// First number of each entry of `phrases`.
+    numbers: Vec<u32>,
+    hypotheses: Vec<Hypothesis>,
+    states: Vec<State>,
+    pub(crate) arcs: Vec<Arc_>,
+    pub(crate) arc_lm: Vec<f32>,
+    /// Complete hypotheses.
+    pub(crate) complete: Vec<u32>,
+    /// Unknown words of the sentence, numbered behind those of the table.
+    pub(crate) passed: Vec<String>,
+    /// What the search did.
+    pub stats: Stats,
+}
+
+/// How a phrase stands to the one before.
+fn orientation(before: &Hypothesis, start: usize, end: usize) -> usize {
+    if start == before.end as usize {
+        0
+    } else if end == before.start as usize {
+        1
+    } else {
+        2
+    }
+}
+
+struct Grid {
+    group: u32,
+    /// Entry of `phrases`.
+    span: u32,
+    /// What all cells have: distortion and the future of the new coverage.
+    base: f64,
+    orientation: u8,
+}
+
+struct Cell {
+    priority: f64,
+    grid: u32,
+    row: u32,
+    column: u32,
+}
+
+impl PartialEq for Cell {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Cell {}
+
+impl Ord for Cell {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_priority = self.priority.total_cmp(&other.priority);
+        by_priority
+            .then_with(|| (other.grid, other.row, other.column).cmp(&(self.grid, self.row, self.column)))
+    }
+}
+
+impl PartialOrd for Cell {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// Hypotheses of a stack with the same coverage and last span, best first.
+struct Group {
+    coverage: Coverage,
+    members: std::ops::Range<u32>,
+}
+
+/// An open-addressing table of hypotheses of the stack that is being filled.
+#[derive(Default)]
+struct Recombination {
+    slots: Vec<u32>,
+    used: Vec<u32>,
+}
+
+impl Recombination {
+    fn clear(&mut self) {
+        for &slot in &self.used {
+            self.slots[slot as usize] = NOBODY;
+        }
+        self.used.clear();
+    }
+
+    /// The slot of a hypothesis, or the empty one where it would be.
+    fn find(&self, hash: u64, same: impl Fn(u32) -> bool) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut slot = hash as usize & mask;
+        loop {
+            match self.slots[slot] {
+                NOBODY => return slot,
+                id if same(id) => return slot,
+                _ => slot = (slot + 1) & mask,
+            }
+        }
+    }
+
+    fn reserve(&mut self, hash: impl Fn(u32) -> u64) {
+        if self.slots.len() >= 2 * (self.used.len() + 1) {
+            return;
+        }
+        let ids: Vec<u32> = self.used.iter().map(|&s| self.slots[s as usize]).collect();
+        self.slots = vec![NOBODY; (4 * (self.used.len() + 1)).next_power_of_two().max(1024)];
+        self.used.clear();
+        for id in ids {
+            let slot = self.find(hash(id), |_| false);
+            self.slots[slot] = id;
+            self.used.push(slot as u32);
+        }
+    }
+}
+
+/// Everything that a search needs.
+struct Search<'d> {
+    lattice: Lattice<'d>,
+    limits: Limits,
+    length: usize,
+    /// Entry of `phrases` by start and length − 1.
+    spans: Vec<Vec<Option<u32>>>,
+    /// Best estimates of spans by start and length − 1, up to the longest window.
+    near: Vec<Vec<f64>>,
+    /// Best estimate from a word to the end.
+    tail: Vec<f64>,
+    lms: usize,
+    table: Recombination,
+    /// First hypothesis of each stack.
+    stacks: Vec<std::ops::Range<u32>>,
+    groups: Vec<Vec<Group>>,
+}
+
+/// Translates a sentence.
+pub(crate) fn search<'d>(
+    model: &'d Model,
+    decoder: &'d Phrases<'d>,
+    words: &[&str],
+    limits: Limits,
+) -> Lattice<'d> {
+    let limits = Limits { distortion: limits.distortion.min(MAX_DISTORTION), ..limits };
+    let lattice = Lattice {
+        decoder,
+        model,
+        phrases: Vec::new(),
+        numbers: Vec::new(),
+        hypotheses: Vec::new(),
+        states: Vec::new(),
+        arcs: Vec::new(),
+        arc_lm: Vec::new(),
+        complete: Vec::new(),
+        passed: Vec::new(),
+        stats: Stats { words: words.len() as u64, ..Stats::default() },
+    };
+    let mut search = Search {
+        lattice,
+        limits,
+        length: words.len(),
+        spans: Vec::new(),
+        near: Vec::new(),
+        tail: Vec::new(),
+        lms: model.lms.len(),
+        table: Recombination::default(),
+        stacks: Vec::new(),
+        groups: Vec::new(),
+    };
+    search.look_up(words);
+    search.estimate();
+    search.run();
+    search.lattice
+}
+
+impl Search<'_> {
+    /// Translations of all spans. Words without any are passed through or dropped.
+    fn look_up(&mut self, words: &[&str]) {
+        let lattice = &mut self.lattice;
+        let (model, decoder) = (lattice.model, lattice.decoder);
+        let ids: Vec<Option<u32>> = words.iter().map(|w| model.table.source_word(w)).collect();
+        let mut number = 0;
+        for start in 0..words.len() {
+            let mut row = Vec::new();
+            let mut node = model.table.root();
+            for id in &ids[start..] {
+                let Some(next) = id.and_then(|id| model.table.step(node, id)) else { break };
+                node = next;
+                if row.len() >= MAX_DISTORTION {
+                    break;
+                }
+                let found = (!node.entries().is_empty()).then(|| decoder.of(node));
+                row.push(found);
+            }
+            if row.first().is_none_or(Option::is_none) {
+                let word = words[start];
+                let passed = (!self.limits.drop_unknown).then(|| {
+                    let id = (model.table.words()[1] + lattice.passed.len()) as u32;
+                    lattice.passed.push(word.to_owned());
+                    (id, word)
+                });
+                let phrase: Arc<[Phrase]> = [decoder.unknown(passed)].into();
+                lattice.stats.unknown += 1;
+                match row.first_mut() {
+                    Some(first) => *first = Some(phrase),
+                    None => row.push(Some(phrase)),
+                }
+            }
+            let mut spans = Vec::with_capacity(row.len());
+            for (k, found) in row.into_iter().enumerate() {
+                spans.push(found.map(|phrases| {
+                    lattice.numbers.push(number);
+                    number += phrases.len() as u32;
+                    lattice.phrases.push((start, start + k + 1, phrases));
+                    lattice.phrases.len() as u32 - 1
+                }));
+            }
+            self.spans.push(spans);
+        }
+    }
+
+    /// What spans cost at best: near the gap, and up to the end of the sentence.
+    fn estimate(&mut self) {
+        let n = self.length;
+        let best = |start: usize, length: usize| {
+            let span = self.spans[start].get(length - 1).copied().flatten();
+            span.map_or(f64::NEG_INFINITY, |s| {
+                self.lattice.phrases[s as usize].2.first().map_or(f64::NEG_INFINITY, |p| p.estimate)
+            })
+        };
+        let mut near: Vec<Vec<f64>> = vec![Vec::new(); n];
+        let window = self.limits.distortion.max(1);
+        for start in (0..n).rev() {
+            let mut row = Vec::with_capacity(window);
+            for length in 1..=window.min(n - start) {
+                let mut top = best(start, length);
+                for first in 1..length {
+                    top = top.max(row[first - 1] + near[start + first][length - first - 1]);
+                }
+                row.push(top);
+            }
+            near[start] = row;
+        }
+        let mut tail = vec![0.0; n + 1];
+        for start in (0..n).rev() {
+            let lengths = 1..=self.spans[start].len().min(n - start);
+            tail[start] = lengths.map(|l| best(start, l) + tail[start + l]).fold(f64::NEG_INFINITY, f64::max);
+        }
+        (self.near, self.tail) = (near, tail);
+    }
+
+    fn future(&self, coverage: Coverage) -> f64 {
+        let mut total = 0.0;
+        let last = coverage.open(|start, end| total += self.near[start][end - start - 1]);
+        total + self.tail[last.min(self.length)]
+    }
+
+    fn run(&mut self) {
+        let coverage = Coverage { gap: 0, mask: 0 };
+        self.lattice.hypotheses.push(Hypothesis {
+            score: 0.0,
+            future: self.tail[0],
+            coverage,
+            start: 0,
+            end: 0,
+            forward: [0.0; 3],
+            key: [0; 3],
+            best: NOBODY,
+        });
+        for k in 0..self.lms {
+            self.lattice.states.push(self.lattice.model.lms[k].begin());
+        }
+        self.stacks.push(0..1);
+        self.groups.push(vec![Group { coverage, members: 0..1 }]);
+        for covered in 1..=self.length {
+            let first = self.lattice.hypotheses.len() as u32;
+            let arcs = self.lattice.arcs.len();
+            self.fill(covered);
+            self.prune(first, arcs);
+            self.lattice.stats.kept += self.lattice.hypotheses.len() as u64 - u64::from(first);
+        }
+        if let Some(last) = self.stacks.last() {
+            self.lattice.complete = last.clone().collect();
+        }
+    }
+
+    /// All that can be in a stack: by grids in order of promise, or all of them.
+    fn fill(&mut self, covered: usize) {
+        self.table.clear();
+        let mut grids = Vec::new();
+        let longest = self.spans.iter().map(Vec::len).max().unwrap_or(1);
+        for before in covered.saturating_sub(longest)..covered {
+            let length = covered - before;
+            for (g, group) in self.groups[before].iter().enumerate() {
+                let gap = group.coverage.gap as usize;
+                let head = &self.lattice.hypotheses[group.members.start as usize];
+                let (last_end, limit) = (head.end as usize, self.limits.distortion);
+                for start in gap..=(gap + limit).min(self.length - 1) {
+                    let end = start + length;
+                    if end > self.length {
+                        break;
+                    }
+                    // From there the way back to the gap must not be too far.
+                    if start > gap && (end - gap > limit || start.abs_diff(last_end) > limit) {
+                        continue;
+                    }
+                    let Some(span) = self.spans[start].get(length - 1).copied().flatten() else { continue };
+                    if !group.coverage.is_free(start, length) {
+                        continue;
+                    }
+                    let new = group.coverage.with(start, length);
+                    let jump = start.abs_diff(last_end) as f64;
+                    let weights = self.lattice.decoder.weights();
+                    let base = self.future(new) - weights[self.lattice.model.layout.distortion] * jump;
+                    grids.push((
+                        before,
+                        Grid {
+                            group: g as u32,
+                            span,
+                            base,
+                            orientation: orientation(head, start, end) as u8,
+                        },
+                    ));
+                }
+            }
+        }
+        let Some(pop) = self.limits.pop else {
+            for (before, grid) in &grids {
+                let rows = self.groups[*before][grid.group as usize].members.len() as u32;
+                let columns = self.lattice.phrases[grid.span as usize].2.len() as u32;
+                for row in 0..rows {
+                    for column in 0..columns {
+                        self.take(*before, grid, row, column);
+                    }
+                }
+            }
+            return;
+        };
+        let mut queue: BinaryHeap<Cell> = (0..grids.len() as u32)
+            .map(|g| {
+                let (before, grid) = &grids[g as usize];
+                Cell { priority: self.priority(*before, grid, 0, 0), grid: g, row: 0, column: 0 }
+            })
+            .collect();
+        for _ in 0..pop {
+            let Some(Cell { grid: g, row, column, .. }) = queue.pop() else { break };
+            let (before, grid) = &grids[g as usize];
+            self.take(*before, grid, row, column);
+            if column + 1 < self.lattice.phrases[grid.span as usize].2.len() as u32 {
+                let priority = self.priority(*before, grid, row, column + 1);
+                queue.push(Cell { priority, grid: g, row, column: column + 1 });
+            }
+            if column == 0 && row + 1 < self.groups[*before][grid.group as usize].members.len() as u32 {
+                let priority = self.priority(*before, grid, row + 1, 0);
+                queue.push(Cell { priority, grid: g, row: row + 1, column: 0 });
+            }
+        }
+    }
+
+    /// What a cell may be worth, without language models across the seam.
+    #[inline]
+    fn priority(&self, before: usize, grid: &Grid, row: u32, column: u32) -> f64 {
+        let members = &self.groups[before][grid.group as usize].members;
+        let hypothesis = &self.lattice.hypotheses[(members.start + row) as usize];
+        let phrase = &self.lattice.phrases[grid.span as usize].2[column as usize];
+        let way = grid.orientation as usize;
+        hypothesis.score
+            + grid.base
+            + phrase.estimate
+            + f64::from(hypothesis.forward[way] + phrase.backward[way])
+    }
+
+    /// Computes a cell exactly, and puts it where it belongs.
+    fn take(&mut self, before: usize, grid: &Grid, row: u32, column: u32) {
+        let lattice = &mut self.lattice;
+        lattice.stats.popped += 1;
+        let group = &self.groups[before][grid.group as usize];
+        let tail = group.members.start + row;
+        let hypothesis = lattice.hypotheses[tail as usize];
+        let (start, end, phrases) = &lattice.phrases[grid.span as usize];
+        let (start, end) = (*start, *end);
+        let phrase = &phrases[column as usize];
+        let way = grid.orientation as usize;
+        let coverage = group.coverage.with(start, end - start);
+        let weights = lattice.decoder.weights();
+        let layout = &lattice.model.layout;
+        let mut score = hypothesis.score + phrase.fixed;
+        if layout.reordering.is_some() {
+            score += f64::from(hypothesis.forward[way] + phrase.backward[way]);
+        }
+        score -= weights[layout.distortion] * start.abs_diff(hypothesis.end as usize) as f64;
+        let arc = lattice.arcs.len() as u32;
+        let new = lattice.hypotheses.len();
+        for (k, inner) in phrase.inner.iter().enumerate() {
+            let lm = &lattice.model.lms[k];
+            let mut state = lattice.states[tail as usize * self.lms + k];
+            let mut log10 = 0.0;
+            let mut at = 0;
+            while at < inner.words.len() {
+                let scored = lm.score(&state, inner.words[at]);
+                log10 += scored.log10;
+                state = scored.state;
+                at += 1;
+                // Nothing before the phrase matters any more: the rest is known.
+                if state.len() <= at {
+                    log10 += inner.rest[at];
+                    state = inner.end;
+                    break;
+                }
+            }
+            score += weights[layout.lm + k] * f64::from(log10 * LN10);
+            lattice.arc_lm.push(log10 * LN10);
+            lattice.states.push(state);
+        }
+        let tables = lattice.model.table.shape().scores;
+        let key: [u32; 3] =
+            std::array::from_fn(|k| phrase.scores.get(tables + 3 + k).map_or(0, |s| s.to_bits()));
+        let made = Hypothesis {
+            score,
+            future: 0.0,
+            coverage,
+            start: start as u32,
+            end: end as u32,
+            forward: phrase.forward,
+            key,
+            best: arc,
+        };
+        let (hypotheses, states, lms) = (&lattice.hypotheses, &lattice.states, self.lms);
+        let hash_of = |id: u32| {
+            let h = &hypotheses[id as usize];
+            hash(h, &states[id as usize * lms..(id as usize + 1) * lms])
+        };
+        self.table.reserve(hash_of);
+        let mine = &states[new * lms..(new + 1) * lms];
+        let slot = self.table.find(hash(&made, mine), |id| {
+            let h = &hypotheses[id as usize];
+            h.coverage == coverage
+                && (h.start, h.end, h.key) == (made.start, made.end, key)
+                && states[id as usize * lms..(id as usize + 1) * lms] == *mine
+        });
+        let head = self.table.slots[slot];
+        let number = lattice.numbers[grid.span as usize] + column;
+        if head == NOBODY {
+            self.table.slots[slot] = new as u32;
+            self.table.used.push(slot as u32);
+            let future =
+                grid.base + weights[layout.distortion] * start.abs_diff(hypothesis.end as usize) as f64;
+            lattice.hypotheses.push(Hypothesis { future, ..made });
+            lattice.arcs.push(Arc_ { head: new as u32, tail, phrase: number, score });
+        } else {
+            lattice.stats.recombined += 1;
+            lattice.states.truncate(new * lms);
+            let old = &mut lattice.hypotheses[head as usize];
+            if score > old.score {
+                old.score = score;
+                old.best = arc;
+            }
+            lattice.arcs.push(Arc_ { head, tail, phrase: number, score });
+        }
+    }
+
+    /// Keeps the best of the new stack, in groups, and forgets the rest with their arcs.
+    fn prune(&mut self, first: u32, first_arc: usize) {
+        let lattice = &mut self.lattice;
+        let lms = self.lms;
+        let from = first as usize;
+        let worth = |h: &Hypothesis| h.score + h.future;
+        let mut order: Vec<u32> = (first..lattice.hypotheses.len() as u32).collect();
+        order.sort_by(|&a, &b| {
+            let (a, b) = (&lattice.hypotheses[a as usize], &lattice.hypotheses[b as usize]);
+            worth(b).total_cmp(&worth(a))
+        });
+        order.truncate(self.limits.stack);
+        if let Some(&best) = order.first() {
+            let least = worth(&lattice.hypotheses[best as usize]) - self.limits.beam;
+            order.retain(|&h| worth(&lattice.hypotheses[h as usize]) >= least);
+        }
+        // Groups by coverage and last span; the best first inside each.
+        order.sort_by(|&a, &b| {
+            let (x, y) = (&lattice.hypotheses[a as usize], &lattice.hypotheses[b as usize]);
+            let key = |h: &Hypothesis| (h.coverage, h.start, h.end);
+            key(x).cmp(&key(y)).then(y.score.total_cmp(&x.score)).then(a.cmp(&b))
+        });
+        let kept: Vec<Hypothesis> = order.iter().map(|&h| lattice.hypotheses[h as usize]).collect();
+        let states: Vec<State> = order
+            .iter()
+            .flat_map(|&h| lattice.states[h as usize * lms..(h as usize + 1) * lms].iter().copied())
+            .collect();
+        let mut number = vec![NOBODY; lattice.hypotheses.len() - from];
+        for (k, &h) in order.iter().enumerate() {
+            number[h as usize - from] = first + k as u32;
+        }
+        lattice.hypotheses.truncate(from);
+        lattice.hypotheses.extend(kept);
+        lattice.states.truncate(from * lms);
+        lattice.states.extend(states);
+        let mut at = first_arc;
+        let mut moved = vec![NOBODY; lattice.arcs.len() - first_arc];
+        for a in first_arc..lattice.arcs.len() {
+            let head = number[lattice.arcs[a].head as usize - from];
+            if head != NOBODY {
+                lattice.arcs[at] = Arc_ { head, ..lattice.arcs[a] };
+                for k in 0..lms {
+                    lattice.arc_lm[at * lms + k] = lattice.arc_lm[a * lms + k];
+                }
+                moved[a - first_arc] = at as u32;
+                at += 1;
+            }
+        }
+        lattice.arcs.truncate(at);
+        lattice.arc_lm.truncate(at * lms);
+        let end = lattice.hypotheses.len() as u32;
+        for h in &mut lattice.hypotheses[from..] {
+            h.best = moved[h.best as usize - first_arc];
+        }
+        let mut groups: Vec<Group> = Vec::new();
+        for id in first..end {
+            let key = |h: &Hypothesis| (h.coverage, h.start, h.end);
+            let mine = &lattice.hypotheses[id as usize];
+            match groups.last_mut() {
+                Some(g) if key(&lattice.hypotheses[g.members.start as usize]) == key(mine) => {
+                    g.members.end = id + 1;
+                }
+                _ => groups.push(Group { coverage: mine.coverage, members: id..id + 1 }),
+            }
+        }
+        self.groups.push(groups);
+        self.stacks.push(first..end);
+    }
+}
+
+fn hash(h: &Hypothesis, states: &[State]) -> u64 {
+    use std::hash::{Hash, Hasher};
+    let mut hasher = rustc_hash::FxHasher::default();
+    (h.coverage, h.start, h.end, h.key).hash(&mut hasher);
+    for state in states {
+        state.hash(&mut hasher);
+    }
+    let x = hasher.finish();
+    x ^ (x >> 32)
+}
+
+impl Lattice<'_> {
+    /// The phrase of an arc, with its span.
+    pub(crate) fn phrase(&self, number: u32) -> (usize, usize, &Phrase) {
+        let entry = self.numbers.partition_point(|&n| n <= number) - 1;
+        let (start, end, phrases) = &self.phrases[entry];
+        (*start, *end, &phrases[(number - self.numbers[entry]) as usize])
+    }
+
+    /// Span of the last phrase of a hypothesis.
+    pub(crate) fn last_span(&self, hypothesis: u32) -> (usize, usize) {
+        let h = &self.hypotheses[hypothesis as usize];
+        (h.start as usize, h.end as usize)
+    }
+
+    /// The best arc into a hypothesis.
+    pub(crate) fn best_arc(&self, hypothesis: u32) -> Option<u32> {
+        Some(self.hypotheses[hypothesis as usize].best).filter(|&a| a != NOBODY)
+    }
+
+    pub(crate) fn nodes(&self) -> usize {
+        self.hypotheses.len()
+    }
+
+    /// Natural logarithm of the end of the sentence, by language model.
+    pub(crate) fn ending(&self, hypothesis: u32, k: usize) -> f32 {
+        let state = &self.states[hypothesis as usize * self.model.lms.len() + k];
+        self.model.lms[k].score(state, END).log10 * LN10
+    }
+
+    /// A word of a phrase.
+    pub(crate) fn word(&self, id: u32) -> &str {
+        let known = self.model.table.words()[1];
+        match (id as usize).checked_sub(known) {
+            Some(passed) => &self.passed[passed],
+            None => self.model.table.target_text(id),
+        }
+    }
+
+    /// The best translation and its total score; nothing if there is none.
+    pub fn best(&self) -> Option<(String, f64)> {
+        let weights = self.decoder.weights();
+        let total = |&h: &u32| {
+            let lms = 0..self.model.lms.len();
+            let end: f64 =
+                lms.map(|k| weights[self.model.layout.lm + k] * f64::from(self.ending(h, k))).sum();
+            self.hypotheses[h as usize].score + end
+        };
+        let mut best: Option<(u32, f64)> = None;
+        for h in &self.complete {
+            let score = total(h);
+            if best.is_none_or(|b| score > b.1) {
+                best = Some((*h, score));
+            }
+        }
+        let (mut at, score) = best?;
+        let mut parts = Vec::new();
+        while self.hypotheses[at as usize].best != NOBODY {
+            let arc = &self.arcs[self.hypotheses[at as usize].best as usize];
+            debug_assert!((arc.score - self.hypotheses[at as usize].score).abs() < 1e-6);
+            parts.push(arc.phrase);
+            at = arc.tail;
+        }
+        let words: Vec<&str> =
+            parts.iter().rev().flat_map(|&p| self.phrase(p).2.words.iter()).map(|&w| self.word(w)).collect();
+        Some((words.join(" "), score))
+    }
+}

@@ -1,0 +1,116 @@
+//! Our own decoder as a source of candidates.
+
+use crate::{
+    core::{FeatureKey, Local, Result, SegmentId, Weights},
+    decode::{Decoder, Lattice, Limits, Model},
+    forest::KBest,
+    metric::{Metric, Prepared, Scratch},
+    tune::{Candidate, Evidence, Goal, List, Source},
+};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// A translation with its features, in the order of the model's names.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Translation {
+    /// Its words.
+    pub text: String,
+    /// Its total score, unknown words included.
+    pub score: f64,
+    /// Its features.
+    pub features: Vec<f64>,
+}
+
+/// Steps per candidate that the search for other strings may take.
+const STEPS: usize = 2000;
+
+/// The `k` best translations of a lattice that differ in words.
+pub fn translations(decoder: &Decoder<'_>, lattice: &Lattice<'_>, k: usize) -> Vec<Translation> {
+    let forest = lattice.forest();
+    let scores = forest.scores(&decoder.local_weights());
+    let places: Vec<Option<usize>> =
+        decoder.model().names().iter().map(|n| forest.local.position(FeatureKey::of(n))).collect();
+    let mut sums = Vec::new();
+    let best = KBest::new(&forest, &scores, true).limit(STEPS.saturating_mul(k));
+    let whole = |d: crate::forest::Derivation| {
+        forest.sum_features(&d.edges, &mut sums);
+        Translation {
+            text: forest.text(&d.words),
+            score: d.score,
+            features: places.iter().map(|p| p.map_or(0.0, |p| sums[p])).collect(),
+        }
+    };
+    best.take(k).map(whole).collect()
+}
+
+/// A model that translates the same sentences again and again, under new weights.
+pub struct InProcess {
+    model: Model,
+    sentences: Vec<String>,
+    limits: Limits,
+    k: usize,
+    metric: Metric,
+    references: Vec<Prepared>,
+}
+
+impl InProcess {
+    /// `k` candidates for each sentence, judged by references.
+    pub fn new(
+        model: Model,
+        sentences: Vec<String>,
+        limits: Limits,
+        k: usize,
+        metric: &Metric,
+        references: &[Vec<String>],
+    ) -> Self {
+        let mut scratch = Scratch::default();
+        let prepare = |r: &Vec<String>| {
+            let texts: Vec<&str> = r.iter().map(String::as_str).collect();
+            metric.prepare(&texts, &mut scratch)
+        };
+        let references = references.iter().map(prepare).collect();
+        InProcess { model, sentences, limits, k, metric: metric.clone(), references }
+    }
+
+    /// Names of the model's features.
+    pub fn names(&self) -> &[String] {
+        self.model.names()
+    }
+}
+
+impl Source for InProcess {
+    fn segments(&self) -> u32 {
+        self.sentences.len() as u32
+    }
+
+    fn candidates(&self, batch: &[SegmentId], weights: &Weights, _: Goal) -> Result<Evidence> {
+        let decoder = Decoder::new(&self.model, weights, self.limits);
+        let keys: Vec<FeatureKey> = self.model.names().iter().map(|n| FeatureKey::of(n)).collect();
+        let columns = &Arc::new(Local::new(keys.clone()));
+        let lists = batch.par_iter().map_init(Scratch::default, |scratch, segment| {
+            let at = segment.0 as usize;
+            let found = translations(&decoder, &decoder.search(&self.sentences[at]), self.k);
+            let features: Vec<Vec<(FeatureKey, f64)>> = found
+                .iter()
+                .map(|t| keys.iter().copied().zip(t.features.iter().copied()).collect())
+                .collect();
+            let candidates = found.iter().zip(&features).map(|(t, features)| Candidate {
+                text: &t.text,
+                features,
+                columns: &[],
+            });
+            let mut list = List::new(columns, candidates, true);
+            list.judge(&self.metric, &self.references[at], scratch);
+            Arc::new(list)
+        });
+        Ok(Evidence::Lists(lists.collect()))
+    }
+
+    fn name(&self, key: FeatureKey) -> String {
+        self.model.name_of(key).unwrap_or_default().to_owned()
+    }
+
+    fn is_fixed(&self) -> bool {
+        false
+    }
+}
