@@ -2,7 +2,11 @@
 
 use super::{Plan, mert::keys};
 use crate::{
-    command::{check_names, keep_features, read_references},
+    command::{
+        check_names,
+        decode::{LimitArgs, check_weights},
+        keep_features, read_references,
+    },
     lists::{ListArgs, check_references, reference_file, references_of},
     talk::{Talk, thousands},
 };
@@ -12,6 +16,8 @@ use luthier::{
         nbest::{Rows, read_scores},
         text,
     },
+    decode::{Config, Model},
+    decoder::InProcess,
     external::{External, Memory},
     metric::Metric,
     tune::{FixedLists, Judge, SMALL, Source, columns, lists},
@@ -23,6 +29,7 @@ use std::{
 
 /// What every algorithm needs.
 #[derive(Debug, clap::Args)]
+#[command(group(clap::ArgGroup::new("decoder").args(["command", "model"])))]
 pub(super) struct Input {
     #[command(flatten)]
     nbest: ListArgs,
@@ -30,8 +37,11 @@ pub(super) struct Input {
     /// '{weights:moses}', and {source}, {k}, {iteration}, {nbest} (else the list is its standard output).
     #[arg(long, value_name = "CMD", conflicts_with = "nbest", requires = "source")]
     command: Option<String>,
+    /// A model directory of `train` or `import`: its decoder makes lists in every iteration.
+    #[arg(long, value_name = "DIR", conflicts_with = "nbest", requires = "source")]
+    model: Option<PathBuf>,
     /// The text that the decoder translates.
-    #[arg(long, value_name = "FILE", requires = "command")]
+    #[arg(long, value_name = "FILE", requires = "decoder")]
     source: Option<PathBuf>,
     /// Candidates per segment to ask the decoder for.
     #[arg(long, default_value_t = 100, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
@@ -48,7 +58,7 @@ pub(super) struct Input {
     /// What to tune for. Candidates are taken to be in tokens already (tokenize=none).
     #[arg(long, short, default_value = "bleu", value_name = "METRIC")]
     pub(super) metric: String,
-    /// Initial weights: `name value` a line, or a Moses configuration [default: all 0].
+    /// Initial weights: `name value` a line, or a Moses configuration [default: those of the model, else all 0].
     #[arg(long, value_name = "FILE")]
     init: Option<PathBuf>,
     /// A Moses configuration: initial weights, unless --init gives them.
@@ -63,6 +73,8 @@ pub(super) struct Input {
     /// Print the result as JSON.
     #[arg(long)]
     pub(super) json: bool,
+    #[command(flatten)]
+    limits: LimitArgs,
 }
 
 /// Everything that was read.
@@ -86,7 +98,8 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
     }
     let references = text::by_segment(&files)?;
     input.check_moses_ini()?;
-    let start = input.init.as_ref().or(input.moses_ini.as_ref());
+    let config = input.model.as_deref().map(Config::read).transpose()?;
+    let start = input.init.as_ref().or(input.moses_ini.as_ref()).or(config.as_ref().map(|c| &c.weights));
     let mut initial = start.map_or(Ok(Weights::default()), |path| Weights::read(path))?;
     let mut settings = Settings::default();
     settings.add("metric", &input.metric);
@@ -102,9 +115,8 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
     settings.add("ref", digests(files.iter().map(|f| (&f.file, &f.digest)).collect()));
     let owned: Vec<Vec<String>> =
         references.iter().map(|r| r.iter().map(ToString::to_string).collect()).collect();
-    let source: Box<dyn Source> = if let (Some(command), Some(text)) = (&input.command, &input.source) {
-        check_source(text, &files, references.len(), &mut settings)?;
-        settings.add("command", command);
+    let source: Box<dyn Source> = if let Some(text) = &input.source {
+        let sentences = read_source(text, &files, references.len(), &mut settings)?;
         settings.add("nbest-size", input.nbest_size);
         settings.add("iterations", plan.schedule.iterations);
         settings.add("psi", plan.schedule.psi);
@@ -113,10 +125,26 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
         let untuned: Vec<FeatureKey> =
             (0..10).map(|i| FeatureKey::of(&format!("UnknownWordPenalty{i}"))).collect();
         initial.retain(|key| !untuned.contains(&key));
-        Box::new(external(input, command, text, metric, owned.clone(), reference_file(&files))?)
+        match (&input.command, &config) {
+            (Some(command), _) => {
+                settings.add("command", command);
+                Box::new(external(input, command, text, metric, owned.clone(), reference_file(&files))?)
+            }
+            (None, Some(config)) => {
+                let own = in_process(input, config, metric, sentences, &owned, &mut settings)?;
+                if let Some(path) = start {
+                    check_weights(&initial, path, own.names(), talk)?;
+                    let keys: Vec<FeatureKey> = own.names().iter().map(|n| FeatureKey::of(n)).collect();
+                    initial.retain(|key| keys.contains(&key));
+                }
+                check_mentioned(&plan.mentioned, own.names())?;
+                Box::new(own)
+            }
+            (None, None) => return Err(Error::new("--source needs --model or --command")),
+        }
     } else {
         let (lists, rows) = fixed(input, metric, &files, plan.sparse, talk)?;
-        check_mentioned(&plan.mentioned, &rows)?;
+        check_mentioned(&plan.mentioned, rows.names.names())?;
         if let Some(path) = start {
             check_names(&initial, path, &rows, Some(metric), talk)?;
             keep_features(&mut initial, &rows, metric);
@@ -144,7 +172,12 @@ fn short(weights: &Weights) -> String {
 }
 
 /// The text for a decoder must go with the references.
-fn check_source(path: &Path, files: &[text::Lines], segments: usize, settings: &mut Settings) -> Result<()> {
+fn read_source(
+    path: &Path,
+    files: &[text::Lines],
+    segments: usize,
+    settings: &mut Settings,
+) -> Result<Vec<String>> {
     let source = text::read_lines(path)?;
     if source.lines.len() != segments {
         let message = format!(
@@ -155,16 +188,44 @@ fn check_source(path: &Path, files: &[text::Lines], segments: usize, settings: &
         return Err(Error::in_file(source.file, message).hint("both need one line per segment"));
     }
     settings.add("source", format!("{} {}", path.display(), source.digest));
-    Ok(())
+    Ok(source.lines)
+}
+
+/// Our own decoder. A model counts by what is in its files.
+fn in_process(
+    input: &Input,
+    config: &Config,
+    metric: &Metric,
+    sentences: Vec<String>,
+    references: &[Vec<String>],
+    settings: &mut Settings,
+) -> Result<InProcess> {
+    if let Some(column) = metric.columns().first() {
+        return Err(Error::new(format!(
+            "the metric reads the column {column}, which a decoder does not make"
+        ))
+        .hint("tune for such a metric on n-best lists that have it"));
+    }
+    let digest = |path: &PathBuf| luthier::core::Input::open(path)?.digest();
+    settings.add("table", digest(&config.table)?);
+    for (k, lm) in config.lm.iter().enumerate() {
+        settings.add(&format!("lm{k}"), digest(lm)?);
+    }
+    settings.add("oov", config.oov);
+    let limits = input.limits.limits(config);
+    input.limits.describe(&limits, settings);
+    let model = Model::open(config)?;
+    Ok(InProcess::new(model, sentences, limits, input.nbest_size as usize, metric, references))
 }
 
 /// Features that settings name must exist.
-fn check_mentioned(mentioned: &[String], rows: &Rows) -> Result<()> {
-    match mentioned.iter().find(|name| !keys(name).any(|k| rows.names.get(k).is_some())) {
+fn check_mentioned(mentioned: &[String], names: &[String]) -> Result<()> {
+    let known = |key: FeatureKey| names.iter().any(|n| FeatureKey::of(n) == key);
+    match mentioned.iter().find(|name| !keys(name).any(known)) {
         None => Ok(()),
         Some(name) => {
-            let known = rows.names.names().iter().take(20).cloned().collect::<Vec<_>>().join(", ");
-            Err(Error::new(format!("no feature is named {name}")).hint(format!("the list has {known}")))
+            let some = names.iter().take(20).cloned().collect::<Vec<_>>().join(", ");
+            Err(Error::new(format!("no feature is named {name}")).hint(format!("the list has {some}")))
         }
     }
 }
