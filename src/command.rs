@@ -7,6 +7,7 @@ mod convert;
 mod decode;
 mod extract;
 mod generate;
+mod import;
 mod lm;
 mod loss;
 mod losses;
@@ -79,6 +80,7 @@ enum Verb {
     Table(table::Args),
     Train(train::Args),
     Decode(decode::Args),
+    Import(import::Args),
     /// Estimate, compile and query language models.
     Lm(lm::Args),
     /// Print a completion script for a shell.
@@ -137,6 +139,7 @@ pub(crate) fn run(cli: Cli) -> Done {
         Verb::Align(args) => align::run(&args, &cli.common, talk),
         Verb::Extract(args) => extract::run(&args, &cli.common, talk),
         Verb::Table(args) => table::run(&args, talk),
+        Verb::Import(args) => import::run(&args, talk),
         Verb::Decode(args) => decode::run(&args, talk),
         Verb::Train(args) => train::run(&args, &cli.common, talk),
         Verb::Lm(args) => lm::run(&args, &cli.common, talk),

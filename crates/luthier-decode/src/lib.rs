@@ -45,3 +45,6 @@ impl<'m> Decoder<'m> {
         weights
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -343,9 +343,13 @@ impl Search<'_> {
             if row.first().is_none_or(Option::is_none) {
                 let word = words[start];
                 let passed = (!self.limits.drop_unknown).then(|| {
-                    let id = (model.table.words()[1] + lattice.passed.len()) as u32;
-                    lattice.passed.push(word.to_owned());
-                    (id, word)
+                    // The same word is the same symbol, wherever it comes from.
+                    let again = lattice.passed.iter().position(|p| p == word).unwrap_or_else(|| {
+                        lattice.passed.push(word.to_owned());
+                        lattice.passed.len() - 1
+                    });
+                    let new = (model.table.words()[1] + again) as u32;
+                    (model.table.target_word(word).unwrap_or(new), word)
                 });
                 let phrase: Arc<[Phrase]> = [decoder.unknown(passed)].into();
                 lattice.stats.unknown += 1;

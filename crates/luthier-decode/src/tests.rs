@@ -1,0 +1,300 @@
+use super::*;
+use luthier_core::{
+    FeatureKey, Vocabulary,
+    random::{Purpose, Stream},
+};
+use luthier_forest::KBest;
+use luthier_lm::Model as LanguageModel;
+use luthier_table::{Builder, Entry};
+use std::collections::BTreeMap;
+
+/// Source words f0…f5 and target words e0…e5; a table of random phrases, a language model of random bigrams.
+type Row = (Vec<u32>, Vec<u32>, Vec<f64>, Vec<f64>);
+
+struct World {
+    model: Model,
+    entries: Vec<Row>,
+}
+
+fn language_model(s: &mut Stream) -> LanguageModel {
+    let words = ["e0", "e1", "e2", "e3"];
+    let mut unigrams = String::from("-2 <unk>\n-99 <s> -0.4\n-1.5 </s>\n");
+    let mut bigrams = Vec::new();
+    for word in words {
+        unigrams += &format!("{:.3} {word} {:.3}\n", -s.uniform(0.3, 2.0), -s.uniform(0.0, 1.0));
+        bigrams.push(format!("{:.3} <s> {word}", -s.uniform(0.1, 2.0)));
+        for other in words {
+            if s.below(2) == 0 {
+                bigrams.push(format!("{:.3} {word} {other}", -s.uniform(0.1, 2.0)));
+            }
+        }
+    }
+    let text = format!(
+        "\\data\\\nngram 1=7\nngram 2={}\n\n\\1-grams:\n{unigrams}\n\\2-grams:\n{}\n\n\\end\\\n",
+        bigrams.len(),
+        bigrams.join("\n")
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("lm");
+    std::fs::write(&path, text).unwrap();
+    LanguageModel::open(&path).unwrap()
+}
+
+fn world(seed: u64, lms: usize) -> World {
+    let mut s = Stream::new(seed, Purpose::Test, 0, 0);
+    let (mut f, mut e) = (Vocabulary::default(), Vocabulary::default());
+    for k in 0..6 {
+        f.add(&format!("f{k}"));
+        e.add(&format!("e{k}"));
+    }
+    let mut all = BTreeMap::new();
+    for _ in 0..14 {
+        let source: Vec<u32> = (0..=s.below(2)).map(|_| s.below(5) as u32).collect();
+        let target: Vec<u32> = (0..=s.below(2)).map(|_| s.below(6) as u32).collect();
+        // Few values, so that hypotheses meet.
+        let number = |s: &mut Stream| [0.25, 0.5][s.below(2) as usize];
+        let scores: Vec<f64> = (0..4).map(|_| number(&mut s)).collect();
+        let moved: Vec<f64> = (0..6).map(|_| number(&mut s)).collect();
+        all.insert((source, target), (scores, moved));
+    }
+    let mut builder = Builder::new(false);
+    let mut entries = Vec::new();
+    for ((source, target), (scores, reordering)) in all {
+        builder
+            .entry(&Entry {
+                source: &source,
+                target: &target,
+                links: &[],
+                scores: &scores,
+                counts: &[],
+                reordering: &reordering,
+            })
+            .unwrap();
+        entries.push((source, target, scores, reordering));
+    }
+    let table = builder.finish(&f, &e).unwrap();
+    let lms = (0..lms).map(|_| language_model(&mut s)).collect();
+    World { model: Model::new(table, lms, true).unwrap(), entries }
+}
+
+fn weights(model: &Model, seed: u64) -> Weights {
+    let mut s = Stream::new(seed, Purpose::Test, 1, 0);
+    let lines: String = model.names().iter().map(|n| format!("{n} {}\n", s.uniform(0.1, 1.0))).collect();
+    Weights::parse("w", &lines).unwrap()
+}
+
+/// A derivation by its definition: text and features by name.
+struct Made {
+    text: Vec<String>,
+    features: BTreeMap<String, f64>,
+}
+
+/// All derivations of a sentence.
+fn enumerate(world: &World, sentence: &[u32], limit: usize) -> Vec<Made> {
+    let mut all = Vec::new();
+    let start = Made { text: Vec::new(), features: BTreeMap::new() };
+    extend(world, sentence, limit, &vec![false; sentence.len()], (0, 0, None), &start, &mut all);
+    all
+}
+
+/// Span of the last phrase, and its entry.
+type Last = (usize, usize, Option<usize>);
+
+fn extend(
+    world: &World,
+    sentence: &[u32],
+    limit: usize,
+    covered: &[bool],
+    last: Last,
+    so_far: &Made,
+    all: &mut Vec<Made>,
+) {
+    let n = sentence.len();
+    if covered.iter().all(|c| *c) {
+        let mut features = so_far.features.clone();
+        for (k, lm) in world.model.lms.iter().enumerate() {
+            let words: Vec<u32> = so_far.text.iter().map(|w| lm.word(w)).collect();
+            let found = lm.sentence(&words);
+            features.insert(format!("LM{k}"), found.log10 * std::f64::consts::LN_10);
+            features.insert(format!("OOV{k}"), found.unknown as f64);
+        }
+        all.push(Made { text: so_far.text.clone(), features });
+        return;
+    }
+    let gap = covered.iter().position(|c| !c).unwrap();
+    for start in gap..n {
+        for end in start + 1..=n {
+            if covered[start..end].iter().any(|c| *c) {
+                continue;
+            }
+            if start > gap && (end - gap > limit || start.abs_diff(last.1) > limit) {
+                continue;
+            }
+            let single = |k: usize| world.entries.iter().any(|e| e.0 == sentence[k..=k]);
+            let mut options: Vec<(Vec<String>, Option<usize>)> = world
+                .entries
+                .iter()
+                .enumerate()
+                .filter(|(_, e)| e.0 == sentence[start..end])
+                .map(|(i, e)| (e.1.iter().map(|w| format!("e{w}")).collect(), Some(i)))
+                .collect();
+            if end == start + 1 && !single(start) {
+                options.push((vec![format!("f{}", sentence[start])], None));
+            }
+            for (words, entry) in options {
+                let mut features = so_far.features.clone();
+                let mut add = |name: String, v: f64| *features.entry(name).or_insert(0.0) += v;
+                add("WordPenalty0".to_owned(), -(words.len() as f64));
+                add("PhrasePenalty0".to_owned(), 1.0);
+                add("Distortion0".to_owned(), -(start.abs_diff(last.1) as f64));
+                let way = if start == last.1 {
+                    0
+                } else if end == last.0 {
+                    1
+                } else {
+                    2
+                };
+                match entry {
+                    Some(i) => {
+                        let (_, _, scores, moved) = &world.entries[i];
+                        for (k, p) in scores.iter().enumerate() {
+                            add(format!("TranslationModel0[{k}]"), p.ln());
+                        }
+                        add(format!("LexicalReordering0[{way}]"), moved[way].ln());
+                    }
+                    None => add("UnknownWordPenalty0".to_owned(), -100.0),
+                }
+                if let Some(before) = last.2 {
+                    add(format!("LexicalReordering0[{}]", 3 + way), world.entries[before].3[3 + way].ln());
+                }
+                let mut next = covered.to_vec();
+                next[start..end].fill(true);
+                let text = so_far.text.iter().cloned().chain(words).collect();
+                extend(world, sentence, limit, &next, (start, end, entry), &Made { text, features }, all);
+            }
+        }
+    }
+}
+
+fn total(made: &Made, weights: &Weights) -> f64 {
+    let weight = |name: &str| match name {
+        "UnknownWordPenalty0" => 1.0,
+        _ => weights.get(FeatureKey::of(name)),
+    };
+    made.features.iter().map(|(n, v)| weight(n) * v).sum()
+}
+
+fn everything(pop: Option<usize>, distortion: usize) -> Limits {
+    Limits { pop, stack: usize::MAX, distortion, table: usize::MAX, ..Limits::default() }
+}
+
+#[test]
+fn searches_equal_enumeration() {
+    for seed in 0..60 {
+        let world = world(seed, 1 + (seed % 2) as usize);
+        let weights = weights(&world.model, seed);
+        let mut s = Stream::new(seed, Purpose::Test, 2, 0);
+        let sentence: Vec<u32> = (0..s.below(6)).map(|_| s.below(6) as u32).collect();
+        let text = sentence.iter().map(|w| format!("f{w}")).collect::<Vec<_>>().join(" ");
+        for distortion in [0, 1, 2, 6] {
+            let mut expected: Vec<(f64, String)> = enumerate(&world, &sentence, distortion)
+                .iter()
+                .map(|m| (total(m, &weights), m.text.join(" ")))
+                .collect();
+            expected.sort_by(|a, b| b.0.total_cmp(&a.0));
+            for pop in [None, Some(usize::MAX)] {
+                let decoder = Decoder::new(&world.model, &weights, everything(pop, distortion));
+                let lattice = decoder.search(&text);
+                let (_, score) = lattice.best().unwrap();
+                assert!(
+                    (score - expected[0].0).abs() < 1e-3,
+                    "{seed} {distortion} {score} {}",
+                    expected[0].0
+                );
+                // The forest has every derivation, with the same score.
+                let forest = lattice.forest();
+                let scores = forest.scores(&decoder.local_weights());
+                let found: Vec<f64> = KBest::new(&forest, &scores, false).map(|d| d.score).collect();
+                assert_eq!(found.len(), expected.len(), "{seed} {distortion} {pop:?} {text}");
+                for (f, e) in found.iter().zip(&expected) {
+                    assert!((f - e.0).abs() < 1e-3, "{f} {}", e.0);
+                }
+                // Each string once, with its best score.
+                let mut best: BTreeMap<&str, f64> = BTreeMap::new();
+                for (score, text) in &expected {
+                    let known = best.entry(text).or_insert(*score);
+                    *known = known.max(*score);
+                }
+                let distinct: Vec<(String, f64)> =
+                    KBest::new(&forest, &scores, true).map(|d| (forest.text(&d.words), d.score)).collect();
+                assert_eq!(distinct.len(), best.len());
+                assert!(distinct.iter().all(|(t, s)| (best[t.as_str()] - s).abs() < 1e-3));
+            }
+        }
+    }
+}
+
+#[test]
+fn features_are_those_of_the_definition() {
+    for seed in 0..20 {
+        let world = world(seed, 1);
+        let weights = weights(&world.model, seed);
+        let decoder = Decoder::new(&world.model, &weights, everything(Some(usize::MAX), 6));
+        let sentence = [seed as u32 % 6, 1, (seed as u32 + 3) % 6];
+        let text = sentence.map(|w| format!("f{w}")).join(" ");
+        let all = enumerate(&world, &sentence, 6);
+        let lattice = decoder.search(&text);
+        let forest = lattice.forest();
+        let scores = forest.scores(&decoder.local_weights());
+        let mut sums = Vec::new();
+        for derivation in KBest::new(&forest, &scores, false).take(30) {
+            forest.sum_features(&derivation.edges, &mut sums);
+            let words = forest.text(&derivation.words);
+            let same = |m: &&Made| {
+                m.text.join(" ") == words
+                    && world.model.names().iter().all(|n| {
+                        let ours = forest.local.position(FeatureKey::of(n)).map_or(0.0, |p| sums[p]);
+                        (ours - m.features.get(n).copied().unwrap_or(0.0)).abs() < 1e-4
+                    })
+            };
+            assert!(all.iter().any(|m| same(&m)), "{words}");
+        }
+    }
+}
+
+#[test]
+fn pruning_never_finds_more_and_unknown_words_may_be_dropped() {
+    let world = world(3, 1);
+    let weights = weights(&world.model, 3);
+    let text = "f0 f1 f2 f3 f4 f0 f1 f2";
+    let score = |limits: Limits| {
+        let decoder = Decoder::new(&world.model, &weights, limits);
+        decoder.search(text).best().unwrap().1
+    };
+    let best = score(everything(None, 4));
+    for (pop, stack) in [(1, 1), (3, 2), (10, 5), (50, 20)] {
+        let some = score(Limits { pop: Some(pop), stack, ..everything(None, 4) });
+        assert!(some <= best + 1e-6, "{pop} {stack}: {some} {best}");
+    }
+    assert!(score(Limits { beam: 0.5, ..everything(None, 4) }) <= best + 1e-6);
+    let decoder = Decoder::new(&world.model, &weights, Limits::default());
+    assert_eq!(decoder.search("x").best().unwrap().0, "x");
+    assert_eq!(decoder.search("").best().unwrap().0, "");
+    let dropping = Limits { drop_unknown: true, ..Limits::default() };
+    let decoder = Decoder::new(&world.model, &weights, dropping);
+    assert_eq!(decoder.search("x y").best().unwrap().0, "");
+    assert_eq!(decoder.search("x y").stats.unknown, 2);
+}
+
+#[test]
+fn long_sentences_are_bounded() {
+    let world = world(5, 1);
+    let weights = weights(&world.model, 5);
+    let decoder =
+        Decoder::new(&world.model, &weights, Limits { pop: Some(20), stack: 20, ..Limits::default() });
+    let mut s = Stream::new(5, Purpose::Test, 3, 0);
+    let text: Vec<String> = (0..3000).map(|_| format!("f{}", s.below(9))).collect();
+    let lattice = decoder.search(&text.join(" "));
+    assert!(lattice.best().is_some());
+    assert!(lattice.forest().nodes() > 3000);
+}

@@ -1,0 +1,372 @@
+//! Translation and tuning with our own decoder, with the real binary.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+mod common;
+
+use common::{data, fails, luthier, ok_in, stderr, stdout};
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+    path::Path,
+    process::{Output, Stdio},
+    time::Duration,
+};
+
+fn in_dir(dir: &Path, words: &str) -> Output {
+    luthier().args(words.split_whitespace()).current_dir(dir).output().unwrap()
+}
+
+/// A small model of the generated corpus.
+fn small_model(dir: &Path) {
+    ok_in(dir, "generate --out c --train 1500 --dev 40 --test 40 -q");
+    ok_in(dir, "train --source c/train.de --target c/train.en --model m -q");
+}
+
+/// Moses' model, weights and scores: the same sentences, the same totals.
+#[test]
+fn model_scores_are_mosess() {
+    let (Some(ini), Some(raw), Some(test)) =
+        (data("moses/model/moses.ini"), data("moses/test.cube1000.raw"), data("multi30k/test.de.gz"))
+    else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    ok_in(dir, &format!("import {} --model m -q", ini.display()));
+    ok_in(dir, &format!("decode --model m --in {} --json -o out --pop-limit 200", test.display()));
+    let ours: Vec<serde_json::Value> = fs::read_to_string(dir.join("out"))
+        .unwrap()
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect();
+    let theirs: Vec<(f64, String)> = luthier::core::text::read_lines(&raw)
+        .unwrap()
+        .lines
+        .iter()
+        .map(|l| l.split_once(' ').map(|(s, t)| (s.parse().unwrap(), t.trim().to_owned())).unwrap())
+        .collect();
+    let (mut higher, mut equal, mut lower, mut same, mut parity) = (0, 0, 0, 0, 0);
+    for (o, (score, text)) in ours.iter().zip(&theirs) {
+        let mine = o["score"].as_f64().unwrap();
+        // Moses prints six digits.
+        let near = (mine - score).abs() <= 1e-4 * score.abs().max(1.0);
+        match () {
+            () if near => equal += 1,
+            () if mine > *score => higher += 1,
+            () => lower += 1,
+        }
+        same += usize::from(o["text"] == text.as_str());
+        parity += usize::from(o["text"] == text.as_str() && near);
+    }
+    let mean = |all: &mut dyn Iterator<Item = f64>| all.sum::<f64>() / ours.len() as f64;
+    eprintln!(
+        "scores: {higher} higher, {equal} equal, {lower} lower; {same} the same words; mean {:.4}, Moses {:.4}",
+        mean(&mut ours.iter().map(|o| o["score"].as_f64().unwrap())),
+        mean(&mut theirs.iter().map(|t| t.0))
+    );
+    assert!(parity > 930 && lower < 70, "{parity} {lower}");
+    // The total is the sum of features and weights, but for words that are passed through.
+    let weights: BTreeMap<String, f64> = fs::read_to_string(dir.join("m/weights.txt"))
+        .unwrap()
+        .lines()
+        .filter_map(|l| l.split_once(' ').and_then(|(n, v)| Some((n.to_owned(), v.parse().ok()?))))
+        .collect();
+    for o in &ours {
+        let sum: f64 =
+            o["features"].as_object().unwrap().iter().map(|(n, v)| weights[n] * v.as_f64().unwrap()).sum();
+        let passed = (sum - o["score"].as_f64().unwrap()) / 100.0;
+        assert!((passed - passed.round()).abs() < 1e-5 && passed > -0.5, "{passed}");
+    }
+}
+
+/// Candidates of Moses' lists: our decoder finds the same words with the same features, and the same total.
+#[test]
+fn candidates_are_mosess() {
+    let (Some(ini), Some(list), Some(dev)) =
+        (data("moses/model/moses.ini"), data("moses/nbest/run1.nbest.gz"), data("multi30k/dev.de.gz"))
+    else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    ok_in(dir, &format!("import {} --model m -q", ini.display()));
+    // Moses had the initial weights scaled to a sum of 1.
+    let block =
+        |name: &str, weight: f64, n: usize| format!("{name}={}\n", format!(" {}", weight / 4.6).repeat(n));
+    let init = [
+        block("LexicalReordering0", 0.3, 6),
+        block("Distortion0", 0.3, 1),
+        block("LM0", 0.5, 1),
+        block("WordPenalty0", -1.0, 1),
+        block("PhrasePenalty0", 0.2, 1),
+        block("TranslationModel0", 0.2, 4),
+    ]
+    .concat();
+    fs::write(dir.join("init"), init).unwrap();
+    let lines = luthier::core::text::read_lines(&dev).unwrap().lines;
+    fs::write(dir.join("dev"), lines[..100].join("\n") + "\n").unwrap();
+    ok_in(
+        dir,
+        "decode --model m --weights init --in dev --nbest 200 --nbest-out list -o out --pop-limit 1000",
+    );
+    // By segment and words: features and total.
+    let read = |path: &Path| {
+        let mut all: BTreeMap<(usize, String), (Vec<f64>, f64)> = BTreeMap::new();
+        for line in luthier::core::text::read_lines(path).unwrap().lines {
+            let fields: Vec<&str> = line.split("|||").map(str::trim).collect();
+            let id: usize = fields[0].parse().unwrap();
+            if id >= 100 {
+                break;
+            }
+            let features = fields[2].split_whitespace().filter_map(|w| w.parse().ok()).collect();
+            all.entry((id, fields[1].to_owned())).or_insert((features, fields[3].parse().unwrap()));
+        }
+        all
+    };
+    let (ours, theirs) = (read(&dir.join("list")), read(&list));
+    let (mut common, mut same, mut better) = (0, 0, 0);
+    for (key, (features, total)) in &theirs {
+        let Some((mine, score)) = ours.get(key) else { continue };
+        common += 1;
+        let near = |a: f64, b: f64| (a - b).abs() <= 1e-4 * a.abs().max(b.abs()).max(10.0);
+        if mine.len() == features.len() && mine.iter().zip(features).all(|(a, b)| near(*a, *b)) {
+            assert!(near(*score, *total), "{key:?} {score} {total}");
+            same += 1;
+        } else {
+            // Another way to the same words: it must be as good.
+            better += usize::from(*score >= total - 1e-2);
+        }
+    }
+    eprintln!(
+        "{} of Moses' candidates, {common} among ours: {same} with the same 14 features and total, {better} by a better way",
+        theirs.len()
+    );
+    assert!(
+        common * 10 > theirs.len() * 6 && (same + better) * 100 >= common * 99,
+        "{common} {same} {better}"
+    );
+}
+
+/// The same bits for 1 and 2 threads, after being killed, and through a command.
+#[test]
+fn tuning_does_not_depend_on_the_machine() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    small_model(dir);
+    let search = "--pop-limit 100 --stack-size 50";
+    for algorithm in ["mert", "pro", "mira"] {
+        let words = format!(
+            "tune {algorithm} --source c/dev.de --ref c/dev.en --iterations 3 --nbest-size 30 -q {search}"
+        );
+        let best = |run: &str| -> String {
+            let text = fs::read_to_string(dir.join(run).join("best.txt")).unwrap();
+            text.lines().filter(|l| !l.starts_with('#')).map(|l| format!("{l}\n")).collect()
+        };
+        ok_in(dir, &format!("{words} --model m --run {algorithm}-1 --threads 1"));
+        ok_in(dir, &format!("{words} --model m --run {algorithm}-2 --threads 2"));
+        let expected = best(&format!("{algorithm}-1"));
+        assert_eq!(best(&format!("{algorithm}-2")), expected);
+        let run = format!("{algorithm}-killed");
+        for delay in [150, 400, 900] {
+            let mut child = luthier()
+                .args(words.split_whitespace())
+                .args(["--model", "m", "--run", &run])
+                .current_dir(dir)
+                .spawn()
+                .unwrap();
+            std::thread::sleep(Duration::from_millis(delay));
+            let _ = child.kill();
+            child.wait().unwrap();
+        }
+        ok_in(dir, &format!("{words} --model m --run {run}"));
+        assert_eq!(best(&run), expected);
+        // The decoder as a program of its own.
+        let command = format!(
+            "{} decode --model m --weights {{weights}} --in {{source}} --nbest {{k}} --nbest-out {{nbest}} -o hyp -q {search}",
+            env!("CARGO_BIN_EXE_luthier")
+        );
+        let plain = words.replace(search, "");
+        let run = format!("{algorithm}-command");
+        let output = luthier()
+            .args(plain.split_whitespace())
+            .args(["--init", "m/weights.txt", "--run", &run, "--command", &command])
+            .current_dir(dir)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert_eq!(best(&run), expected, "{algorithm}");
+    }
+    let line = fails_in(
+        dir,
+        "tune mert --source c/dev.de --ref c/dev.en --model m --run mert-1 -q --iterations 4 --nbest-size 30 --pop-limit 100 --stack-size 50",
+    );
+    assert!(line.contains("iterations is 3 there and 4 here"), "{line}");
+}
+
+fn fails_in(dir: &Path, words: &str) -> String {
+    let output = in_dir(dir, words);
+    assert_eq!(output.status.code(), Some(2), "{words}");
+    stderr(&output).trim_end().to_owned()
+}
+
+/// Everything that may stand in a text is answered, in order.
+#[test]
+fn odd_text_is_answered_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    small_model(dir);
+    let garbage: Vec<String> = (0..5000).map(|i| format!("x{}", i * 7919 % 4001)).collect();
+    let known = fs::read_to_string(dir.join("c/test.de")).unwrap();
+    let long: Vec<&str> = known.split_whitespace().take(200).collect();
+    let odd =
+        ["", "   ", "xyzzy plugh", "||| [X] <s> </s> <unk>", &garbage.join(" "), &long.join(" "), "ein", ""];
+    fs::write(dir.join("odd"), odd.join("\n") + "\n").unwrap();
+    let (one, two) = (
+        ok_in(
+            dir,
+            "decode --model m --in odd --threads 1 --pop-limit 30 --stack-size 30 --nbest 5 --nbest-out n1",
+        ),
+        ok_in(
+            dir,
+            "decode --model m --in odd --threads 2 --pop-limit 30 --stack-size 30 --nbest 5 --nbest-out n2",
+        ),
+    );
+    assert_eq!(one, two);
+    assert_eq!(fs::read(dir.join("n1")).unwrap(), fs::read(dir.join("n2")).unwrap());
+    let lines: Vec<&str> = one.split('\n').collect();
+    assert_eq!(lines.len(), odd.len() + 1);
+    assert_eq!((lines[0], lines[1], lines[2], lines[7]), ("", "", "xyzzy plugh", ""));
+    assert_eq!(lines[3], "||| [X] <s> </s> <unk>");
+    assert_eq!(lines[4].split(' ').count(), 5000);
+    // The list can be read again.
+    ok_in(dir, "convert --nbest n1 --to jsonl -o n.jsonl");
+    let output = in_dir(dir, "decode --model m --in odd -o out --stats --drop-unknown --pop-limit 30");
+    assert!(stderr(&output).contains("8 sentences, 5,"), "{}", stderr(&output));
+    assert_eq!(fs::read_to_string(dir.join("out")).unwrap().lines().nth(2), Some(""));
+}
+
+/// Each line is answered when it comes, not when the input ends.
+#[test]
+fn standard_input_is_a_stream() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    small_model(dir);
+    let mut child = luthier()
+        .args(["decode", "--model", "m", "-q"])
+        .current_dir(dir)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    for word in ["eins", "zzz", "qqq"] {
+        writeln!(input, "{word}").unwrap();
+        input.flush().unwrap();
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert!(line.ends_with('\n'));
+    }
+    drop(input);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn forests_are_written_and_json_has_features() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    small_model(dir);
+    let text = ok_in(dir, "decode --model m --in c/test.de --json --forest-out forests --pop-limit 50");
+    let forests = fs::read_to_string(dir.join("forests")).unwrap();
+    for (line, forest) in text.lines().zip(forests.lines()) {
+        let answer: serde_json::Value = serde_json::from_str(line).unwrap();
+        let read = luthier::forest::text::from_json(forest).unwrap();
+        assert_eq!(answer["id"].as_u64(), Some(read.id));
+        let weights: BTreeMap<luthier::core::FeatureKey, f64> = fs::read_to_string(dir.join("m/weights.txt"))
+            .unwrap()
+            .lines()
+            .filter_map(|l| l.split_once(' '))
+            .filter_map(|(n, v)| Some((luthier::core::FeatureKey::of(n), v.parse().ok()?)))
+            .chain([(luthier::core::FeatureKey::of("UnknownWordPenalty0"), 1.0)])
+            .collect();
+        let local: Vec<f64> =
+            read.forest.local.keys().iter().map(|k| weights.get(k).copied().unwrap_or(0.0)).collect();
+        let best = read.forest.best(&read.forest.scores(&local)).unwrap();
+        assert_eq!(answer["text"].as_str().unwrap(), read.forest.text(&best.words));
+        assert!((answer["score"].as_f64().unwrap() - best.score).abs() < 1e-3);
+    }
+}
+
+#[test]
+fn bad_input_is_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().display().to_string();
+    let put = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+    fs::create_dir(dir.path().join("d")).unwrap();
+    put("d/luthier.toml", "kind = \"phrase\"\n");
+    put("w", "Nothing 1\n");
+    put("a.ini", "[feature]\nKENLM name=LM0 path=nowhere.arpa\n[weight]\nLM0= 1\n");
+    put("b.ini", "[feature]\nOpSequenceModel path=x\n[weight]\nLM0= 1\n");
+    put("c.ini", "[search-algorithm]\n3\n[weight]\nLM0= 1\n");
+    put("d.ini", "[feature]\nDistortion\n[weight]\nDistortion0= 1\n");
+    let cases = [
+        (
+            "decode --model @none",
+            "luthier: none/luthier.toml: cannot open it: no such file or directory; expected a model directory of `luthier train` \
+             or `luthier import`",
+        ),
+        (
+            "decode --model @d",
+            "luthier: d/luthier.toml: has no lm; make the model again, or mend the file by hand",
+        ),
+        (
+            "import @a.ini --model @m",
+            "luthier: a.ini:2: the file nowhere.arpa of LM0 is not there; looked for it as nowhere.arpa and nowhere.arpa",
+        ),
+        (
+            "import @b.ini --model @m",
+            "luthier: b.ini:2: the feature OpSequenceModel is not known; remove it, and tune again",
+        ),
+        (
+            "import @c.ini --model @m",
+            "luthier: c.ini: is a configuration of the chart decoder, expected phrase-based",
+        ),
+        ("import @d.ini --model @m", "luthier: d.ini: has no PhraseDictionaryMemory"),
+        (
+            "import @none.ini --model @m",
+            "luthier: none.ini: cannot open it: no such file or directory; check the path",
+        ),
+        (
+            "decode --model @d --pop-limit 0",
+            "luthier: invalid value '0' for '--pop-limit <N>': 0 is not in 1..=4294967295 (see luthier decode --help)",
+        ),
+        (
+            "tune mert --model @none --source @w --ref @w --run @r",
+            "luthier: none/luthier.toml: cannot open it: no such file or directory; expected a model directory of `luthier train` \
+             or `luthier import`",
+        ),
+    ];
+    for (words, expected) in cases {
+        let line = fails(&words.replace('@', &format!("{at}/"))).replace(&format!("{at}/"), "");
+        assert_eq!(line, expected, "{words}");
+    }
+    assert!(!dir.path().join("m").exists() && !dir.path().join("r").exists());
+    small_model(dir.path());
+    let line = fails_in(dir.path(), "decode --model m --weights w --in c/test.de");
+    assert!(
+        line.starts_with("luthier: w: has no weight for any feature of the model: LexicalReordering0[0]"),
+        "{line}"
+    );
+    let line = fails_in(dir.path(), "tune mert --model m --source c/test.de --ref c/train.en --run r -q");
+    assert_eq!(
+        line,
+        "luthier: c/test.de: the source has 40 lines, but c/train.en has 1500; both need one line per segment"
+    );
+    let line = fails_in(
+        dir.path(),
+        "tune mert --model m --source c/dev.de --ref c/dev.en --metric column:x --run r -q",
+    );
+    assert!(line.contains("the metric reads the column x, which a decoder does not make"), "{line}");
+    assert_eq!(stdout(&in_dir(dir.path(), "decode --model m --in w")).lines().count(), 1);
+}
