@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     how: AlignArgs,
     /// Align with a saved model instead of training one.
-    #[arg(long, value_name = "MODEL", conflicts_with_all = ["model", "rounds", "first_rounds", "null", "prior", "save"])]
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["model", "rounds", "first_rounds", "null", "prior", "agreement", "save"])]
     force: Option<PathBuf>,
     /// Save the trained model, for `--force`; compressed if the name ends in .gz.
     #[arg(long, value_name = "FILE")]
@@ -70,12 +70,15 @@ pub(crate) struct AlignArgs {
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) first_rounds: u16,
     /// Probability that a word has no counterpart.
-    #[arg(long, value_name = "P", default_value_t = 0.08, value_parser = null)]
+    #[arg(long, value_name = "P", default_value_t = 0.02, value_parser = null)]
     pub(crate) null: f64,
     /// Sparse prior over translations (variational Bayes); 0 is maximum likelihood. Perplexities with and without it do not
     /// compare.
     #[arg(long, value_name = "A", default_value_t = 0.01, value_parser = super::losses::non_negative)]
     pub(crate) prior: f64,
+    /// How much each direction listens to the other while the model is trained, from 0 to 1 (Liang et al. 2006).
+    #[arg(long, value_name = "A", default_value_t = 0.5, value_parser = agreement)]
+    pub(crate) agreement: f64,
     /// How both directions become one alignment.
     #[arg(long, value_name = "HOW", default_value = "grow-diag-final-and")]
     pub(crate) symmetrize: SymmetrizationName,
@@ -116,6 +119,10 @@ impl From<SymmetrizationName> for Symmetrization {
             SymmetrizationName::Backward => Symmetrization::Backward,
         }
     }
+}
+
+fn agreement(text: &str) -> Result<f64, String> {
+    super::losses::number(text, |a| (0.0..=1.0).contains(&a), "a number from 0 to 1")
 }
 
 fn null(text: &str) -> Result<f64, String> {
@@ -180,6 +187,7 @@ impl AlignArgs {
             rounds: self.rounds.into(),
             null: self.null,
             prior: self.prior,
+            agreement: self.agreement,
         }
     }
 

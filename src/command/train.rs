@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KIND", default_value = "phrase")]
     kind: ModelKind,
     /// Use these links (Pharaoh format, a line per line of text) instead of aligning.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["align_model", "rounds", "first_rounds", "null", "prior", "symmetrize"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["align_model", "rounds", "first_rounds", "null", "prior", "agreement", "symmetrize"])]
     alignment: Option<PathBuf>,
     /// Use these language models, ARPA or binary, instead of one of the target text. May be repeated.
     #[arg(long, value_name = "LM")]
@@ -211,6 +211,7 @@ fn settings(args: &Args) -> Result<Settings, Error> {
         s.add("rounds", a.rounds);
         s.add("null", a.null);
         s.add("prior", a.prior);
+        s.add("agreement", a.agreement);
         s.add("symmetrize", value_name(&a.symmetrize));
     }
     match args.kind {

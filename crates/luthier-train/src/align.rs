@@ -41,11 +41,13 @@ pub struct Settings {
     pub null: f64,
     /// Strength of a sparse prior over translations (variational Bayes); 0 is maximum likelihood.
     pub prior: f64,
+    /// How much each direction listens to the other in the rounds of the model, from 0 to 1; 0 is maximum likelihood.
+    pub agreement: f64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { kind: Kind::Hmm, first_rounds: 10, rounds: 5, null: 0.08, prior: 0.01 }
+        Settings { kind: Kind::Hmm, first_rounds: 10, rounds: 5, null: 0.02, prior: 0.01, agreement: 0.5 }
     }
 }
 
@@ -132,7 +134,8 @@ impl Model {
                     };
                 }
             }
-            let log_likelihood = model.round(corpus, &starts, &given, settings.prior);
+            let agreement = if round < settings.first_rounds { 0.0 } else { settings.agreement };
+            let log_likelihood = model.round(corpus, &starts, &given, settings.prior, agreement);
             told(&Round { kind, round: round + 1, log_likelihood });
         }
         model
@@ -217,20 +220,32 @@ impl Model {
     }
 
     /// One round: expectations over all sentences, then new parameters.
-    fn round(&mut self, corpus: &Corpus, starts: &[usize], given: &Given, prior: f64) -> [f64; 2] {
+    fn round(
+        &mut self,
+        corpus: &Corpus,
+        starts: &[usize],
+        given: &Given,
+        prior: f64,
+        agreement: f64,
+    ) -> [f64; 2] {
         let counts = [0, 1].map(|d| Counts::new(self.pairs.len(), self.directions[d].of_null.len()));
         let parts = {
             let prepared = self.prepared(corpus);
             map_chunks(corpus.len(), CHUNK, |range| {
                 let mut expected = [Expected::default(), Expected::default()];
-                let mut scratch = Scratch::default();
+                let mut scratch = [Scratch::default(), Scratch::default()];
                 for s in range {
                     let cells = self.cells_of(corpus, starts, s);
+                    let views = [0, 1].map(|d| View::new(corpus, s, d));
                     for d in 0..2 {
-                        let view = View::new(corpus, s, d);
-                        self.fill(&view, cells, 0.0, &mut scratch);
-                        prepared[d].infer(view.given.len(), &mut scratch, &mut expected[d]);
-                        view.scatter(cells, &scratch, &counts[d]);
+                        self.fill(&views[d], cells, 0.0, &mut scratch[d]);
+                        prepared[d].infer(views[d].given.len(), &mut scratch[d], &mut expected[d]);
+                    }
+                    if agreement > 0.0 {
+                        agree(&mut scratch, agreement);
+                    }
+                    for d in 0..2 {
+                        views[d].scatter(cells, &scratch[d], &counts[d]);
                     }
                 }
                 expected
@@ -325,6 +340,19 @@ impl Model {
     /// Pairs of words that have a probability.
     pub fn pairs(&self) -> usize {
         self.pairs.len()
+    }
+}
+
+/// Counts links that both directions believe in (Liang et al. 2006): a share of each posterior is multiplied by the other's.
+fn agree([forward, backward]: &mut [Scratch; 2], share: f64) {
+    let (targets, sources) = (forward.null.len(), backward.null.len());
+    for j in 0..targets {
+        for i in 0..sources {
+            let (a, b) = (&mut forward.posterior[j * sources + i], &mut backward.posterior[i * targets + j]);
+            let both = share * *a * *b;
+            *a = (1.0 - share) * *a + both;
+            *b = (1.0 - share) * *b + both;
+        }
     }
 }
 

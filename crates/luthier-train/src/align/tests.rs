@@ -39,7 +39,14 @@ fn likelihood_never_falls() {
         let corpus = corpus(seed, 60);
         for kind in KINDS {
             let mut last: Option<(Kind, [f64; 2])> = None;
-            let settings = Settings { kind, first_rounds: 6, rounds: 12, prior: 0.0, ..Settings::default() };
+            let settings = Settings {
+                kind,
+                first_rounds: 6,
+                rounds: 12,
+                prior: 0.0,
+                agreement: 0.0,
+                ..Settings::default()
+            };
             Model::train(&corpus, &settings, &mut |r| {
                 if let Some((before, log)) = last.filter(|l| l.0 == r.kind) {
                     for (was, is) in log.iter().zip(r.log_likelihood) {
