@@ -47,6 +47,9 @@ pub(crate) struct Args {
     /// Order of the language model of the target text.
     #[arg(long, value_name = "N", default_value_t = 5, conflicts_with = "lm", value_parser = clap::value_parser!(u8).range(1..=MAX_ORDER as i64))]
     order: u8,
+    /// Count words that a language model does not know, as a feature of each.
+    #[arg(long)]
+    oov: bool,
     /// Write tables and language model as text, too.
     #[arg(long)]
     text_tables: bool,
@@ -224,6 +227,7 @@ fn settings(args: &Args) -> Result<Settings, Error> {
     if args.lm.is_empty() {
         s.add("order", args.order);
     }
+    s.add("oov", args.oov);
     s.add("text-tables", args.text_tables);
     Ok(s)
 }
@@ -364,6 +368,9 @@ fn configure(args: &Args, stages: &Stages) -> Made {
     for k in 0..models.len() {
         add(&format!("LM{k}"), &[0.5]);
     }
+    for k in 0..if args.oov { models.len() } else { 0 } {
+        add(&format!("OOV{k}"), &[0.0]);
+    }
     add("TranslationModel0", &[0.2; 4]);
     add("PhrasePenalty0", &[0.2]);
     add("WordPenalty0", &[-1.0]);
@@ -379,8 +386,12 @@ fn configure(args: &Args, stages: &Stages) -> Made {
     config.add("table", "table.bin");
     config.add("weights", "weights.txt");
     let list = models.iter().map(|m| format!("{m:?}")).collect::<Vec<_>>().join(", ");
-    let text =
-        format!("# a model of luthier {}\n{}lm = [{list}]\n", env!("CARGO_PKG_VERSION"), config.to_toml());
+    let text = format!(
+        "# a model of luthier {}\n{}lm = [{list}]\noov = {}\n",
+        env!("CARGO_PKG_VERSION"),
+        config.to_toml(),
+        args.oov
+    );
     AtomicFile::write_all_to(&stages.path("luthier.toml"), text.as_bytes())?;
     Ok((json!({}), vec!["weights.txt".to_owned(), "luthier.toml".to_owned()]))
 }
