@@ -221,14 +221,24 @@ pub(crate) fn value_name(value: &impl clap::ValueEnum) -> String {
 
 /// Refuses to write over what is read or written under another flag.
 pub(crate) fn check_outputs(outputs: &[Option<&Path>], inputs: &[&Path]) -> Result<(), Error> {
-    let whole = |p: &Path| std::fs::canonicalize(p).unwrap_or_else(|_| p.to_owned());
+    // A file that is not there yet has a directory that is.
+    let whole = |p: &Path| {
+        let beside = || {
+            let parent = p.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            Some(std::fs::canonicalize(parent).ok()?.join(p.file_name()?))
+        };
+        let found =
+            std::fs::canonicalize(p).ok().or_else(|| if p.as_os_str() == "-" { None } else { beside() });
+        found.unwrap_or_else(|| p.to_owned())
+    };
     let regular = |p: &&Path| p.as_os_str() == "-" || !p.exists() || p.is_file();
-    let outputs: Vec<PathBuf> = outputs.iter().flatten().filter(|p| regular(p)).map(|p| whole(p)).collect();
+    let shown: Vec<&Path> = outputs.iter().flatten().copied().filter(regular).collect();
+    let outputs: Vec<PathBuf> = shown.iter().map(|p| whole(p)).collect();
     let clash = outputs.iter().enumerate().find(|(i, out)| {
         outputs[..*i].contains(out) || (out.as_os_str() != "-" && inputs.iter().any(|i| whole(i) == **out))
     });
     match clash {
-        Some((_, out)) => Err(Error::in_file(out.display().to_string(), "would be written over")
+        Some((k, _)) => Err(Error::in_file(shown[k].display().to_string(), "would be written over")
             .hint("it is also read, or written under another flag: give another name")),
         None => Ok(()),
     }

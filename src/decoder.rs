@@ -2,8 +2,8 @@
 
 use crate::{
     core::{FeatureKey, Local, Result, SegmentId, Weights},
-    decode::{Decoder, Lattice, Limits, Model},
-    forest::KBest,
+    decode::{Decoder, Limits, Model},
+    forest::{Derivation, Forest, KBest},
     metric::{Metric, Prepared, Scratch},
     tune::{Candidate, Evidence, Goal, List, Source},
 };
@@ -21,18 +21,17 @@ pub struct Translation {
     pub features: Vec<f64>,
 }
 
-/// Steps per candidate that the search for other strings may take.
-const STEPS: usize = 2000;
+/// Steps that the search for another string may take.
+const STEPS: usize = 100_000;
 
-/// The `k` best translations of a lattice that differ in words.
-pub fn translations(decoder: &Decoder<'_>, lattice: &Lattice<'_>, k: usize) -> Vec<Translation> {
-    let forest = lattice.forest();
+/// The `k` best translations of a forest that differ in words.
+pub fn translations(decoder: &Decoder<'_>, forest: &Forest<'_>, k: usize) -> Vec<Translation> {
     let scores = forest.scores(&decoder.local_weights());
     let places: Vec<Option<usize>> =
         decoder.model().names().iter().map(|n| forest.local.position(FeatureKey::of(n))).collect();
     let mut sums = Vec::new();
-    let best = KBest::new(&forest, &scores, true).limit(STEPS.saturating_mul(k));
-    let whole = |d: crate::forest::Derivation| {
+    let best = KBest::new(forest, &scores, true).limit(STEPS);
+    let whole = |d: Derivation| {
         forest.sum_features(&d.edges, &mut sums);
         Translation {
             text: forest.text(&d.words),
@@ -41,6 +40,11 @@ pub fn translations(decoder: &Decoder<'_>, lattice: &Lattice<'_>, k: usize) -> V
         }
     };
     best.take(k).map(whole).collect()
+}
+
+/// A text as it can stand in a list: bars would end it there.
+pub fn for_lists(text: &str) -> String {
+    text.replace("|||", "&#124;&#124;&#124;")
 }
 
 /// A model that translates the same sentences again and again, under new weights.
@@ -89,7 +93,10 @@ impl Source for InProcess {
         let columns = &Arc::new(Local::new(keys.clone()));
         let lists = batch.par_iter().map_init(Scratch::default, |scratch, segment| {
             let at = segment.0 as usize;
-            let found = translations(&decoder, &decoder.search(&self.sentences[at]), self.k);
+            let mut found = translations(&decoder, &decoder.search(&self.sentences[at]).forest(), self.k);
+            for t in &mut found {
+                t.text = for_lists(&t.text);
+            }
             let features: Vec<Vec<(FeatureKey, f64)>> = found
                 .iter()
                 .map(|t| keys.iter().copied().zip(t.features.iter().copied()).collect())

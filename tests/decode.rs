@@ -318,7 +318,7 @@ fn bad_input_is_one_line() {
         ),
         (
             "decode --model @d",
-            "luthier: d/luthier.toml: has no lm; make the model again, or mend the file by hand",
+            "luthier: d/luthier.toml: has no table; make the model again, or mend the file by hand",
         ),
         (
             "import @a.ini --model @m",
@@ -369,4 +369,57 @@ fn bad_input_is_one_line() {
     );
     assert!(line.contains("the metric reads the column x, which a decoder does not make"), "{line}");
     assert_eq!(stdout(&in_dir(dir.path(), "decode --model m --in w")).lines().count(), 1);
+}
+
+/// What a reviewer found: long sentences keep their lists, mistakes keep the answers before them, files are checked.
+#[test]
+fn found_in_review() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    small_model(dir);
+    let long: Vec<String> = (0..2700).map(|i| format!("w{i}")).collect();
+    fs::write(dir.join("long"), long.join(" ") + "\n").unwrap();
+    let text =
+        ok_in(dir, "decode --model m --in long --pop-limit 20 --stack-size 20 --nbest 1 --nbest-out -");
+    assert!(text.starts_with("0 ||| w0 "), "{}", &text[..40.min(text.len())]);
+    let mut bytes = b"ein\nzwei\n".to_vec();
+    bytes.extend(b"\xff bad\ndrei\n");
+    fs::write(dir.join("bad"), bytes).unwrap();
+    let output = in_dir(dir, "decode --model m --in bad");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(stdout(&output).lines().count(), 2);
+    assert!(stderr(&output).starts_with("luthier: bad:3: byte 1 of the line (0xff) is not UTF-8"));
+    for words in ["-o out --forest-out ./out", "-o m/table.bin", "-o c/test.de", "--weights ww -o ww"] {
+        fs::write(dir.join("ww"), fs::read(dir.join("m/weights.txt")).unwrap()).unwrap();
+        let line = fails_in(dir, &format!("decode --model m --in c/test.de {words}"));
+        assert!(line.contains("would be written over"), "{line}");
+        assert!(!dir.join("out").exists());
+    }
+    fs::write(dir.join("huge"), "LM0 1e200\n").unwrap();
+    let line = fails_in(dir, "decode --model m --in c/test.de --weights huge");
+    assert!(line.contains("huge: the weight of LM0 is 1"), "{line}");
+    // The same with bars in the text, in process and through a command.
+    fs::write(dir.join("bars.de"), "ein ||| a|||b\nzwei\n").unwrap();
+    fs::write(dir.join("bars.en"), "one ||| a|||b\ntwo\n").unwrap();
+    let text = ok_in(dir, "decode --model m --in bars.de --forest-out f -o o --nbest 1 --nbest-out l");
+    assert!(text.is_empty() && fs::read_to_string(dir.join("l")).unwrap().contains("&#124;&#124;&#124;"));
+    let forest =
+        luthier::forest::text::from_json(fs::read_to_string(dir.join("f")).unwrap().lines().next().unwrap());
+    assert!(forest.unwrap().forest.words.iter().any(|w| w == "a|||b"));
+    let toml = fs::read_to_string(dir.join("m/luthier.toml")).unwrap();
+    for (change, expected) in [
+        (("\"phrase\"", "\"other\""), "has the kind \"other\", expected"),
+        (("\"phrase\"", "\"hiero\""), "belongs to a hierarchical model, which cannot be decoded yet"),
+        (("oov = false", "oov = \"yes\""), "has \"yes\" as oov, expected true or false"),
+        (("oov = false", "ooov = false"), "has the unknown key ooov"),
+        (
+            ("oov = false", "distortion-limit = -3"),
+            "has -3 as distortion-limit, expected a number, 0 or more",
+        ),
+        (("oov = false", "oov = "), "m/luthier.toml:6: "),
+    ] {
+        fs::write(dir.join("m/luthier.toml"), toml.replace(change.0, change.1)).unwrap();
+        let line = fails_in(dir, "decode --model m --in c/test.de");
+        assert!(line.contains(expected), "{line}");
+    }
 }

@@ -6,8 +6,8 @@ use clap::ValueEnum;
 use luthier::{
     core::{AtomicFile, Error, FeatureKey, Input, Weights},
     decode::{Config, Decoder, Limits, MAX_DISTORTION, Model, Stats},
-    decoder::{Translation, translations},
-    forest::text::to_json,
+    decoder::{Translation, for_lists, translations},
+    forest::{Forest, text::write_json},
 };
 use rayon::prelude::*;
 use serde_json::{Map, json};
@@ -43,7 +43,7 @@ pub(crate) struct Args {
     /// Where the n-best list goes, in Moses' format; `-` is standard output, and then only the list is written.
     #[arg(long, value_name = "FILE", requires = "nbest")]
     nbest_out: Option<PathBuf>,
-    /// Write the forest of each sentence, a line of JSON each.
+    /// Where the forest of each sentence goes, a line of JSON each; `-` is standard output, and then only forests are written.
     #[arg(long, value_name = "FILE")]
     forest_out: Option<PathBuf>,
     /// Print JSON: `{"id":0,"text":"…","score":…,"features":{…}}` per line.
@@ -75,9 +75,9 @@ pub(crate) struct LimitArgs {
     /// Longest jump, in words [default: what the model says, else 6].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=MAX_DISTORTION as i64))]
     distortion_limit: Option<u8>,
-    /// Translations of a source phrase.
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
-    table_limit: u32,
+    /// Translations of a source phrase [default: what the model says, else 20].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    table_limit: Option<u32>,
     /// Leave unknown words out instead of passing them through.
     #[arg(long)]
     drop_unknown: bool,
@@ -87,7 +87,7 @@ pub(crate) struct LimitArgs {
 enum SearchName {
     /// The likeliest extensions first, up to --pop-limit.
     Cube,
-    /// All of them.
+    /// All extensions of what the stacks keep.
     Stack,
 }
 
@@ -98,7 +98,7 @@ impl LimitArgs {
             stack: self.stack_size as usize,
             beam: self.beam.unwrap_or(f64::INFINITY),
             distortion: self.distortion_limit.map(usize::from).or(config.distortion_limit).unwrap_or(6),
-            table: self.table_limit as usize,
+            table: self.table_limit.map(|n| n as usize).or(config.table_limit).unwrap_or(20),
             drop_unknown: self.drop_unknown,
         }
     }
@@ -106,7 +106,7 @@ impl LimitArgs {
     /// Everything that decides translations, for a run's settings.
     pub(crate) fn describe(&self, limits: &Limits, settings: &mut luthier::core::Settings) {
         settings.add("search", super::value_name(&self.search));
-        settings.add("pop-limit", self.pop_limit);
+        settings.add("pop-limit", limits.pop.map_or("none".to_owned(), |p| p.to_string()));
         settings.add("stack-size", limits.stack);
         settings.add("beam", limits.beam);
         settings.add("distortion-limit", limits.distortion);
@@ -125,12 +125,19 @@ struct Answer {
     score: f64,
 }
 
-/// Sentences that are translated together at most.
-const BATCH: usize = 256;
+/// Sentences that each thread translates before answers are written.
+const BATCH: usize = 8;
 
 pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let clock = Instant::now();
     let config = Config::read(&args.model)?;
+    let outputs = [args.output.as_deref(), args.nbest_out.as_deref(), args.forest_out.as_deref()];
+    let mut inputs: Vec<&Path> = vec![&args.input, &config.table, &config.weights];
+    inputs.extend(config.lm.iter().chain(&args.weights).map(PathBuf::as_path));
+    super::check_outputs(&outputs, &inputs)?;
+    if inputs.iter().filter(|p| p.as_os_str() == "-").count() > 1 {
+        return Err(Error::new("standard input can be one of the files only").into());
+    }
     let path = args.weights.as_deref().unwrap_or(&config.weights);
     let weights = Weights::read(path)?;
     let model = Model::open(&config)?;
@@ -139,9 +146,7 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let decoder = Decoder::new(&model, &weights, limits);
     let opened = clock.elapsed().as_secs_f64();
     let input = Input::open(&args.input)?;
-    let outputs = [args.output.as_deref(), args.nbest_out.as_deref(), args.forest_out.as_deref()];
-    super::check_outputs(&outputs, &[&args.input])?;
-    let only_list = args.nbest_out.as_deref().is_some_and(|p| p.as_os_str() == "-") && args.output.is_none();
+    let only_list = outputs[1..].iter().flatten().any(|p| p.as_os_str() == "-") && args.output.is_none();
     let mut files = Vec::new();
     for path in outputs {
         files.push(match path {
@@ -153,8 +158,8 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let clock = Instant::now();
     let (mut id, mut total, mut score) = (0, Stats::default(), 0.0);
     loop {
-        let batch = next_batch(&lines)?;
-        if batch.is_empty() {
+        let (batch, failed) = next_batch(&lines);
+        if batch.is_empty() && failed.is_none() {
             break;
         }
         let answers: Vec<Answer> =
@@ -177,6 +182,10 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
                     _ => {}
                 }
             }
+        }
+        // What stands before a mistake is answered first.
+        if let Some(e) = failed {
+            return Err(e.into());
         }
     }
     for (_, file) in files.into_iter().flatten() {
@@ -202,6 +211,9 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Larger weights than this are a mistake.
+const LARGEST: f64 = 1e9;
+
 /// Weights must be those of the model.
 pub(crate) fn check_weights(
     weights: &Weights,
@@ -217,6 +229,10 @@ pub(crate) fn check_weights(
             format!("has no weight for any feature of the model: {}", names.join(", ")),
         ));
     }
+    if let Some((name, value)) = weights.iter().find(|w| w.1.abs() > LARGEST) {
+        return Err(Error::in_file(path.display().to_string(), format!("the weight of {name} is {value}"))
+            .hint(format!("expected at most {LARGEST:e} in size: scores would overflow")));
+    }
     if !missing.is_empty() {
         talk.warn(&format!("{} has no weight for {}: taken as 0", path.display(), missing.join(", ")));
     }
@@ -227,7 +243,7 @@ type Lines = mpsc::Receiver<Result<String, Error>>;
 
 /// Reads lines in a thread of their own: translation begins with the first one.
 fn read_ahead(mut input: Input) -> Lines {
-    let (send, receive) = mpsc::sync_channel(4 * BATCH);
+    let (send, receive) = mpsc::sync_channel(256);
     std::thread::spawn(move || {
         let mut buffer = Vec::new();
         loop {
@@ -245,18 +261,19 @@ fn read_ahead(mut input: Input) -> Lines {
     receive
 }
 
-/// What is there: one line at least, unless the input has ended.
-fn next_batch(lines: &Lines) -> Result<Vec<String>, Error> {
+/// What is there: one line at least, unless the input has ended; and why it ended, if that was an error.
+fn next_batch(lines: &Lines) -> (Vec<String>, Option<Error>) {
     let mut batch = Vec::new();
-    let Ok(first) = lines.recv() else { return Ok(batch) };
-    batch.push(first?);
-    while batch.len() < BATCH {
-        match lines.try_recv() {
-            Ok(line) => batch.push(line?),
-            Err(_) => break,
+    let most = BATCH * rayon::current_num_threads();
+    let mut next = lines.recv().ok();
+    while let Some(line) = next {
+        match line {
+            Ok(line) => batch.push(line),
+            Err(e) => return (batch, Some(e)),
         }
+        next = if batch.len() < most { lines.try_recv().ok() } else { None };
     }
-    Ok(batch)
+    (batch, None)
 }
 
 fn answer(args: &Args, decoder: &Decoder<'_>, line: &str, id: usize) -> Answer {
@@ -264,7 +281,9 @@ fn answer(args: &Args, decoder: &Decoder<'_>, line: &str, id: usize) -> Answer {
     let mut answer = Answer { stats: lattice.stats, ..Answer::default() };
     let names = decoder.model().names();
     let k = args.nbest.unwrap_or(0) as usize;
-    let list = if k > 0 || args.json { translations(decoder, &lattice, k.max(1)) } else { Vec::new() };
+    let needed = k > 0 || args.json || args.forest_out.is_some();
+    let forest = if needed { lattice.forest() } else { Forest::default() };
+    let list = if k > 0 || args.json { translations(decoder, &forest, k.max(1)) } else { Vec::new() };
     let (text, score) = match list.first() {
         Some(best) => (best.text.clone(), best.score),
         None => lattice.best().unwrap_or_default(),
@@ -284,15 +303,15 @@ fn answer(args: &Args, decoder: &Decoder<'_>, line: &str, id: usize) -> Answer {
     }
     if args.forest_out.is_some() {
         let name = |key: FeatureKey| decoder.model().name_of(key).unwrap_or_default().to_owned();
-        answer.forest = to_json(&lattice.forest(), id as u64, &name) + "\n";
+        write_json(&forest, id as u64, &name, &mut answer.forest);
+        answer.forest.push('\n');
     }
     answer
 }
 
 /// `0 ||| the house ||| LM0= -3 TranslationModel0= -1 -2 ||| -7.1`.
 fn nbest_line(out: &mut String, id: usize, names: &[String], t: &Translation) {
-    // Bars would end the field.
-    let _ = write!(out, "{id} ||| {} |||", t.text.replace("|||", "&#124;&#124;&#124;"));
+    let _ = write!(out, "{id} ||| {} |||", for_lists(&t.text));
     for (name, value) in names.iter().zip(&t.features) {
         match name.rsplit_once('[') {
             Some((base, "0]")) => {

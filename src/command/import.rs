@@ -43,6 +43,8 @@ struct Ini {
     features: Vec<Feature>,
     distortion_limit: Option<i64>,
     chart: bool,
+    /// Sections that say how to search, which are flags here.
+    ignored: Vec<String>,
 }
 
 fn parse(file: &str, lines: &[String]) -> Result<Ini, Error> {
@@ -50,8 +52,9 @@ fn parse(file: &str, lines: &[String]) -> Result<Ini, Error> {
     let mut section = String::new();
     let mut numbers = std::collections::BTreeMap::new();
     for (k, line) in lines.iter().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
+        // A comment goes to the end of the line.
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if line.is_empty() {
             continue;
         }
         if let Some(name) = line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
@@ -76,8 +79,16 @@ fn parse(file: &str, lines: &[String]) -> Result<Ini, Error> {
                 *number += 1;
                 ini.features.push(Feature { line: at, path: get("path"), kind, name, settings });
             }
-            "distortion-limit" => ini.distortion_limit = line.parse().ok(),
+            "distortion-limit" => {
+                let limit = line.parse().map_err(|_| {
+                    Error::at(file, at, format!("the distortion limit is {line:?}, expected a number"))
+                })?;
+                ini.distortion_limit = Some(limit);
+            }
             "search-algorithm" => ini.chart |= line == "3",
+            "stack" | "cube-pruning-pop-limit" | "beam-threshold" | "drop-unknown" | "ttable-limit" => {
+                ini.ignored.push(section.clone());
+            }
             _ => {}
         }
     }
@@ -118,6 +129,13 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
         .into());
     }
     let plan = plan(&args.ini, &lines.file, &ini)?;
+    if !ini.ignored.is_empty() {
+        talk.warn(&format!(
+            "[{}] of {} is not taken over: give limits of the search to decode and tune",
+            ini.ignored.join("], ["),
+            lines.file
+        ));
+    }
     let mut settings = Settings::default();
     settings.add("version", env!("CARGO_PKG_VERSION"));
     settings.add("ini", lines.digest);
@@ -141,10 +159,12 @@ struct Plan {
     lms: Vec<PathBuf>,
     /// Names there and here.
     names: Vec<(String, String)>,
+    table_limit: Option<usize>,
 }
 
 fn plan(path: &Path, file: &str, ini: &Ini) -> Result<Plan, Error> {
     let (mut table, mut reordering, mut lms, mut names) = (None, None, Vec::new(), Vec::new());
+    let (mut seen, mut table_limit) = (Vec::new(), None);
     let mut name = |there: &str, here: &str| names.push((there.to_owned(), here.to_owned()));
     for feature in &ini.features {
         let once = |taken: bool| {
@@ -155,10 +175,11 @@ fn plan(path: &Path, file: &str, ini: &Ini) -> Result<Plan, Error> {
                 .hint("models with one phrase table and one reordering table can be imported"))
         };
         match feature.kind.as_str() {
-            "UnknownWordPenalty" => name(&feature.name, "UnknownWordPenalty0"),
-            "WordPenalty" => name(&feature.name, "WordPenalty0"),
-            "PhrasePenalty" => name(&feature.name, "PhrasePenalty0"),
-            "Distortion" => name(&feature.name, "Distortion0"),
+            kind @ ("UnknownWordPenalty" | "WordPenalty" | "PhrasePenalty" | "Distortion") => {
+                once(seen.contains(&kind))?;
+                seen.push(kind);
+                name(&feature.name, &format!("{kind}0"));
+            }
             "PhraseDictionaryMemory" | "PhraseDictionaryCompact" | "PhraseDictionaryOnDisk" => {
                 once(table.is_some())?;
                 if feature.kind != "PhraseDictionaryMemory" {
@@ -170,14 +191,18 @@ fn plan(path: &Path, file: &str, ini: &Ini) -> Result<Plan, Error> {
                     .hint("name the text table that it was made of, as PhraseDictionaryMemory"));
                 }
                 table = Some(find(path, feature)?);
+                table_limit =
+                    feature.settings.iter().find(|s| s.0 == "table-limit").and_then(|s| s.1.parse().ok());
                 name(&feature.name, "TranslationModel0");
             }
             "LexicalReordering" => {
                 once(reordering.is_some())?;
                 let kind = feature.settings.iter().find(|s| s.0 == "type").map_or("", |s| s.1.as_str());
-                if !kind.contains("msd-bidirectional-fe") {
+                // Words decide about orientation, and each orientation has a weight of its own.
+                let plain = kind.strip_prefix("wbe-").unwrap_or(kind);
+                if plain.strip_suffix("-allff").unwrap_or(plain) != "msd-bidirectional-fe" {
                     return Err(Error::at(file, feature.line, format!("the reordering is of type {kind:?}"))
-                        .hint("expected msd-bidirectional-fe"));
+                        .hint("expected wbe-msd-bidirectional-fe-allff"));
                 }
                 reordering = Some(find(path, feature)?);
                 name(&feature.name, "LexicalReordering0");
@@ -193,12 +218,21 @@ fn plan(path: &Path, file: &str, ini: &Ini) -> Result<Plan, Error> {
         }
     }
     let table = table.ok_or_else(|| Error::in_file(file, "has no PhraseDictionaryMemory"))?;
-    Ok(Plan { table, reordering, lms, names })
+    Ok(Plan { table, reordering, lms, names, table_limit })
 }
 
 fn convert(args: &Args, ini: &Ini, plan: &Plan, weights: &Weights, talk: Talk) -> Result<(), Error> {
     let at = |name: &str| args.model.join(name);
+    // A model that is half new is none.
+    let _ = std::fs::remove_file(at("luthier.toml"));
     let table = read_text(&plan.table, plan.reordering.as_deref())?;
+    if table.shape().hierarchical {
+        return Err(Error::in_file(
+            plan.table.display().to_string(),
+            "is a table of rules, expected phrases",
+        ));
+    }
+    check_weights(args, plan, weights, &table)?;
     table.write(&at("table.bin"))?;
     talk.say(&format!("{}: {} phrase pairs", plan.table.display(), thousands(table.len())));
     let mut lms = Vec::new();
@@ -213,15 +247,40 @@ fn convert(args: &Args, ini: &Ini, plan: &Plan, weights: &Weights, talk: Talk) -
         "# a model of luthier {}, imported from {}\nkind = \"phrase\"\ntable = \"table.bin\"\nweights = \"weights.txt\"\n\
          lm = [{}]\n",
         env!("CARGO_PKG_VERSION"),
-        args.ini.display(),
+        args.ini.display().to_string().replace(char::is_control, " "),
         lms.join(", ")
     );
+    if let Some(limit) = plan.table_limit {
+        let _ = writeln!(text, "table-limit = {limit}");
+    }
     if let Some(limit) = ini.distortion_limit {
         // Moses says −1 where there is none.
         let limit = usize::try_from(limit).unwrap_or(luthier::decode::MAX_DISTORTION);
         let _ = writeln!(text, "distortion-limit = {}", limit.min(luthier::decode::MAX_DISTORTION));
     }
     AtomicFile::write_all_to(&at("luthier.toml"), text.as_bytes())
+}
+
+/// Every feature needs its weights.
+fn check_weights(args: &Args, plan: &Plan, weights: &Weights, table: &Table) -> Result<(), Error> {
+    for (there, here) in &plan.names {
+        let expected = match here.as_str() {
+            "TranslationModel0" => table.shape().scores,
+            "LexicalReordering0" => table.shape().reordering,
+            "UnknownWordPenalty0" => continue,
+            _ => 1,
+        };
+        let has = |index: &str| weights.contains(FeatureKey::of(&format!("{there}{index}")));
+        let found = if has("") { 1 } else { (0..100).take_while(|k| has(&format!("[{k}]"))).count() };
+        if found != expected {
+            return Err(Error::in_file(
+                args.ini.display().to_string(),
+                format!("has {found} weights for {there}, expected {expected}"),
+            )
+            .hint("names under [weight] must be those under [feature]"));
+        }
+    }
+    Ok(())
 }
 
 /// Weights under our names.

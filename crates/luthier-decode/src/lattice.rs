@@ -1,6 +1,9 @@
 //! The lattice of a search as a forest: a hypothesis is a node, a way to get there an edge.
 
-use crate::{model::UNKNOWN_COST, search::Lattice};
+use crate::{
+    model::UNKNOWN_COST,
+    search::{Lattice, orientation},
+};
 use luthier_forest::{Builder, Forest, NONE, TAILS};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -92,13 +95,7 @@ impl Lattice<'_> {
                     features.push((place[layout.distortion], -(jump as f32)));
                 }
                 if let Some(reordering) = layout.reordering {
-                    let way = if start == last_end {
-                        0
-                    } else if end == last_start {
-                        1
-                    } else {
-                        2
-                    };
+                    let way = orientation((last_start, last_end), start, end);
                     features.push((place[reordering + way], phrase.scores[tables + way]));
                     if let Some(before) = self.arc_into(arc.tail) {
                         let forward = self.phrase(before).2.scores[tables + 3 + way];

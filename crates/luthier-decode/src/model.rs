@@ -23,36 +23,62 @@ pub struct Config {
     pub oov: bool,
     /// Longest jump, if the model says so.
     pub distortion_limit: Option<usize>,
+    /// Translations of a source phrase, if the model says so.
+    pub table_limit: Option<usize>,
 }
+
+/// What `luthier.toml` may say.
+const KEYS: [&str; 7] = ["kind", "table", "lm", "weights", "oov", "distortion-limit", "table-limit"];
 
 impl Config {
     /// Reads `luthier.toml` of a model directory; names of files become whole paths.
     pub fn read(directory: &Path) -> Result<Self> {
         let path = directory.join("luthier.toml");
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(&path).map_err(|e| {
+        let bytes = std::fs::read(&path).map_err(|e| {
             Error::io(&name, "open it", &e)
                 .hint("expected a model directory of `luthier train` or `luthier import`")
         })?;
-        let table: toml::Table = text
-            .parse()
-            .map_err(|e: toml::de::Error| Error::in_file(&name, format!("is damaged: {}", e.message())))?;
-        let wrong = |what: &str| {
-            Error::in_file(&name, format!("has no {what}"))
-                .hint("make the model again, or mend the file by hand")
+        let text = String::from_utf8(bytes).map_err(|_| Error::in_file(&name, "is not UTF-8"))?;
+        let table: toml::Table = text.parse().map_err(|e: toml::de::Error| {
+            let before = e.span().map_or("", |s| text.get(..s.start).unwrap_or(""));
+            Error::at(&name, before.matches('\n').count() as u64 + 1, e.message().replace('\n', " "))
+        })?;
+        let wrong =
+            |what: String| Error::in_file(&name, what).hint("make the model again, or mend the file by hand");
+        if let Some(key) = table.keys().find(|k| !KEYS.contains(&k.as_str())) {
+            return Err(wrong(format!("has the unknown key {key}, expected {}", KEYS.join(", "))));
+        }
+        let string = |key: &str| match table.get(key) {
+            Some(toml::Value::String(s)) => Ok(s.clone()),
+            Some(other) => Err(wrong(format!("has {other} as {key}, expected a string"))),
+            None => Err(wrong(format!("has no {key}"))),
         };
-        let string = |key: &str| table.get(key).and_then(|v| v.as_str()).map(str::to_owned);
-        let file = |key: &str| string(key).map(|f| directory.join(f)).ok_or_else(|| wrong(key));
-        let models = table.get("lm").and_then(|v| v.as_array()).ok_or_else(|| wrong("lm"))?;
-        let lm: Option<Vec<PathBuf>> = models.iter().map(|m| m.as_str().map(|m| directory.join(m))).collect();
-        let limit = table.get("distortion-limit");
+        let number = |key: &str| match table.get(key) {
+            None => Ok(None),
+            Some(toml::Value::Integer(n)) if *n >= 0 => Ok(Some(*n as usize)),
+            Some(other) => Err(wrong(format!("has {other} as {key}, expected a number, 0 or more"))),
+        };
+        let kind = string("kind")?;
+        if !["phrase", "hiero"].contains(&kind.as_str()) {
+            return Err(wrong(format!("has the kind {kind:?}, expected \"phrase\" or \"hiero\"")));
+        }
+        let models = table.get("lm").and_then(toml::Value::as_array);
+        let lm: Option<Vec<PathBuf>> =
+            models.and_then(|m| m.iter().map(|m| m.as_str().map(|m| directory.join(m))).collect());
+        let oov = match table.get("oov") {
+            None => false,
+            Some(toml::Value::Boolean(b)) => *b,
+            Some(other) => return Err(wrong(format!("has {other} as oov, expected true or false"))),
+        };
         Ok(Config {
-            kind: string("kind").ok_or_else(|| wrong("kind"))?,
-            table: file("table")?,
-            lm: lm.ok_or_else(|| wrong("list of names under lm"))?,
-            weights: file("weights")?,
-            oov: table.get("oov").and_then(toml::Value::as_bool).unwrap_or(false),
-            distortion_limit: limit.and_then(toml::Value::as_integer).and_then(|n| usize::try_from(n).ok()),
+            kind,
+            table: directory.join(string("table")?),
+            lm: lm.ok_or_else(|| wrong("has no list of file names as lm".to_owned()))?,
+            weights: directory.join(string("weights")?),
+            oov,
+            distortion_limit: number("distortion-limit")?,
+            table_limit: number("table-limit")?,
         })
     }
 }
@@ -93,16 +119,23 @@ pub(crate) const UNKNOWN_COST: f32 = -100.0;
 impl Model {
     /// Opens the parts of a model directory.
     pub fn open(config: &Config) -> Result<Self> {
+        if config.kind != "phrase" {
+            return Err(Error::in_file(
+                config.table.display().to_string(),
+                "belongs to a hierarchical model, which cannot be decoded yet",
+            )
+            .hint("use a model of `luthier train --kind phrase`"));
+        }
         let table = Table::open(&config.table)?;
         let lms = config.lm.iter().map(|p| LanguageModel::open(p)).collect::<Result<Vec<_>>>()?;
-        Self::new(table, lms, config.oov).map_err(|e| e.place(&config.table.display().to_string(), 0))
+        Self::new(table, lms, config.oov)
     }
 
     /// Puts a model together.
     pub fn new(table: Table, lms: Vec<LanguageModel>, oov: bool) -> Result<Self> {
         let shape = table.shape();
         if shape.hierarchical {
-            return Err(Error::new("is a table of rules, expected phrases"));
+            return Err(Error::new("the table holds rules, expected phrases"));
         }
         let mut names = Vec::new();
         let mut add = |name: &str, n: usize| {

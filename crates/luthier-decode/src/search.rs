@@ -166,11 +166,11 @@ pub struct Lattice<'d> {
     pub stats: Stats,
 }
 
-/// How a phrase stands to the one before.
-fn orientation(before: &Hypothesis, start: usize, end: usize) -> usize {
-    if start == before.end as usize {
+/// How a phrase stands to the one before, by their spans: monotone, swapped, or neither.
+pub(crate) fn orientation(before: (usize, usize), start: usize, end: usize) -> usize {
+    if start == before.1 {
         0
-    } else if end == before.start as usize {
+    } else if end == before.0 {
         1
     } else {
         2
@@ -276,6 +276,8 @@ struct Search<'d> {
     /// Best estimate from a word to the end.
     tail: Vec<f64>,
     lms: usize,
+    /// Words of the longest span that has translations.
+    longest: usize,
     table: Recombination,
     /// First hypothesis of each stack.
     stacks: Vec<std::ops::Range<u32>>,
@@ -311,11 +313,13 @@ pub(crate) fn search<'d>(
         near: Vec::new(),
         tail: Vec::new(),
         lms: model.lms.len(),
+        longest: 1,
         table: Recombination::default(),
         stacks: Vec::new(),
         groups: Vec::new(),
     };
     search.look_up(words);
+    search.longest = search.spans.iter().map(Vec::len).max().unwrap_or(1);
     search.estimate();
     search.run();
     search.lattice
@@ -440,8 +444,7 @@ impl Search<'_> {
     fn fill(&mut self, covered: usize) {
         self.table.clear();
         let mut grids = Vec::new();
-        let longest = self.spans.iter().map(Vec::len).max().unwrap_or(1);
-        for before in covered.saturating_sub(longest)..covered {
+        for before in covered.saturating_sub(self.longest)..covered {
             let length = covered - before;
             for (g, group) in self.groups[before].iter().enumerate() {
                 let gap = group.coverage.gap as usize;
@@ -470,7 +473,7 @@ impl Search<'_> {
                             group: g as u32,
                             span,
                             base,
-                            orientation: orientation(head, start, end) as u8,
+                            orientation: orientation((head.start as usize, last_end), start, end) as u8,
                         },
                     ));
                 }
@@ -623,7 +626,7 @@ impl Search<'_> {
             worth(b).total_cmp(&worth(a))
         });
         order.truncate(self.limits.stack);
-        if let Some(&best) = order.first() {
+        if let Some(&best) = order.first().filter(|_| self.limits.beam.is_finite()) {
             let least = worth(&lattice.hypotheses[best as usize]) - self.limits.beam;
             order.retain(|&h| worth(&lattice.hypotheses[h as usize]) >= least);
         }

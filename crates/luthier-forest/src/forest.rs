@@ -176,7 +176,7 @@ impl Forest<'_> {
         if nodes > 0 && alive[nodes - 1] {
             wanted[nodes - 1] = true;
         }
-        for node in (0..nodes as u32).rev().filter(|&n| n < nodes as u32) {
+        for node in (0..nodes as u32).rev() {
             if wanted[node as usize] {
                 for edge in self.incoming(node).filter(|&e| used[e as usize]) {
                     for t in self.tails(edge) {

@@ -116,7 +116,7 @@ pub struct KBest<'a> {
     nodes: Vec<Node>,
     distinct: bool,
     given: usize,
-    /// Ways that were taken, and how many may be.
+    /// Ways that were taken for the derivation that is looked for, and how many may be.
     work: usize,
     limit: usize,
 }
@@ -130,10 +130,11 @@ impl<'a> KBest<'a> {
         KBest { forest, scores, best, nodes, distinct, given: 0, work: 0, limit: usize::MAX }
     }
 
-    /// Gives up after so many steps: a forest may have very many derivations and few strings.
+    /// Gives up after so many steps for one derivation, and one for each node besides: a forest may have very many
+    /// derivations and few strings.
     #[must_use]
     pub fn limit(self, steps: usize) -> Self {
-        KBest { limit: steps, ..self }
+        KBest { limit: steps.saturating_add(self.forest.nodes()), ..self }
     }
 
     fn begin(&mut self, node: u32) {
@@ -282,6 +283,7 @@ impl Iterator for KBest<'_> {
         if self.forest.is_empty() {
             return None;
         }
+        self.work = 0;
         self.ensure(self.forest.root(), self.given + 1);
         self.given += 1;
         self.derivation(self.given as u32 - 1)

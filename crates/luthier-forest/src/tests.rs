@@ -29,7 +29,7 @@ fn random(seed: u64) -> (Forest<'static>, Vec<f64>) {
         }
         builder.node();
     }
-    let words = ["x", "y", "z"].map(str::to_owned).to_vec();
+    let words = ["x", r"\[y]|||", "[x,1]"].map(str::to_owned).to_vec();
     let weights = (0..3).map(|_| s.uniform(-1.0, 1.0)).collect();
     (builder.finish(local, Arc::new(words)), weights)
 }
@@ -231,7 +231,11 @@ fn text_forms() {
     for seed in 0..100 {
         let (forest, weights) = random(seed);
         let forest = forest.filtered(|_| true);
-        let read = text::from_json(&text::to_json(&forest, 7, &spell)).unwrap();
+        let read = {
+            let mut line = String::new();
+            text::write_json(&forest, 7, &spell, &mut line);
+            text::from_json(&line).unwrap()
+        };
         assert_eq!(read.id, 7);
         let by_key = |f: &Forest<'_>| -> Vec<f64> {
             let at = |k: &FeatureKey| forest.local.position(*k).map_or(0.0, |p| weights[p]);

@@ -5,8 +5,8 @@
 
 use crate::{Builder, Forest, NONE, TAILS};
 use luthier_core::{Error, FeatureKey, Input, Local, Names, Result, Vocabulary};
-use serde_json::{Map, Value, json};
-use std::sync::Arc;
+use serde_json::Value;
+use std::{fmt::Write as _, sync::Arc};
 
 /// A forest with its segment number, as it was read.
 #[derive(Debug, Clone)]
@@ -17,40 +17,60 @@ pub struct Read {
     pub forest: Forest<'static>,
 }
 
-/// Writes a forest as one line of JSON. `name` spells features.
-pub fn to_json(forest: &Forest<'_>, id: u64, name: &dyn Fn(FeatureKey) -> String) -> String {
-    let escaped = |word: &str| if word.starts_with('[') { format!("\\{word}") } else { word.to_owned() };
-    let symbol = |&s: &u32| match TAILS.iter().position(|t| *t == s) {
-        Some(k) => format!("[x,{}]", k + 1),
-        None => escaped(forest.words.get(s as usize).map_or("", String::as_str)),
-    };
-    let rules: Vec<String> = (0..forest.rules.target.len() as u32)
-        .map(|r| {
-            let target: Vec<String> = forest.rules.target.row(r).iter().map(symbol).collect();
-            format!("[x] ||| {}", target.join(" "))
-        })
-        .collect();
-    let nodes: Vec<Value> = (0..forest.nodes() as u32)
-        .map(|node| {
-            let edges = forest.incoming(node).map(|edge| {
-                let mut features = Map::new();
-                for (f, v) in forest.features(edge) {
-                    let key = name(forest.local.keys()[f as usize]);
-                    let sum = features.get(&key).and_then(Value::as_f64).unwrap_or(0.0) + f64::from(v);
-                    features.insert(key, sum.into());
+/// Writes a forest as one line of JSON, without an end of line. `name` spells features.
+pub fn write_json(forest: &Forest<'_>, id: u64, name: &dyn Fn(FeatureKey) -> String, out: &mut String) {
+    let quoted = |text: &str| Value::from(text).to_string();
+    let names: Vec<String> = forest.local.keys().iter().map(|&k| quoted(&name(k))).collect();
+    let _ = write!(out, "{{\"id\":{id},\"rules\":[");
+    let mut rule = String::new();
+    for r in 0..forest.rules.target.len() as u32 {
+        rule.clear();
+        rule.push_str("[x] |||");
+        for s in forest.rules.target.row(r) {
+            rule.push(' ');
+            if let Some(k) = TAILS.iter().position(|t| t == s) {
+                let _ = write!(rule, "[x,{}]", k + 1);
+                continue;
+            }
+            let word = forest.words.get(*s as usize).map_or("", String::as_str);
+            // A word that looks like a gap, or like an escape.
+            if word.starts_with(['[', '\\']) {
+                rule.push('\\');
+            }
+            rule.push_str(word);
+        }
+        out.push_str(if r > 0 { "," } else { "" });
+        out.push_str(&quoted(&rule));
+    }
+    out.push_str("],\"nodes\":[");
+    let mut features: Vec<(u32, f64)> = Vec::new();
+    for node in 0..forest.nodes() as u32 {
+        out.push_str(if node > 0 { ",[" } else { "[" });
+        for (k, edge) in forest.incoming(node).enumerate() {
+            out.push_str(if k > 0 { ",{" } else { "{" });
+            if forest.both(edge)[0] != NONE {
+                let tails: Vec<String> = forest.tails(edge).map(|t| t.to_string()).collect();
+                let _ = write!(out, "\"tail\":[{}],", tails.join(","));
+            }
+            features.clear();
+            features.extend(forest.features(edge).map(|(f, v)| (f, f64::from(v))));
+            features.sort_by_key(|f| f.0);
+            features.dedup_by(|next, kept| {
+                let same = next.0 == kept.0;
+                if same {
+                    kept.1 += next.1;
                 }
-                let mut one = Map::new();
-                if forest.both(edge)[0] != NONE {
-                    one.insert("tail".to_owned(), json!(forest.tails(edge).collect::<Vec<_>>()));
-                }
-                one.insert("rule".to_owned(), (forest.rule(edge) + 1).into());
-                one.insert("feature".to_owned(), Value::Object(features));
-                Value::Object(one)
+                same
             });
-            Value::Array(edges.collect())
-        })
-        .collect();
-    json!({"id": id, "rules": rules, "nodes": nodes, "goal": forest.nodes().saturating_sub(1)}).to_string()
+            let _ = write!(out, "\"rule\":{},\"feature\":{{", forest.rule(edge) + 1);
+            for (k, (f, v)) in features.iter().enumerate() {
+                let _ = write!(out, "{}{}:{v}", if k > 0 { "," } else { "" }, names[*f as usize]);
+            }
+            out.push_str("}}");
+        }
+        out.push(']');
+    }
+    let _ = write!(out, "],\"goal\":{}}}", forest.nodes().saturating_sub(1));
 }
 
 /// Edges as they are read: head, tails, target, features.
@@ -177,7 +197,7 @@ pub fn from_json(line: &str) -> Result<Read> {
                     wrong(&format!("an edge of node {n} has rule {r}, but there are {}", rules.len()))
                 })?,
             };
-            let side = text.split("|||").nth(1).unwrap_or("").trim();
+            let side = text.split_once("|||").map_or("", |s| s.1);
             let target = symbols(side, tails.len(), &mut parts.words)?;
             let mut features = Vec::new();
             for (name, v) in edge.get("feature").and_then(Value::as_object).into_iter().flatten() {
@@ -219,14 +239,16 @@ fn symbols(side: &str, tails: usize, words: &mut Vocabulary) -> Result<Vec<u32>>
 
 /// Reads a hypergraph as Moses writes it (`-output-search-graph-hypergraph`): one sentence a file.
 pub fn read_moses(input: &mut Input) -> Result<Forest<'static>> {
-    let mut line = Vec::new();
+    let (mut line, mut begun) = (Vec::new(), false);
     let mut next = |input: &mut Input| -> Result<Option<String>> {
         loop {
             if !input.line(&mut line)? {
                 return Ok(None);
             }
             let text = input.utf8(&line)?;
-            if !text.starts_with('#') {
+            // A word may begin like a comment; edges have bars, and the head is a comment with bars.
+            if !text.starts_with('#') || (begun && text.contains("|||")) {
+                begun = true;
                 return Ok(Some(text.to_owned()));
             }
         }
