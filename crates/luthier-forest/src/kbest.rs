@@ -10,10 +10,10 @@ use std::{cmp::Ordering, collections::BinaryHeap};
 
 /// A derivation: an edge, and which derivation of each tail.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Way {
-    score: f64,
-    edge: u32,
-    ranks: [u32; 2],
+pub(crate) struct Way {
+    pub(crate) score: f64,
+    pub(crate) edge: u32,
+    pub(crate) ranks: [u32; 2],
 }
 
 impl Eq for Way {}

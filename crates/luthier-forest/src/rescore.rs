@@ -1,8 +1,8 @@
 //! Splitting nodes by a state, exactly or with cube pruning (Chiang 2007; Huang and Chiang 2007).
 
-use crate::{Builder, Forest, NONE};
+use crate::{Builder, Forest, NONE, kbest::Way};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::{cmp::Ordering, collections::BinaryHeap, hash::Hash};
+use std::{collections::BinaryHeap, hash::Hash};
 
 /// Anything that splits nodes by a state: a language model, n-grams of references, the reference itself.
 pub trait Stateful: Sync {
@@ -36,29 +36,6 @@ struct Made {
     old: u32,
     tails: [u32; 2],
     features: Vec<(u32, f32)>,
-}
-
-/// What may come next at a node: an edge with new nodes as tails.
-#[derive(PartialEq)]
-struct Next {
-    score: f64,
-    edge: u32,
-    ranks: [u32; 2],
-}
-
-impl Eq for Next {}
-
-impl Ord for Next {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let by_score = self.score.total_cmp(&other.score);
-        by_score.then_with(|| (other.edge, other.ranks).cmp(&(self.edge, self.ranks)))
-    }
-}
-
-impl PartialOrd for Next {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
 }
 
 /// A forest whose nodes know the state of `s`. `scores` are those of the edges without it. At most `pop` edges are looked at
@@ -124,7 +101,7 @@ fn split<S: Stateful>(
     };
     for edge in forest.incoming(node) {
         if let Some(below) = score(edge, [0, 0]) {
-            heap.push(Next { score: scores[edge as usize] + below, edge, ranks: [0, 0] });
+            heap.push(Way { score: scores[edge as usize] + below, edge, ranks: [0, 0] });
         }
     }
     let mut splits: Vec<Split<S::State>> = Vec::new();
@@ -135,7 +112,7 @@ fn split<S: Stateful>(
             break;
         }
         popped += 1;
-        let Next { score: estimate, edge, ranks } = next;
+        let Way { score: estimate, edge, ranks } = next;
         let tails = forest.both(edge);
         let parts: Vec<&(u32, S::State, f64)> = tails
             .iter()
@@ -162,7 +139,7 @@ fn split<S: Stateful>(
             let mut next = ranks;
             next[k] += 1;
             if let Some(below) = score(edge, next).filter(|_| seen.insert((edge, next))) {
-                heap.push(Next { score: scores[edge as usize] + below, edge, ranks: next });
+                heap.push(Way { score: scores[edge as usize] + below, edge, ranks: next });
             }
         }
     }
