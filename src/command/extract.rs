@@ -74,7 +74,7 @@ pub(crate) struct PhraseLimits {
     /// Longest phrase, in words of each side [default: 7].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
     max_length: Option<u8>,
-    /// Smoothing of phrase translation probabilities [default: none].
+    /// Smoothing of phrase translation probabilities [default: none, as in Moses; train: kneser-ney].
     #[arg(long, value_name = "HOW")]
     smoothing: Option<SmoothingName>,
 }
@@ -120,17 +120,18 @@ impl PhraseLimits {
         self.max_length.is_some() || self.smoothing.is_some()
     }
 
-    pub(crate) fn settings(&self, sort: &SortArgs) -> Settings {
-        let smoothing = match self.smoothing.unwrap_or(SmoothingName::None) {
+    /// What to extract, smoothed like this unless the flag says otherwise.
+    pub(crate) fn settings(&self, sort: &SortArgs, smoothing: SmoothingName) -> Settings {
+        let smoothing = match self.smoothing.unwrap_or(smoothing) {
             SmoothingName::None => Smoothing::None,
             SmoothingName::KneserNey => Smoothing::KneserNey,
         };
         sort.settings(What::Phrases(self.max_length().into()), smoothing)
     }
 
-    pub(crate) fn describe(&self, settings: &mut luthier::core::Settings) {
+    pub(crate) fn describe(&self, settings: &mut luthier::core::Settings, smoothing: SmoothingName) {
         settings.add("max-length", self.max_length());
-        let smoothing = self.smoothing.unwrap_or(SmoothingName::None);
+        let smoothing = self.smoothing.unwrap_or(smoothing);
         settings.add("smoothing", super::value_name(&smoothing));
     }
 }
@@ -179,7 +180,7 @@ const GLUE: &str = "\
 pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
     let clock = Instant::now();
     let (from, settings) = match &args.kind {
-        Kind::Phrase(args) => (&args.from, args.phrases.settings(&args.sort)),
+        Kind::Phrase(args) => (&args.from, args.phrases.settings(&args.sort, SmoothingName::None)),
         Kind::Hiero(args) => (&args.from, args.rules.settings(&args.sort)),
     };
     let corpus = from.text.read(Corpus::default(), talk)?;
