@@ -217,7 +217,7 @@ fn rerank_writes_a_sorted_list_that_can_be_read_again() {
 fn mistyped_flags_are_one_line_with_the_nearest() {
     assert_eq!(
         fails("tune mert --nbset x"),
-        "luthier: unexpected argument '--nbset' found; did you mean --nbest? (see luthier tune --help)"
+        "luthier: unexpected argument '--nbset' found; did you mean --nbest? (see luthier tune mert --help)"
     );
     assert_eq!(
         fails("score x --ref y --metric blue"),
