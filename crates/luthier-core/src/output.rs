@@ -19,7 +19,8 @@ pub struct AtomicFile {
 
 enum Sink {
     Plain(BufWriter<File>),
-    Gz(Box<GzEncoder<BufWriter<File>>>),
+    /// Buffered on both sides: the compressor is slow with small pieces.
+    Gz(Box<BufWriter<GzEncoder<BufWriter<File>>>>),
     Standard(BufWriter<io::Stdout>),
 }
 
@@ -44,7 +45,7 @@ impl AtomicFile {
         };
         let file = BufWriter::with_capacity(1 << 16, file);
         let sink = if path.extension().is_some_and(|e| e == "gz") {
-            Sink::Gz(Box::new(GzEncoder::new(file, Compression::new(3))))
+            Sink::Gz(Box::new(BufWriter::with_capacity(1 << 16, GzEncoder::new(file, Compression::new(3)))))
         } else {
             Sink::Plain(file)
         };
@@ -70,9 +71,12 @@ impl AtomicFile {
     pub fn commit(mut self) -> Result<()> {
         let done = match self.sink.take() {
             Some(Sink::Plain(w)) => w.into_inner().map_err(io::IntoInnerError::into_error).map(Some),
-            Some(Sink::Gz(w)) => {
-                w.finish().and_then(|w| w.into_inner().map_err(io::IntoInnerError::into_error)).map(Some)
-            }
+            Some(Sink::Gz(w)) => w
+                .into_inner()
+                .map_err(io::IntoInnerError::into_error)
+                .and_then(GzEncoder::finish)
+                .and_then(|w| w.into_inner().map_err(io::IntoInnerError::into_error))
+                .map(Some),
             Some(Sink::Standard(mut w)) => w.flush().map(|()| None),
             None => return Ok(()),
         };
