@@ -250,7 +250,7 @@ pub(crate) fn check_regular(path: &Path) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::in_file(path.display().to_string(), "is no regular file, but it is read more than once")
-        .hint("put the text into a file"))
+        .hint("give the name of a plain file"))
 }
 
 /// Reads reference files.

@@ -3,19 +3,15 @@
 
 mod common;
 
-use common::{data, fails, luthier, ok_in, stderr, stdout};
+use common::{data, fails, in_dir, luthier, ok_in, stderr, stdout};
 use std::{
     collections::BTreeMap,
     fs,
     io::{BufRead as _, BufReader, Write as _},
     path::Path,
-    process::{Output, Stdio},
+    process::Stdio,
     time::Duration,
 };
-
-fn in_dir(dir: &Path, words: &str) -> Output {
-    luthier().args(words.split_whitespace()).current_dir(dir).output().unwrap()
-}
 
 /// A small model of the generated corpus.
 fn small_model(dir: &Path) {
@@ -327,6 +323,15 @@ fn bad_input_is_one_line() {
         (
             "import @b.ini --model @m",
             "luthier: b.ini:2: the feature OpSequenceModel is not known; remove it, and tune again",
+        ),
+        ("import @w --model @m", "luthier: w: has no [weight] section, expected a Moses configuration"),
+        (
+            "tune mert --nbest @w --ref @w --run @r --pop-limit 9",
+            "luthier: the following required arguments were not provided: --source <FILE> <--command <CMD>|--model <DIR>> (see luthier tune mert --help)",
+        ),
+        (
+            "decode --model @d --beam -1",
+            "luthier: invalid value '-1' for '--beam <X>': expected a number, 0 or more (see luthier decode --help)",
         ),
         (
             "import @c.ini --model @m",

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{data, fails, luthier, ok_in, stderr, stdout};
+use common::{data, fails, in_dir, luthier, ok_in, stderr, stdout};
 use luthier::{
     core::{
         Input,
@@ -15,7 +15,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::Path,
-    process::{Command, Output},
+    process::Command,
     time::Duration,
 };
 
@@ -42,10 +42,6 @@ fn write_text(dir: &Path, sentences: usize) {
     }
     fs::write(dir.join("f"), f).unwrap();
     fs::write(dir.join("e"), e).unwrap();
-}
-
-fn in_dir(dir: &Path, words: &str) -> Output {
-    luthier().args(words.split_whitespace()).current_dir(dir).output().unwrap()
 }
 
 /// All files of a directory but the log, whose times differ, and the lock.
@@ -413,7 +409,7 @@ fn bad_input_is_one_line() {
         ),
         (
             "train --source - --target @e3 --model @m",
-            "luthier: -: is no regular file, but it is read more than once; put the text into a file",
+            "luthier: -: is no regular file, but it is read more than once; give the name of a plain file",
         ),
         (
             "train --source @f3 --target @e3 --model @m --rounds 0 --first-rounds 0 -q",

@@ -64,20 +64,20 @@ pub(crate) struct TextArgs {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct AlignArgs {
     /// Rounds of training of the model.
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true)]
     pub(crate) rounds: u16,
     /// Rounds of IBM model 1 before them.
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, allow_negative_numbers = true)]
     pub(crate) first_rounds: u16,
     /// Probability that a word has no counterpart.
-    #[arg(long, value_name = "P", default_value_t = 0.02, value_parser = null)]
+    #[arg(long, value_name = "P", default_value_t = 0.02, allow_negative_numbers = true, value_parser = null)]
     pub(crate) null: f64,
     /// Sparse prior over translations (variational Bayes); 0 is maximum likelihood. Perplexities with and without it do not
     /// compare.
-    #[arg(long, value_name = "A", default_value_t = 0.01, value_parser = super::losses::non_negative)]
+    #[arg(long, value_name = "A", default_value_t = 0.01, allow_negative_numbers = true, value_parser = super::losses::non_negative)]
     pub(crate) prior: f64,
     /// How much each direction listens to the other while the model is trained, from 0 to 1 (Liang et al. 2006).
-    #[arg(long, value_name = "A", default_value_t = 0.5, value_parser = agreement)]
+    #[arg(long, value_name = "A", default_value_t = 0.5, allow_negative_numbers = true, value_parser = agreement)]
     pub(crate) agreement: f64,
     /// How both directions become one alignment.
     #[arg(long, value_name = "HOW", default_value = "grow-diag-final-and")]

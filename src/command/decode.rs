@@ -61,25 +61,25 @@ pub(crate) struct Args {
 #[command(next_help_heading = "Search")]
 pub(crate) struct LimitArgs {
     /// Cube pruning, or all extensions of what the stacks hold.
-    #[arg(long, value_name = "HOW", default_value = "cube")]
+    #[arg(long, requires = "model", value_name = "HOW", default_value = "cube")]
     search: SearchName,
     /// Extensions that cube pruning looks at for each stack.
-    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, requires = "model", value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
     pop_limit: u32,
     /// Hypotheses that a stack keeps.
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, requires = "model", value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
     stack_size: u32,
     /// Drop hypotheses whose score is this much below the best of their stack.
-    #[arg(long, value_name = "X", value_parser = super::losses::non_negative)]
+    #[arg(long, requires = "model", value_name = "X", allow_negative_numbers = true, value_parser = super::losses::non_negative)]
     beam: Option<f64>,
     /// Longest jump, in words [default: what the model says, else 6].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=MAX_DISTORTION as i64))]
+    #[arg(long, requires = "model", value_name = "N", value_parser = clap::value_parser!(u8).range(0..=MAX_DISTORTION as i64))]
     distortion_limit: Option<u8>,
     /// Translations of a source phrase [default: what the model says, else 20].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, requires = "model", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     table_limit: Option<u32>,
     /// Leave unknown words out instead of passing them through.
-    #[arg(long)]
+    #[arg(long, requires = "model")]
     drop_unknown: bool,
 }
 

@@ -3,7 +3,9 @@
 use super::Done;
 use crate::talk::{Talk, thousands};
 use luthier::{
-    core::{AtomicFile, Error, FeatureKey, Settings, Weights, WorkDir, WorkKind, text::read_lines},
+    core::{
+        AtomicFile, Error, FeatureKey, Settings, Weights, WorkDir, WorkKind, moses_ini, text::read_lines,
+    },
     lm::{Arpa, Model},
     table::{Table, read_text},
 };
@@ -119,6 +121,11 @@ fn find(ini: &Path, feature: &Feature) -> Result<PathBuf, Error> {
 pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let clock = Instant::now();
     let lines = read_lines(&args.ini)?;
+    if !moses_ini::is_moses_ini(&lines.lines.join("\n")) {
+        return Err(
+            Error::in_file(&lines.file, "has no [weight] section, expected a Moses configuration").into()
+        );
+    }
     let ini = parse(&lines.file, &lines.lines)?;
     let weights = Weights::read(&args.ini)?;
     if ini.chart {

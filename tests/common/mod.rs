@@ -31,9 +31,14 @@ pub(crate) fn ok(words: &str) -> String {
 
 /// The same in a directory.
 pub(crate) fn ok_in(dir: &Path, words: &str) -> String {
-    let output = luthier().args(words.split_whitespace()).current_dir(dir).output().unwrap();
+    let output = in_dir(dir, words);
     assert!(output.status.success(), "luthier {words}\n{}", stderr(&output));
     stdout(&output).to_owned()
+}
+
+/// Runs it in a directory, whatever comes of it.
+pub(crate) fn in_dir(dir: &Path, words: &str) -> Output {
+    luthier().args(words.split_whitespace()).current_dir(dir).output().unwrap()
 }
 
 /// Asserts exit code 2 and one line on standard error, and returns it.

@@ -2,19 +2,71 @@
 
 use crate::{
     model::UNKNOWN_COST,
-    search::{Lattice, orientation},
+    search::{Arc_, Lattice, orientation},
 };
 use luthier_forest::{Builder, Forest, NONE, TAILS};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
+/// A forest in the making.
+#[derive(Default)]
+struct Packing {
+    builder: Builder,
+    /// Target words, and their numbers in the forest.
+    words: Vec<String>,
+    word_ids: FxHashMap<u32, u32>,
+    /// Rules of phrases.
+    rules: FxHashMap<u32, u32>,
+    features: Vec<(u32, f32)>,
+}
+
 impl Lattice<'_> {
     /// The forest of all complete translations.
     pub fn forest(&self) -> Forest<'static> {
-        let (layout, place) = (&self.model.layout, &self.model.place);
-        let lms = self.model.lms.len();
-        let tables = self.model.table.shape().scores;
-        // Arcs by head come in order of stacks, but not of hypotheses.
+        if self.complete.is_empty() {
+            return Forest::default();
+        }
+        let (first, sorted) = self.by_head();
+        let into = |n: usize| &sorted[first[n] as usize..first[n + 1] as usize];
+        // Only what leads to a complete translation.
+        let mut wanted = vec![false; self.nodes()];
+        for &h in &self.complete {
+            wanted[h as usize] = true;
+        }
+        for n in (1..self.nodes()).rev() {
+            if wanted[n] {
+                for &a in into(n) {
+                    wanted[self.arcs[a as usize].tail as usize] = true;
+                }
+            }
+        }
+        let mut packing = Packing::default();
+        let mut node = vec![NONE; self.nodes()];
+        let empty = packing.builder.rule([], &[]);
+        packing.builder.edge([NONE; 2], empty, &[]);
+        node[0] = packing.builder.node();
+        for n in (1..self.nodes()).filter(|&n| wanted[n]) {
+            for &a in into(n) {
+                let arc = &self.arcs[a as usize];
+                let rule = packing.rule(self, arc.phrase);
+                self.own_features(a, arc, &mut packing.features);
+                packing.builder.edge([node[arc.tail as usize], NONE], rule, &packing.features);
+            }
+            node[n] = packing.builder.node();
+        }
+        let through = packing.builder.rule([TAILS[0]], &[]);
+        let (lm, place) = (self.model.layout.lm, &self.model.place);
+        for &h in &self.complete {
+            let ends: Vec<(u32, f32)> =
+                (0..self.model.lms.len()).map(|k| (place[lm + k], self.ending(h, k))).collect();
+            packing.builder.edge([node[h as usize], NONE], through, &ends);
+        }
+        packing.builder.node();
+        packing.builder.finish(self.model.local.clone(), Arc::new(packing.words))
+    }
+
+    /// Arcs in order of their heads, and where those of each head begin: they come in order of stacks, not of hypotheses.
+    fn by_head(&self) -> (Vec<u32>, Vec<u32>) {
         let mut first = vec![0u32; self.nodes() + 1];
         for arc in &self.arcs {
             first[arc.head as usize + 1] += 1;
@@ -28,98 +80,71 @@ impl Lattice<'_> {
             sorted[next[arc.head as usize] as usize] = a as u32;
             next[arc.head as usize] += 1;
         }
-        // Only what leads to a complete translation.
-        let mut wanted = vec![false; self.nodes()];
-        for &h in &self.complete {
-            wanted[h as usize] = true;
-        }
-        for n in (0..self.nodes()).rev().filter(|&n| n > 0) {
-            if wanted[n] {
-                for &a in &sorted[first[n] as usize..first[n + 1] as usize] {
-                    wanted[self.arcs[a as usize].tail as usize] = true;
-                }
-            }
-        }
-        if self.complete.is_empty() {
-            return Forest::default();
-        }
-        let mut builder = Builder::default();
-        let mut words: Vec<String> = Vec::new();
-        let mut word_ids: FxHashMap<u32, u32> = FxHashMap::default();
-        let mut rules: FxHashMap<u32, u32> = FxHashMap::default();
-        let mut node = vec![NONE; self.nodes()];
-        let mut features: Vec<(u32, f32)> = Vec::new();
-        let empty = builder.rule([], &[]);
-        builder.edge([NONE; 2], empty, &[]);
-        node[0] = builder.node();
-        for n in (1..self.nodes()).filter(|&n| wanted[n]) {
-            for &a in &sorted[first[n] as usize..first[n + 1] as usize] {
-                let arc = &self.arcs[a as usize];
-                let (start, end, phrase) = self.phrase(arc.phrase);
-                let rule = *rules.entry(arc.phrase).or_insert_with(|| {
-                    features.clear();
-                    let mut put = |f: usize, v: f32| {
-                        if v != 0.0 {
-                            features.push((place[f], v));
-                        }
-                    };
-                    for k in 0..tables {
-                        put(layout.table + k, phrase.scores[k]);
-                    }
-                    put(layout.words, -(phrase.words.len() as f32));
-                    put(layout.phrases, 1.0);
-                    if phrase.passed {
-                        put(layout.unknown, UNKNOWN_COST);
-                    }
-                    for (k, inner) in phrase.inner.iter().enumerate() {
-                        if let Some(oov) = layout.oov {
-                            put(oov + k, inner.unknown as f32);
-                        }
-                    }
-                    let target = phrase.words.iter().map(|&w| {
-                        *word_ids.entry(w).or_insert_with(|| {
-                            words.push(self.word(w).to_owned());
-                            words.len() as u32 - 1
-                        })
-                    });
-                    let target: Vec<u32> = [TAILS[0]].into_iter().chain(target).collect();
-                    builder.rule(target, &features)
-                });
-                features.clear();
-                for k in 0..lms {
-                    features.push((place[layout.lm + k], self.arc_lm[a as usize * lms + k]));
-                }
-                let (last_start, last_end) = self.last_span(arc.tail);
-                let jump = start.abs_diff(last_end);
-                if jump > 0 {
-                    features.push((place[layout.distortion], -(jump as f32)));
-                }
-                if let Some(reordering) = layout.reordering {
-                    let way = orientation((last_start, last_end), start, end);
-                    features.push((place[reordering + way], phrase.scores[tables + way]));
-                    if let Some(before) = self.arc_into(arc.tail) {
-                        let forward = self.phrase(before).2.scores[tables + 3 + way];
-                        features.push((place[reordering + 3 + way], forward));
-                    }
-                }
-                builder.edge([node[arc.tail as usize], NONE], rule, &features);
-            }
-            node[n] = builder.node();
-        }
-        let through = builder.rule([TAILS[0]], &[]);
-        for &h in &self.complete {
-            features.clear();
-            for k in 0..lms {
-                features.push((place[layout.lm + k], self.ending(h, k)));
-            }
-            builder.edge([node[h as usize], NONE], through, &features);
-        }
-        builder.node();
-        builder.finish(self.model.local.clone(), Arc::new(words))
+        (first, sorted)
     }
 
-    /// A phrase that leads to a hypothesis: all of them say the same about what comes next.
-    fn arc_into(&self, hypothesis: u32) -> Option<u32> {
-        self.best_arc(hypothesis).map(|a| self.arcs[a as usize].phrase)
+    /// Features of an arc that depend on what stands before its phrase.
+    fn own_features(&self, number: u32, arc: &Arc_, out: &mut Vec<(u32, f32)>) {
+        let (layout, place) = (&self.model.layout, &self.model.place);
+        let (lms, tables) = (self.model.lms.len(), self.model.table.shape().scores);
+        out.clear();
+        for k in 0..lms {
+            out.push((place[layout.lm + k], self.arc_lm[number as usize * lms + k]));
+        }
+        let (start, end, phrase) = self.phrase(arc.phrase);
+        let before = self.last_span(arc.tail);
+        let jump = start.abs_diff(before.1);
+        if jump > 0 {
+            out.push((place[layout.distortion], -(jump as f32)));
+        }
+        if let Some(reordering) = layout.reordering {
+            let way = orientation(before, start, end);
+            out.push((place[reordering + way], phrase.scores[tables + way]));
+            // All phrases that lead to a hypothesis say the same about what comes next.
+            if let Some(last) = self.best_arc(arc.tail) {
+                let last = self.phrase(self.arcs[last as usize].phrase).2;
+                out.push((place[reordering + 3 + way], last.scores[tables + 3 + way]));
+            }
+        }
+    }
+}
+
+impl Packing {
+    /// The rule of a phrase: its words behind those before it, and what it is worth by itself.
+    fn rule(&mut self, lattice: &Lattice<'_>, number: u32) -> u32 {
+        if let Some(&rule) = self.rules.get(&number) {
+            return rule;
+        }
+        let (layout, place) = (&lattice.model.layout, &lattice.model.place);
+        let phrase = lattice.phrase(number).2;
+        self.features.clear();
+        let mut put = |f: usize, v: f32| {
+            if v != 0.0 {
+                self.features.push((place[f], v));
+            }
+        };
+        for k in 0..lattice.model.table.shape().scores {
+            put(layout.table + k, phrase.scores[k]);
+        }
+        put(layout.words, -(phrase.words.len() as f32));
+        put(layout.phrases, 1.0);
+        if phrase.passed {
+            put(layout.unknown, UNKNOWN_COST);
+        }
+        if let Some(oov) = layout.oov {
+            for (k, inner) in phrase.inner.iter().enumerate() {
+                put(oov + k, inner.unknown as f32);
+            }
+        }
+        let mut target = vec![TAILS[0]];
+        for &w in &phrase.words {
+            target.push(*self.word_ids.entry(w).or_insert_with(|| {
+                self.words.push(lattice.word(w).to_owned());
+                self.words.len() as u32 - 1
+            }));
+        }
+        let rule = self.builder.rule(target, &self.features);
+        self.rules.insert(number, rule);
+        rule
     }
 }

@@ -1,7 +1,7 @@
 //! Translations of source phrases, scored as far as they can be without knowing what stands before.
 
 use crate::model::{Model, UNKNOWN_COST};
-use luthier_lm::{State, UNKNOWN};
+use luthier_lm::{Model as LanguageModel, State, UNKNOWN};
 use luthier_table::Node;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,6 +20,24 @@ pub(crate) struct Inner {
     pub(crate) end: State,
     /// Words that the model does not know.
     pub(crate) unknown: u32,
+}
+
+impl Inner {
+    /// log₁₀ of the words after a state, and the state behind them.
+    #[inline]
+    pub(crate) fn after(&self, lm: &LanguageModel, mut state: State) -> (f32, State) {
+        let mut log10 = 0.0;
+        for (at, &word) in self.words.iter().enumerate() {
+            let scored = lm.score(&state, word);
+            log10 += scored.log10;
+            state = scored.state;
+            // Nothing before the phrase matters any more: the rest is known.
+            if state.len() <= at + 1 {
+                return (log10 + self.rest[at + 1], self.end);
+            }
+        }
+        (log10, state)
+    }
 }
 
 /// A translation of a source phrase.

@@ -547,22 +547,8 @@ impl Search<'_> {
         let arc = lattice.arcs.len() as u32;
         let new = lattice.hypotheses.len();
         for (k, inner) in phrase.inner.iter().enumerate() {
-            let lm = &lattice.model.lms[k];
-            let mut state = lattice.states[tail as usize * self.lms + k];
-            let mut log10 = 0.0;
-            let mut at = 0;
-            while at < inner.words.len() {
-                let scored = lm.score(&state, inner.words[at]);
-                log10 += scored.log10;
-                state = scored.state;
-                at += 1;
-                // Nothing before the phrase matters any more: the rest is known.
-                if state.len() <= at {
-                    log10 += inner.rest[at];
-                    state = inner.end;
-                    break;
-                }
-            }
+            let before = lattice.states[tail as usize * self.lms + k];
+            let (log10, state) = inner.after(&lattice.model.lms[k], before);
             score += weights[layout.lm + k] * f64::from(log10 * LN10);
             lattice.arc_lm.push(log10 * LN10);
             lattice.states.push(state);
