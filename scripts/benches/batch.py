@@ -9,14 +9,7 @@ import sys
 import tempfile
 import time
 
-LUTHIER, DATA = os.environ["LUTHIER"], os.environ["LUTHIER_DATA"]
-INITIAL = """LexicalReordering0= 0.3 0.3 0.3 0.3 0.3 0.3
-Distortion0= 0.3
-LM0= 0.5
-WordPenalty0= -1
-PhrasePenalty0= 0.2
-TranslationModel0= 0.2 0.2 0.2 0.2
-"""
+from _measure import DATA, INITIAL, LUTHIER
 
 
 def tune(at, name, algorithm, nbest, ref, *more):

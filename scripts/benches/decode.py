@@ -1,39 +1,16 @@
 """Translation with Moses' own model: model score against speed for several limits, beside Moses' figures."""
 
-import gzip
 import json
-import os
-import subprocess
 import tempfile
-import time
 
-LUTHIER, DATA = os.environ["LUTHIER"], os.environ["LUTHIER_DATA"]
+from _measure import DATA, LUTHIER, run, unpack
+
 # Words a second and mean score of Moses with cube pruning, from the data set's notes: another machine, so only a guide.
 MOSES = {1000: ("356-388", -41.2107), 500: ("711-831", -41.2116), 100: ("1781-2393", -41.2195)}
 
 
-def run(*words):
-    """Wall-clock seconds, maximum resident megabytes, and what was said."""
-    start = time.perf_counter()
-    with tempfile.TemporaryFile("w+") as told:
-        child = subprocess.Popen([LUTHIER, *map(str, words)], stdout=subprocess.DEVNULL, stderr=told)
-        _, status, usage = os.wait4(child.pid, 0)
-        seconds = time.perf_counter() - start
-        told.seek(0)
-        said = told.read()
-    assert status == 0, said
-    return seconds, usage.ru_maxrss / 1024, said
-
-
-def unpack(name, path):
-    with gzip.open(f"{DATA}/multi30k/{name}.gz", "rb") as source, open(path, "wb") as target:
-        target.write(source.read())
-
-
 def bleu(at):
-    out = subprocess.run([LUTHIER, "score", f"{at}/text", "--ref", f"{at}/en", "--tokenize", "none", "--json"], check=True,
-                         capture_output=True, text=True).stdout
-    return json.loads(out)[0]["score"]
+    return json.loads(run(LUTHIER, "score", f"{at}/text", "--ref", f"{at}/en", "--tokenize", "none", "--json")[2])[0]["score"]
 
 
 def main():
@@ -42,7 +19,7 @@ def main():
     with tempfile.TemporaryDirectory() as at:
         unpack("test.de", f"{at}/de")
         unpack("test.en", f"{at}/en")
-        seconds, memory, _ = run("import", f"{DATA}/moses/model/moses.ini", "--model", f"{at}/m", "-q")
+        seconds, memory, *_ = run(LUTHIER, "import", f"{DATA}/moses/model/moses.ini", "--model", f"{at}/m", "-q")
         print(f"import: {seconds:.1f} s, {memory:.0f} MB")
         words = sum(len(line.split()) for line in open(f"{at}/de"))
         print(f"1,000 sentences, {words} words, one thread; against Moses' scores with 1000 pops (mean {sum(theirs) / 1000:.4f})")
@@ -51,8 +28,8 @@ def main():
         rows.append((["--pop-limit", "2000", "--stack-size", "1000"], None))
         rows.append((["--search", "stack"], None))
         for flags, pop in rows:
-            common = ["decode", "--model", f"{at}/m", "--in", f"{at}/de", "--threads", 1, *flags]
-            seconds, memory, _ = min(run(*common, "-o", f"{at}/text") for _ in range(1 if pop is None else 2))
+            common = [LUTHIER, "decode", "--model", f"{at}/m", "--in", f"{at}/de", "--threads", 1, *flags]
+            seconds, memory, *_ = min(run(*common, "-o", f"{at}/text") for _ in range(1 if pop is None else 2))
             run(*common, "--json", "-o", f"{at}/json")
             ours = [json.loads(line)["score"] for line in open(f"{at}/json")]
             near = [abs(a - b) <= 1e-4 * max(1, abs(b)) for a, b in zip(ours, theirs)]
@@ -61,7 +38,7 @@ def main():
             print(f"  {' '.join(map(str, flags)):32}"[:34] + f"{words / seconds:8.0f} {sum(ours) / 1000:12.4f} {higher:8} {sum(near):5} "
                   f"{1000 - higher - sum(near):5} {bleu(at):7.2f} {memory:5.0f}" + (f"  {peer[0]}, {peer[1]}" if peer else ""))
         for threads in (1, 2):
-            seconds, memory, _ = run("decode", "--model", f"{at}/m", "--in", f"{at}/de", "--threads", threads, "--nbest", 100,
+            seconds, memory, *_ = run(LUTHIER, "decode", "--model", f"{at}/m", "--in", f"{at}/de", "--threads", threads, "--nbest", 100,
                                      "--nbest-out", f"{at}/list", "-o", f"{at}/text")
             print(f"100-best lists, {threads} thread(s): {words / seconds:.0f} words/s, {memory:.0f} MB")
 

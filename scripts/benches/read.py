@@ -9,7 +9,9 @@ import sys
 import tempfile
 import time
 
-LUTHIER, DATA = os.environ["LUTHIER"], os.environ["LUTHIER_DATA"]
+from _measure import DATA, LUTHIER
+from _measure import run as measured
+
 CANDIDATES = int(sys.argv[1]) if len(sys.argv) > 1 else 500_000
 
 
@@ -31,12 +33,8 @@ def generate(path, n):
 
 def run(*words):
     """Wall-clock seconds, maximum resident bytes and what was said."""
-    start = time.perf_counter()
-    child = subprocess.Popen([LUTHIER, *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    said = child.stderr.read()
-    _, status, usage = os.wait4(child.pid, 0)
-    assert status == 0, said
-    return time.perf_counter() - start, usage.ru_maxrss * 1024, said
+    seconds, memory, _, said = measured(LUTHIER, *words)
+    return seconds, memory * 2**20, said
 
 
 def main():

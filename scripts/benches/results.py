@@ -1,20 +1,19 @@
 """Multi30k from text to test scores: tuners and alignments, with significance against Moses, as a table for docs."""
 
-import gzip
 import json
-import os
 import subprocess
 import sys
 import tempfile
 import time
 
-LUTHIER, DATA = os.environ["LUTHIER"], os.environ["LUTHIER_DATA"]
+from _measure import DATA, LUTHIER, run, unpack
+
 # Iterations by tuner; the papers' own number for PRO.
 TUNERS = {"mert": 10, "pro": 30, "apro": 30, "mira": 10, "xbleu": 10}
 
 
 def luthier(*words):
-    return subprocess.run([LUTHIER, *map(str, words)], check=True, capture_output=True, text=True).stdout
+    return run(LUTHIER, *words)[2]
 
 
 def score(path, reference):
@@ -31,8 +30,7 @@ def main():
     wanted = sys.argv[1:] or list(TUNERS)
     with tempfile.TemporaryDirectory() as at:
         for name in ("train.de", "train.en", "dev.de", "dev.en", "test.de", "test.en"):
-            with gzip.open(f"{DATA}/multi30k/{name}.gz", "rb") as source, open(f"{at}/{name}", "wb") as target:
-                target.write(source.read())
+            unpack(name, f"{at}/{name}")
         moses = f"{DATA}/moses/test.mert.out"
         text = ["--source", f"{at}/train.de", "--target", f"{at}/train.en"]
         luthier("train", *text, "--model", f"{at}/ours", "-q")

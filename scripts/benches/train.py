@@ -1,36 +1,17 @@
 """From parallel text to a model: each stage, memory, growth; an aligner of PyPI in the same run."""
 
 import filecmp
-import gzip
 import json
 import os
 import subprocess
 import sys
 import tempfile
-import time
 import venv
 
-LUTHIER, DATA = os.environ["LUTHIER"], os.environ["LUTHIER_DATA"]
+from _measure import DATA, LUTHIER, run, unpack
+
 # What the data set's notes say of its peers on one thread, in seconds; another machine, so only a guide.
 FAST_ALIGN, MOSES = 12.5, 59.0
-
-
-def run(*words, **more):
-    """Wall-clock seconds, maximum resident megabytes, standard output and what was said."""
-    start = time.perf_counter()
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as told:
-        child = subprocess.Popen([str(w) for w in words], stdout=out, stderr=told, **more)
-        _, status, usage = os.wait4(child.pid, 0)
-        seconds = time.perf_counter() - start
-        out.seek(0)
-        told.seek(0)
-        assert status == 0, told.read()
-        return seconds, usage.ru_maxrss / 1024, out.read(), told.read()
-
-
-def unpack(name, path):
-    with gzip.open(f"{DATA}/multi30k/{name}.gz", "rb") as source, open(path, "wb") as target:
-        target.write(source.read())
 
 
 def eflomal(at):

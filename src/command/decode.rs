@@ -1,6 +1,6 @@
 //! `luthier decode`.
 
-use super::{Done, write_out};
+use super::{Done, Failure, write_out};
 use crate::talk::{Talk, thousands};
 use clap::ValueEnum;
 use luthier::{
@@ -146,14 +146,7 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let decoder = Decoder::new(&model, &weights, limits);
     let opened = clock.elapsed().as_secs_f64();
     let input = Input::open(&args.input)?;
-    let only_list = outputs[1..].iter().flatten().any(|p| p.as_os_str() == "-") && args.output.is_none();
-    let mut files = Vec::new();
-    for path in outputs {
-        files.push(match path {
-            Some(path) if path.as_os_str() != "-" => Some((path, AtomicFile::create(path)?)),
-            _ => None,
-        });
-    }
+    let mut out = Outputs::open(outputs)?;
     let lines = read_ahead(input);
     let clock = Instant::now();
     let (mut id, mut total, mut score) = (0, Stats::default(), 0.0);
@@ -166,31 +159,16 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
             batch.par_iter().enumerate().map(|(k, line)| answer(args, &decoder, line, id + k)).collect();
         id += batch.len();
         for a in &answers {
-            total.words += a.stats.words;
-            total.unknown += a.stats.unknown;
-            total.popped += a.stats.popped;
-            total.kept += a.stats.kept;
-            total.recombined += a.stats.recombined;
+            total += a.stats;
             score += a.score;
-            for (k, part) in [&a.text, &a.nbest, &a.forest].into_iter().enumerate() {
-                match (&mut files[k], outputs[k]) {
-                    (Some((path, file)), _) => file
-                        .write_all(part.as_bytes())
-                        .map_err(|e| Error::io(path.display().to_string(), "write it", &e))?,
-                    (None, None) if k == 0 && !only_list => write_out(None, part.as_bytes())?,
-                    (None, Some(_)) => write_out(None, part.as_bytes())?,
-                    _ => {}
-                }
-            }
+            out.write([&a.text, &a.nbest, &a.forest])?;
         }
         // What stands before a mistake is answered first.
         if let Some(e) = failed {
             return Err(e.into());
         }
     }
-    for (_, file) in files.into_iter().flatten() {
-        file.commit()?;
-    }
+    out.commit()?;
     if args.stats {
         let seconds = clock.elapsed().as_secs_f64();
         talk.say(&format!(
@@ -209,6 +187,56 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
         ));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where text, list and forests go: to a file, to standard output, or nowhere.
+struct Outputs<'a>([Sink<'a>; 3]);
+
+enum Sink<'a> {
+    File(&'a Path, AtomicFile),
+    Standard,
+    Nowhere,
+}
+
+impl<'a> Outputs<'a> {
+    fn open(paths: [Option<&'a Path>; 3]) -> Result<Self, Error> {
+        let standard = |p: &Path| p.as_os_str() == "-";
+        let mut sinks = [Sink::Nowhere, Sink::Nowhere, Sink::Nowhere];
+        for (sink, path) in sinks.iter_mut().zip(paths) {
+            *sink = match path {
+                Some(path) if standard(path) => Sink::Standard,
+                Some(path) => Sink::File(path, AtomicFile::create(path)?),
+                None => Sink::Nowhere,
+            };
+        }
+        // Text goes to standard output unless something else does.
+        if paths[0].is_none() && !paths.iter().flatten().any(|p| standard(p)) {
+            sinks[0] = Sink::Standard;
+        }
+        Ok(Outputs(sinks))
+    }
+
+    fn write(&mut self, parts: [&str; 3]) -> Result<(), Failure> {
+        for (sink, part) in self.0.iter_mut().zip(parts) {
+            match sink {
+                Sink::File(path, file) => file
+                    .write_all(part.as_bytes())
+                    .map_err(|e| Error::io(path.display().to_string(), "write it", &e))?,
+                Sink::Standard => write_out(None, part.as_bytes())?,
+                Sink::Nowhere => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn commit(self) -> Result<(), Error> {
+        for sink in self.0 {
+            if let Sink::File(_, file) = sink {
+                file.commit()?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Larger weights than this are a mistake.

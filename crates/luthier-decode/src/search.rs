@@ -147,6 +147,16 @@ pub struct Stats {
     pub recombined: u64,
 }
 
+impl std::ops::AddAssign for Stats {
+    fn add_assign(&mut self, other: Stats) {
+        self.words += other.words;
+        self.unknown += other.unknown;
+        self.popped += other.popped;
+        self.kept += other.kept;
+        self.recombined += other.recombined;
+    }
+}
+
 /// The lattice of a sentence after search.
 pub struct Lattice<'d> {
     pub(crate) decoder: &'d Phrases<'d>,
