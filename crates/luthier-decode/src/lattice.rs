@@ -3,7 +3,9 @@
 use crate::{
     model::UNKNOWN_COST,
     search::{Arc_, Lattice, orientation},
+    sparse::{Seam, end_seams, source_seams, target_seams},
 };
+use luthier_core::{FeatureKey, Local};
 use luthier_forest::{Builder, Forest, NONE, TAILS};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -18,6 +20,10 @@ struct Packing {
     /// Rules of phrases.
     rules: FxHashMap<u32, u32>,
     features: Vec<(u32, f32)>,
+    /// Place of each feature of the layout among the features of the forest.
+    place: Vec<u32>,
+    /// All features of the forest.
+    local: Arc<Local>,
 }
 
 impl Lattice<'_> {
@@ -40,7 +46,7 @@ impl Lattice<'_> {
                 }
             }
         }
-        let mut packing = Packing::default();
+        let mut packing = self.packing(&wanted);
         let mut node = vec![NONE; self.nodes()];
         let empty = packing.builder.rule([], &[]);
         packing.builder.edge([NONE; 2], empty, &[]);
@@ -49,20 +55,66 @@ impl Lattice<'_> {
             for &a in into(n) {
                 let arc = &self.arcs[a as usize];
                 let rule = packing.rule(self, arc.phrase);
-                self.own_features(a, arc, &mut packing.features);
+                self.own_features(a, arc, &mut packing);
                 packing.builder.edge([node[arc.tail as usize], NONE], rule, &packing.features);
             }
             node[n] = packing.builder.node();
         }
         let through = packing.builder.rule([TAILS[0]], &[]);
-        let (lm, place) = (self.model.layout.lm, &self.model.place);
+        let lm = self.model.layout.lm;
         for &h in &self.complete {
-            let ends: Vec<(u32, f32)> =
-                (0..self.model.lms.len()).map(|k| (place[lm + k], self.ending(h, k))).collect();
-            packing.builder.edge([node[h as usize], NONE], through, &ends);
+            packing.features.clear();
+            for k in (0..self.decoder.lms).filter(|k| self.model.uses(lm + k)) {
+                packing.features.push((packing.place[lm + k], self.ending(h, k)));
+            }
+            if let Some(seams) = &self.seams {
+                end_seams(seams.on, &self.last(h), |seam| packing.seam(self, seam));
+            }
+            packing.builder.edge([node[h as usize], NONE], through, &packing.features);
         }
         packing.builder.node();
-        packing.builder.finish(self.model.local.clone(), Arc::new(packing.words))
+        packing.builder.finish(packing.local, Arc::new(packing.words))
+    }
+
+    /// An empty forest that knows which features it will have.
+    fn packing(&self, wanted: &[bool]) -> Packing {
+        if self.model.sparse.is_none() {
+            let (place, local) = (self.model.place.clone(), self.model.local.clone());
+            return Packing { place, local, ..Packing::default() };
+        }
+        let mut keys: Vec<FeatureKey> = self.model.keys.clone();
+        let mut phrases = Vec::new();
+        for arc in self.arcs.iter().filter(|a| wanted[a.head as usize]) {
+            phrases.push(arc.phrase);
+            self.each_seam(arc, |seam| keys.extend(self.key_of(seam)));
+        }
+        phrases.sort_unstable();
+        phrases.dedup();
+        for phrase in phrases {
+            keys.extend_from_slice(&self.phrase(phrase).2.sparse);
+        }
+        if let Some(seams) = &self.seams {
+            for &h in &self.complete {
+                end_seams(seams.on, &self.last(h), |seam| keys.extend(self.key_of(seam)));
+            }
+        }
+        let local = Arc::new(Local::new(keys));
+        let place = self.model.keys.iter().map(|k| local.position(*k).unwrap_or_default() as u32).collect();
+        Packing { place, local, ..Packing::default() }
+    }
+
+    fn key_of(&self, seam: Seam) -> Option<FeatureKey> {
+        self.seams.as_ref().and_then(|s| s.number(seam)).map(|s| s.1)
+    }
+
+    /// The sparse features at the seam of an arc.
+    fn each_seam(&self, arc: &Arc_, mut each: impl FnMut(Seam)) {
+        let Some(seams) = &self.seams else { return };
+        let last = self.last(arc.tail);
+        let (start, end, phrase) = self.phrase(arc.phrase);
+        source_seams(seams.on, &last, (start, end), &mut each);
+        let way = orientation((last.start, last.end), start, end);
+        target_seams(seams.on, &last, (start, way), &phrase.words, &mut each);
     }
 
     /// Arcs in order of their heads, and where those of each head begin: they come in order of stacks, not of hypotheses.
@@ -84,62 +136,81 @@ impl Lattice<'_> {
     }
 
     /// Features of an arc that depend on what stands before its phrase.
-    fn own_features(&self, number: u32, arc: &Arc_, out: &mut Vec<(u32, f32)>) {
-        let (layout, place) = (&self.model.layout, &self.model.place);
-        let (lms, tables) = (self.model.lms.len(), self.model.table.shape().scores);
-        out.clear();
-        for k in 0..lms {
-            out.push((place[layout.lm + k], self.arc_lm[number as usize * lms + k]));
+    fn own_features(&self, number: u32, arc: &Arc_, packing: &mut Packing) {
+        let layout = &self.model.layout;
+        let (lms, tables) = (self.decoder.lms, self.model.table.shape().scores);
+        packing.features.clear();
+        for k in (0..lms).filter(|k| self.model.uses(layout.lm + k)) {
+            packing.features.push((packing.place[layout.lm + k], self.arc_lm[number as usize * lms + k]));
         }
         let (start, end, phrase) = self.phrase(arc.phrase);
-        let before = self.last_span(arc.tail);
-        let jump = start.abs_diff(before.1);
-        if jump > 0 {
-            out.push((place[layout.distortion], -(jump as f32)));
+        let last = self.last(arc.tail);
+        let jump = start.abs_diff(last.end);
+        if jump > 0 && self.model.uses(layout.distortion) {
+            packing.features.push((packing.place[layout.distortion], -(jump as f32)));
         }
         if let Some(reordering) = layout.reordering {
-            let way = orientation(before, start, end);
-            out.push((place[reordering + way], phrase.scores[tables + way]));
+            let way = orientation((last.start, last.end), start, end);
+            packing.put(self, reordering + way, phrase.scores[tables + way]);
             // All phrases that lead to a hypothesis say the same about what comes next.
             if let Some(last) = self.best_arc(arc.tail) {
                 let last = self.phrase(self.arcs[last as usize].phrase).2;
-                out.push((place[reordering + 3 + way], last.scores[tables + 3 + way]));
+                packing.put(self, reordering + 3 + way, last.scores[tables + 3 + way]);
             }
         }
+        self.each_seam(arc, |seam| packing.seam(self, seam));
     }
 }
 
 impl Packing {
+    /// A feature of the layout, if it is used.
+    fn put(&mut self, lattice: &Lattice<'_>, feature: usize, value: f32) {
+        if value != 0.0 && lattice.model.uses(feature) {
+            self.features.push((self.place[feature], value));
+        }
+    }
+
+    /// A sparse feature.
+    fn sparse(&mut self, key: FeatureKey) {
+        if let Some(place) = self.local.position(key) {
+            self.features.push((place as u32, 1.0));
+        }
+    }
+
+    fn seam(&mut self, lattice: &Lattice<'_>, seam: Seam) {
+        if let Some(key) = lattice.key_of(seam) {
+            self.sparse(key);
+        }
+    }
+
     /// The rule of a phrase: its words behind those before it, and what it is worth by itself.
     fn rule(&mut self, lattice: &Lattice<'_>, number: u32) -> u32 {
         if let Some(&rule) = self.rules.get(&number) {
             return rule;
         }
-        let (layout, place) = (&lattice.model.layout, &lattice.model.place);
+        let layout = &lattice.model.layout;
         let phrase = lattice.phrase(number).2;
         self.features.clear();
-        let mut put = |f: usize, v: f32| {
-            if v != 0.0 {
-                self.features.push((place[f], v));
-            }
-        };
         for k in 0..lattice.model.table.shape().scores {
-            put(layout.table + k, phrase.scores[k]);
+            self.put(lattice, layout.table + k, phrase.scores[k]);
         }
-        put(layout.words, -(phrase.words.len() as f32));
-        put(layout.phrases, 1.0);
-        if phrase.passed {
-            put(layout.unknown, UNKNOWN_COST);
+        self.put(lattice, layout.words, -(phrase.words.len() as f32));
+        self.put(lattice, layout.phrases, 1.0);
+        if phrase.entry.is_none() {
+            self.put(lattice, layout.unknown, UNKNOWN_COST);
         }
         if let Some(oov) = layout.oov {
             for (k, inner) in phrase.inner.iter().enumerate() {
-                put(oov + k, inner.unknown as f32);
+                self.put(lattice, oov + k, inner.unknown as f32);
             }
+        }
+        for &key in &phrase.sparse {
+            self.sparse(key);
         }
         let mut target = vec![TAILS[0]];
         for &w in &phrase.words {
             target.push(*self.word_ids.entry(w).or_insert_with(|| {
-                self.words.push(lattice.word(w).to_owned());
+                self.words.push(lattice.words().target(w).to_owned());
                 self.words.len() as u32 - 1
             }));
         }

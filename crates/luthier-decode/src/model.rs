@@ -1,5 +1,6 @@
 //! A translation model: a table, language models, and the names of its features.
 
+use crate::sparse::{Sparse, Templates};
 use luthier_core::{Error, FeatureKey, Local, Result, Weights};
 use luthier_lm::Model as LanguageModel;
 use luthier_table::Table;
@@ -104,10 +105,17 @@ pub struct Model {
     /// By language model: its number of each target word.
     pub(crate) lm_words: Vec<Vec<u32>>,
     pub(crate) layout: Layout,
+    /// Names of all dense features by their place in the layout, and which of them are used.
+    all: Vec<String>,
+    used: Vec<bool>,
+    /// Names of those that are used.
     names: Vec<String>,
+    /// Keys by place in the layout; words that are passed through last.
+    pub(crate) keys: Vec<FeatureKey>,
     pub(crate) local: Arc<Local>,
     /// Place in `local` of each feature.
     pub(crate) place: Vec<u32>,
+    pub(crate) sparse: Option<Sparse>,
 }
 
 /// Words that are passed through. Its weight is not tuned, and n-best lists do not have it, as in Moses: it is there to make
@@ -168,7 +176,39 @@ impl Model {
         let target = table.words()[1] as u32;
         let lm_words =
             lms.iter().map(|lm| (0..target).map(|w| lm.word(table.target_text(w))).collect()).collect();
-        Ok(Model { table, lms, lm_words, layout, names, local, place })
+        let used = vec![true; names.len()];
+        let all = names.clone();
+        Ok(Model { table, lms, lm_words, layout, all, used, names, keys, local, place, sparse: None })
+    }
+
+    /// Uses only some of the dense features; the others have no weight and are in no list. Language models and reordering
+    /// that nobody asks for are not looked at.
+    pub fn keep(&mut self, keep: impl Fn(&str) -> bool) {
+        self.used = self.all.iter().map(|n| keep(n)).collect();
+        self.names = self.all.iter().zip(&self.used).filter(|n| *n.1).map(|n| n.0.clone()).collect();
+        let any = |prefix: &str| self.names.iter().any(|n| n.starts_with(prefix));
+        if !any("LM") && !any("OOV") {
+            self.lms.clear();
+            self.lm_words.clear();
+        }
+        if !any("LexicalReordering") {
+            self.layout.reordering = None;
+        }
+    }
+
+    /// Uses templates of sparse features.
+    pub fn set_templates(&mut self, on: Templates) {
+        self.sparse = (!on.is_empty()).then(|| Sparse::new(&self.table, on));
+    }
+
+    /// The templates that are used.
+    pub fn templates(&self) -> Templates {
+        self.sparse.as_ref().map(|s| s.on).unwrap_or_default()
+    }
+
+    /// Whether a feature of the layout is used.
+    pub(crate) fn uses(&self, feature: usize) -> bool {
+        self.used.get(feature).copied().unwrap_or(true)
     }
 
     /// Names of the features, in order.
@@ -176,16 +216,21 @@ impl Model {
         &self.names
     }
 
-    /// The name of a feature of a forest.
+    /// The name of a dense feature of a forest.
     pub fn name_of(&self, key: FeatureKey) -> Option<&str> {
-        self.names.iter().map(String::as_str).chain([UNKNOWN_NAME]).find(|n| FeatureKey::of(n) == key)
+        let at = self.keys.iter().position(|k| *k == key)?;
+        Some(self.all.get(at).map_or(UNKNOWN_NAME, String::as_str))
     }
 
-    /// Weights of the features in order, and of words that are passed through, which is 1 unless it is given. A feature
+    /// Weights of all features of the layout, and of words that are passed through, which is 1 unless it is given. A feature
     /// without weight has 0.
     pub(crate) fn weights(&self, weights: &Weights) -> Vec<f64> {
-        let key = FeatureKey::of(UNKNOWN_NAME);
-        let unknown = if weights.contains(key) { weights.get(key) } else { 1.0 };
-        self.names.iter().map(|n| weights.get(FeatureKey::of(n))).chain([unknown]).collect()
+        let unknown = self.keys.len() - 1;
+        let weight = |(at, &key): (usize, &FeatureKey)| match at {
+            _ if at == unknown && !weights.contains(key) => 1.0,
+            _ if self.uses(at) => weights.get(key),
+            _ => 0.0,
+        };
+        self.keys.iter().enumerate().map(weight).collect()
     }
 }

@@ -1,6 +1,10 @@
 //! Translations of source phrases, scored as far as they can be without knowing what stands before.
 
-use crate::model::{Model, UNKNOWN_COST};
+use crate::{
+    guide::Guide,
+    model::{Model, UNKNOWN_COST},
+};
+use luthier_core::{FeatureKey, Weights};
 use luthier_lm::{Model as LanguageModel, State, UNKNOWN};
 use luthier_table::Node;
 use rustc_hash::FxHashMap;
@@ -55,48 +59,83 @@ pub(crate) struct Phrase {
     pub(crate) backward: [f32; 3],
     pub(crate) forward: [f32; 3],
     pub(crate) inner: Box<[Inner]>,
-    /// Whether it stands for a word without translation.
-    pub(crate) passed: bool,
+    /// Sparse features that it has by itself.
+    pub(crate) sparse: Box<[FeatureKey]>,
+    /// Its place in the table; none if it stands for a word without translation.
+    pub(crate) entry: Option<u32>,
 }
 
 /// Finds translations, and remembers them: the same phrases come again and again.
 pub(crate) struct Phrases<'m> {
     model: &'m Model,
+    sparse: &'m Weights,
     weights: Vec<f64>,
     limit: usize,
+    /// Language models that are looked at.
+    pub(crate) lms: usize,
     known: Mutex<FxHashMap<u32, Arc<[Phrase]>>>,
 }
 
 impl<'m> Phrases<'m> {
-    pub(crate) fn new(model: &'m Model, weights: Vec<f64>, limit: usize) -> Self {
-        Phrases { model, weights, limit, known: Mutex::default() }
+    pub(crate) fn new(model: &'m Model, weights: &'m Weights, limit: usize) -> Self {
+        let lms = model.lms.len();
+        Phrases { model, sparse: weights, weights: model.weights(weights), limit, lms, known: Mutex::default() }
     }
 
+    /// Without any opinion: no feature weighs anything, and language models are not asked.
+    pub(crate) fn blind(model: &'m Model, none: &'m Weights, limit: usize) -> Self {
+        let weights = vec![0.0; model.keys.len()];
+        Phrases { model, sparse: none, weights, limit, lms: 0, known: Mutex::default() }
+    }
+
+    /// Weights by place in the layout.
     pub(crate) fn weights(&self) -> &[f64] {
         &self.weights
     }
 
-    /// The best translations of a source phrase, best first.
-    pub(crate) fn of(&self, node: Node) -> Arc<[Phrase]> {
+    /// Weights by name.
+    pub(crate) fn sparse_weights(&self) -> &'m Weights {
+        self.sparse
+    }
+
+    /// The best translations of a source phrase, best first; only those that a guide takes.
+    pub(crate) fn of<G: Guide>(&self, node: Node, source: &[&str], guide: &G) -> Arc<[Phrase]> {
         let entries = node.entries();
-        if let Some(found) = self.lock().get(&entries.start) {
+        if G::FREE && let Some(found) = self.lock().get(&entries.start) {
             return found.clone();
         }
         let (mut words, mut scores) = (Vec::new(), Vec::new());
-        let mut all: Vec<(f64, u32, Phrase)> = entries
-            .clone()
-            .map(|entry| {
-                self.model.table.target(entry, &mut words);
-                self.model.table.scores(entry, &mut scores);
-                let phrase = self.phrase(&words, &scores, None, false);
-                (phrase.estimate, entry, phrase)
-            })
-            .collect();
-        all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let mut all: Vec<(f64, f32, u32, Phrase)> = Vec::new();
+        for entry in entries.clone() {
+            self.model.table.target(entry, &mut words);
+            let Some(worth) = guide.option(&words) else { continue };
+            self.model.table.scores(entry, &mut scores);
+            let mut phrase = self.phrase(&words, &scores, None, Some(entry));
+            if let Some(sparse) = &self.model.sparse {
+                phrase.sparse = sparse.keys_of(&self.model.table, entry, source, &words).into();
+                self.add_sparse(&mut phrase);
+            }
+            phrase.estimate += worth;
+            // Among equals, as when nothing has been learned, the table's own scores decide.
+            let prior = scores[..self.model.table.shape().scores].iter().sum();
+            all.push((phrase.estimate, prior, entry, phrase));
+        }
+        let better = |a: &(f64, f32, u32, Phrase), b: &(f64, f32, u32, Phrase)| {
+            b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2))
+        };
+        all.sort_by(better);
         all.truncate(self.limit);
-        let best: Arc<[Phrase]> = all.into_iter().map(|p| p.2).collect();
-        self.lock().insert(entries.start, best.clone());
+        let best: Arc<[Phrase]> = all.into_iter().map(|p| p.3).collect();
+        if G::FREE {
+            self.lock().insert(entries.start, best.clone());
+        }
         best
+    }
+
+    fn add_sparse(&self, phrase: &mut Phrase) {
+        let sparse: f64 = phrase.sparse.iter().map(|&k| self.sparse.get(k)).sum();
+        phrase.fixed += sparse;
+        phrase.estimate += sparse;
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, FxHashMap<u32, Arc<[Phrase]>>> {
@@ -104,26 +143,35 @@ impl<'m> Phrases<'m> {
     }
 
     /// A word that is passed through, with this number; or nothing at all.
-    pub(crate) fn unknown(&self, word: Option<(u32, &str)>) -> Phrase {
+    pub(crate) fn unknown(&self, source: &str, number: Option<u32>) -> Phrase {
         let shape = self.model.table.shape();
         let scores = vec![0.0; shape.scores + shape.reordering];
-        match word {
-            Some((id, text)) => self.phrase(&[id], &scores, Some(text), true),
-            None => self.phrase(&[], &scores, None, true),
+        let target = number.as_slice();
+        let mut phrase = self.phrase(target, &scores, Some(source), None);
+        if let Some(sparse) = &self.model.sparse {
+            let mut keys = Vec::new();
+            let links = &[(0, 0)][..target.len()];
+            let words = &[source][..target.len()];
+            sparse.alone(&self.model.table, &[source], words, links, &mut |name| {
+                keys.push(FeatureKey::of(name));
+            });
+            phrase.sparse = keys.into();
+            self.add_sparse(&mut phrase);
         }
+        phrase
     }
 
-    fn phrase(&self, words: &[u32], scores: &[f32], text: Option<&str>, passed: bool) -> Phrase {
+    fn phrase(&self, words: &[u32], scores: &[f32], text: Option<&str>, entry: Option<u32>) -> Phrase {
         let (layout, w) = (&self.model.layout, &self.weights);
         let tables = self.model.table.shape().scores;
         let mut fixed = w[layout.phrases] - w[layout.words] * words.len() as f64;
-        if passed {
+        if entry.is_none() {
             fixed += w[layout.unknown] * f64::from(UNKNOWN_COST);
         }
         for (k, s) in scores[..tables].iter().enumerate() {
             fixed += w[layout.table + k] * f64::from(*s);
         }
-        let inner: Box<[Inner]> = (0..self.model.lms.len()).map(|k| self.inner(k, words, text)).collect();
+        let inner: Box<[Inner]> = (0..self.lms).map(|k| self.inner(k, words, text)).collect();
         let mut estimate = fixed;
         for (k, inner) in inner.iter().enumerate() {
             if let Some(oov) = layout.oov {
@@ -147,7 +195,8 @@ impl<'m> Phrases<'m> {
             backward,
             forward,
             inner,
-            passed,
+            sparse: Box::default(),
+            entry,
         }
     }
 

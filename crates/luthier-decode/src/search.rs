@@ -5,14 +5,24 @@
 //! span is a grid of hypotheses and translations, both best first. The queue holds the next cells of all grids of a stack
 //! by an estimate that needs no language model; the exact score is computed when a cell is taken.
 //! Hypotheses recombine if no feature can tell them apart: same coverage, same last span, same probabilities of what comes
-//! next, same states of the language models.
+//! next, same states of the language models and of the guide, and same last words if sparse features look at them.
 
 use crate::{
+    guide::Guide,
     model::Model,
     phrase::{LN10, Phrase, Phrases},
+    sparse::{Last, NO_WORD, Seams, Text, end_seams, source_seams, target_seams},
 };
+use luthier_core::FeatureKey;
+use luthier_forest::TAILS;
 use luthier_lm::{END, State};
-use std::{cmp::Ordering, collections::BinaryHeap, sync::Arc};
+use rustc_hash::FxHashMap;
+use std::{
+    cmp::Ordering,
+    collections::BinaryHeap,
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
 
 /// How far to search.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -119,8 +129,16 @@ struct Hypothesis {
     /// Weighted reordering of what comes next, and the bits of its probabilities.
     forward: [f32; 3],
     key: [u32; 3],
+    /// Last target words, if sparse features look at them.
+    words: [u32; 2],
     /// The best arc into it.
     best: u32,
+}
+
+impl Hypothesis {
+    fn last(&self) -> Last {
+        Last { start: self.start as usize, end: self.end as usize, words: self.words }
+    }
 }
 
 /// A way to get to a hypothesis.
@@ -168,10 +186,13 @@ pub struct Lattice<'d> {
     states: Vec<State>,
     pub(crate) arcs: Vec<Arc_>,
     pub(crate) arc_lm: Vec<f32>,
-    /// Complete hypotheses.
+    /// Complete hypotheses, and what the end of the sentence adds to each.
     pub(crate) complete: Vec<u32>,
-    /// Unknown words of the sentence, numbered behind those of the table.
-    pub(crate) passed: Vec<String>,
+    endings: Vec<f64>,
+    /// Words of the sentence.
+    pub(crate) source: Vec<String>,
+    /// Sparse features that were met, if there are templates that look back.
+    pub(crate) seams: Option<Seams<'d>>,
     /// What the search did.
     pub stats: Stats,
 }
@@ -193,6 +214,8 @@ struct Grid {
     span: u32,
     /// What all cells have: distortion and the future of the new coverage.
     base: f64,
+    /// Sparse features of the source.
+    seam: f64,
     orientation: u8,
 }
 
@@ -275,8 +298,15 @@ impl Recombination {
 }
 
 /// Everything that a search needs.
-struct Search<'d> {
+struct Search<'d, 'g, G: Guide> {
     lattice: Lattice<'d>,
+    guide: &'g G,
+    /// By hypothesis, as the guide sees it.
+    guided: Vec<G::State>,
+    /// Scratch: an edge as the guide sees it.
+    target: Vec<u32>,
+    /// Sparse features of the source by last end, next start and whether one word is all there is on either side.
+    seams: FxHashMap<(u32, u32, bool, bool), f64>,
     limits: Limits,
     length: usize,
     /// Entry of `phrases` by start and length − 1.
@@ -295,11 +325,12 @@ struct Search<'d> {
 }
 
 /// Translates a sentence.
-pub(crate) fn search<'d>(
+pub(crate) fn search<'d, G: Guide>(
     model: &'d Model,
     decoder: &'d Phrases<'d>,
     words: &[&str],
     limits: Limits,
+    guide: &G,
 ) -> Lattice<'d> {
     let limits = Limits { distortion: limits.distortion.min(MAX_DISTORTION), ..limits };
     let lattice = Lattice {
@@ -312,17 +343,23 @@ pub(crate) fn search<'d>(
         arcs: Vec::new(),
         arc_lm: Vec::new(),
         complete: Vec::new(),
-        passed: Vec::new(),
+        endings: Vec::new(),
+        source: words.iter().map(ToString::to_string).collect(),
+        seams: Seams::new(model, decoder.sparse_weights()),
         stats: Stats { words: words.len() as u64, ..Stats::default() },
     };
     let mut search = Search {
         lattice,
+        guide,
+        guided: Vec::new(),
+        target: Vec::new(),
+        seams: FxHashMap::default(),
         limits,
         length: words.len(),
         spans: Vec::new(),
         near: Vec::new(),
         tail: Vec::new(),
-        lms: model.lms.len(),
+        lms: decoder.lms,
         longest: 1,
         table: Recombination::default(),
         stacks: Vec::new(),
@@ -335,7 +372,7 @@ pub(crate) fn search<'d>(
     search.lattice
 }
 
-impl Search<'_> {
+impl<G: Guide> Search<'_, '_, G> {
     /// Translations of all spans. Words without any are passed through or dropped.
     fn look_up(&mut self, words: &[&str]) {
         let lattice = &mut self.lattice;
@@ -343,7 +380,7 @@ impl Search<'_> {
         let ids: Vec<Option<u32>> = words.iter().map(|w| model.table.source_word(w)).collect();
         let mut number = 0;
         for start in 0..words.len() {
-            let mut row = Vec::new();
+            let (mut row, mut known) = (Vec::new(), false);
             let mut node = model.table.root();
             for id in &ids[start..] {
                 let Some(next) = id.and_then(|id| model.table.step(node, id)) else { break };
@@ -351,21 +388,21 @@ impl Search<'_> {
                 if row.len() >= MAX_DISTORTION {
                     break;
                 }
-                let found = (!node.entries().is_empty()).then(|| decoder.of(node));
+                let source = &words[start..=start + row.len()];
+                known |= row.is_empty() && !node.entries().is_empty();
+                let found = (!node.entries().is_empty()).then(|| decoder.of(node, source, self.guide));
                 row.push(found);
             }
-            if row.first().is_none_or(Option::is_none) {
+            if !known {
                 let word = words[start];
                 let passed = (!self.limits.drop_unknown).then(|| {
                     // The same word is the same symbol, wherever it comes from.
-                    let again = lattice.passed.iter().position(|p| p == word).unwrap_or_else(|| {
-                        lattice.passed.push(word.to_owned());
-                        lattice.passed.len() - 1
-                    });
-                    let new = (model.table.words()[1] + again) as u32;
-                    (model.table.target_word(word).unwrap_or(new), word)
+                    let first = words.iter().position(|w| *w == word).unwrap_or(start);
+                    model.table.target_word(word).unwrap_or((model.table.words()[1] + first) as u32)
                 });
-                let phrase: Arc<[Phrase]> = [decoder.unknown(passed)].into();
+                let allowed = self.guide.option(passed.as_slice()).is_some();
+                let some = if allowed { vec![decoder.unknown(word, passed)] } else { Vec::new() };
+                let phrase: Arc<[Phrase]> = some.into();
                 lattice.stats.unknown += 1;
                 match row.first_mut() {
                     Some(first) => *first = Some(phrase),
@@ -374,7 +411,8 @@ impl Search<'_> {
             }
             let mut spans = Vec::with_capacity(row.len());
             for (k, found) in row.into_iter().enumerate() {
-                spans.push(found.map(|phrases| {
+                let some = found.filter(|phrases| !phrases.is_empty());
+                spans.push(some.map(|phrases| {
                     lattice.numbers.push(number);
                     number += phrases.len() as u32;
                     lattice.phrases.push((start, start + k + 1, phrases));
@@ -431,8 +469,13 @@ impl Search<'_> {
             end: 0,
             forward: [0.0; 3],
             key: [0; 3],
+            words: if self.lattice.seams.is_some() { Last::BEGIN } else { [NO_WORD; 2] },
             best: NOBODY,
         });
+        match self.guide.edge(&[], &[], &mut Vec::new()) {
+            Some((state, _)) => self.guided.push(state),
+            None => return,
+        }
         for k in 0..self.lms {
             self.lattice.states.push(self.lattice.model.lms[k].begin());
         }
@@ -445,9 +488,25 @@ impl Search<'_> {
             self.prune(first, arcs);
             self.lattice.stats.kept += self.lattice.hypotheses.len() as u64 - u64::from(first);
         }
-        if let Some(last) = self.stacks.last() {
-            self.lattice.complete = last.clone().collect();
+        for h in self.stacks.last().cloned().unwrap_or_default() {
+            if let Some(guided) = self.guide.end(&self.guided[h as usize], &mut Vec::new()) {
+                self.lattice.complete.push(h);
+                let ending = guided + self.lattice.end_score(h);
+                self.lattice.endings.push(ending);
+            }
         }
+    }
+
+    /// Weight of the sparse source features of a span behind a hypothesis.
+    fn source_seam(&mut self, last: Last, start: usize, end: usize) -> f64 {
+        let Some(seams) = &mut self.lattice.seams else { return 0.0 };
+        let text = Text { table: &self.lattice.model.table, source: &self.lattice.source };
+        let key = (last.end as u32, start as u32, last.end - last.start == 1, end - start == 1);
+        *self.seams.entry(key).or_insert_with(|| {
+            let mut total = 0.0;
+            source_seams(seams.on, &last, (start, end), |seam| total += seams.weight(seam, text));
+            total
+        })
     }
 
     /// All that can be in a stack: by grids in order of promise, or all of them.
@@ -455,38 +514,8 @@ impl Search<'_> {
         self.table.clear();
         let mut grids = Vec::new();
         for before in covered.saturating_sub(self.longest)..covered {
-            let length = covered - before;
-            for (g, group) in self.groups[before].iter().enumerate() {
-                let gap = group.coverage.gap as usize;
-                let head = &self.lattice.hypotheses[group.members.start as usize];
-                let (last_end, limit) = (head.end as usize, self.limits.distortion);
-                for start in gap..=(gap + limit).min(self.length - 1) {
-                    let end = start + length;
-                    if end > self.length {
-                        break;
-                    }
-                    // From there the way back to the gap must not be too far.
-                    if start > gap && (end - gap > limit || start.abs_diff(last_end) > limit) {
-                        continue;
-                    }
-                    let Some(span) = self.spans[start].get(length - 1).copied().flatten() else { continue };
-                    if !group.coverage.is_free(start, length) {
-                        continue;
-                    }
-                    let new = group.coverage.with(start, length);
-                    let jump = start.abs_diff(last_end) as f64;
-                    let weights = self.lattice.decoder.weights();
-                    let base = self.future(new) - weights[self.lattice.model.layout.distortion] * jump;
-                    grids.push((
-                        before,
-                        Grid {
-                            group: g as u32,
-                            span,
-                            base,
-                            orientation: orientation((head.start as usize, last_end), start, end) as u8,
-                        },
-                    ));
-                }
+            for g in 0..self.groups[before].len() {
+                self.grids(before, g, covered - before, &mut grids);
             }
         }
         let Some(pop) = self.limits.pop else {
@@ -522,6 +551,35 @@ impl Search<'_> {
         }
     }
 
+    /// What a group makes of all spans of a length.
+    fn grids(&mut self, before: usize, g: usize, length: usize, grids: &mut Vec<(usize, Grid)>) {
+        let coverage = self.groups[before][g].coverage;
+        let gap = coverage.gap as usize;
+        let head = self.lattice.hypotheses[self.groups[before][g].members.start as usize];
+        let (last_end, limit) = (head.end as usize, self.limits.distortion);
+        for start in gap..=(gap + limit).min(self.length - 1) {
+            let end = start + length;
+            if end > self.length {
+                break;
+            }
+            // From there the way back to the gap must not be too far.
+            if start > gap && (end - gap > limit || start.abs_diff(last_end) > limit) {
+                continue;
+            }
+            let Some(span) = self.spans[start].get(length - 1).copied().flatten() else { continue };
+            if !coverage.is_free(start, length) {
+                continue;
+            }
+            let new = coverage.with(start, length);
+            let jump = start.abs_diff(last_end) as f64;
+            let weights = self.lattice.decoder.weights();
+            let base = self.future(new) - weights[self.lattice.model.layout.distortion] * jump;
+            let seam = self.source_seam(head.last(), start, end);
+            let orientation = orientation((head.start as usize, last_end), start, end) as u8;
+            grids.push((before, Grid { group: g as u32, span, base, seam, orientation }));
+        }
+    }
+
     /// What a cell may be worth, without language models across the seam.
     #[inline]
     fn priority(&self, before: usize, grid: &Grid, row: u32, column: u32) -> f64 {
@@ -531,6 +589,7 @@ impl Search<'_> {
         let way = grid.orientation as usize;
         hypothesis.score
             + grid.base
+            + grid.seam
             + phrase.estimate
             + f64::from(hypothesis.forward[way] + phrase.backward[way])
     }
@@ -549,7 +608,26 @@ impl Search<'_> {
         let coverage = group.coverage.with(start, end - start);
         let weights = lattice.decoder.weights();
         let layout = &lattice.model.layout;
-        let mut score = hypothesis.score + phrase.fixed;
+        let mut score = hypothesis.score + phrase.fixed + grid.seam;
+        let mut words = [NO_WORD; 2];
+        if let Some(seams) = &mut lattice.seams {
+            let text = Text { table: &lattice.model.table, source: &lattice.source };
+            words = Last::words(&phrase.words);
+            target_seams(seams.on, &hypothesis.last(), (start, way), &phrase.words, |seam| {
+                score += seams.weight(seam, text);
+            });
+        }
+        let before_it = &self.guided[tail as usize];
+        let step = if G::FREE {
+            self.guide.edge(&[], &[before_it], &mut Vec::new())
+        } else {
+            self.target.clear();
+            self.target.push(TAILS[0]);
+            self.target.extend_from_slice(&phrase.words);
+            self.guide.edge(&self.target, &[before_it], &mut Vec::new())
+        };
+        let Some((guided, added)) = step else { return };
+        score += added;
         if layout.reordering.is_some() {
             score += f64::from(hypothesis.forward[way] + phrase.backward[way]);
         }
@@ -574,28 +652,34 @@ impl Search<'_> {
             end: end as u32,
             forward: phrase.forward,
             key,
+            words,
             best: arc,
         };
         let (hypotheses, states, lms) = (&lattice.hypotheses, &lattice.states, self.lms);
+        let others = &self.guided;
         let hash_of = |id: u32| {
             let h = &hypotheses[id as usize];
-            hash(h, &states[id as usize * lms..(id as usize + 1) * lms])
+            hash(h, &states[id as usize * lms..(id as usize + 1) * lms], &others[id as usize])
         };
         self.table.reserve(hash_of);
         let mine = &states[new * lms..(new + 1) * lms];
-        let slot = self.table.find(hash(&made, mine), |id| {
+        let slot = self.table.find(hash(&made, mine, &guided), |id| {
             let h = &hypotheses[id as usize];
             h.coverage == coverage
-                && (h.start, h.end, h.key) == (made.start, made.end, key)
+                && (h.start, h.end, h.key, h.words) == (made.start, made.end, key, words)
                 && states[id as usize * lms..(id as usize + 1) * lms] == *mine
+                && others[id as usize] == guided
         });
         let head = self.table.slots[slot];
         let number = lattice.numbers[grid.span as usize] + column;
         if head == NOBODY {
             self.table.slots[slot] = new as u32;
             self.table.used.push(slot as u32);
-            let future =
+            let mut future =
                 grid.base + weights[layout.distortion] * start.abs_diff(hypothesis.end as usize) as f64;
+            let covered = before + end - start;
+            future += self.guide.future(&guided, covered as f64 / self.length as f64);
+            self.guided.push(guided);
             lattice.hypotheses.push(Hypothesis { future, ..made });
             lattice.arcs.push(Arc_ { head: new as u32, tail, phrase: number, score });
         } else {
@@ -637,6 +721,9 @@ impl Search<'_> {
             .iter()
             .flat_map(|&h| lattice.states[h as usize * lms..(h as usize + 1) * lms].iter().copied())
             .collect();
+        let guided: Vec<G::State> = order.iter().map(|&h| self.guided[h as usize].clone()).collect();
+        self.guided.truncate(from);
+        self.guided.extend(guided);
         let mut number = vec![NOBODY; lattice.hypotheses.len() - from];
         for (k, &h) in order.iter().enumerate() {
             number[h as usize - from] = first + k as u32;
@@ -680,13 +767,13 @@ impl Search<'_> {
     }
 }
 
-fn hash(h: &Hypothesis, states: &[State]) -> u64 {
-    use std::hash::{Hash, Hasher};
+fn hash(h: &Hypothesis, states: &[State], guided: &impl Hash) -> u64 {
     let mut hasher = rustc_hash::FxHasher::default();
-    (h.coverage, h.start, h.end, h.key).hash(&mut hasher);
+    (h.coverage, h.start, h.end, h.key, h.words).hash(&mut hasher);
     for state in states {
         state.hash(&mut hasher);
     }
+    guided.hash(&mut hasher);
     let x = hasher.finish();
     x ^ (x >> 32)
 }
@@ -699,12 +786,6 @@ impl Lattice<'_> {
         (*start, *end, &phrases[(number - self.numbers[entry]) as usize])
     }
 
-    /// Span of the last phrase of a hypothesis.
-    pub(crate) fn last_span(&self, hypothesis: u32) -> (usize, usize) {
-        let h = &self.hypotheses[hypothesis as usize];
-        (h.start as usize, h.end as usize)
-    }
-
     /// The best arc into a hypothesis.
     pub(crate) fn best_arc(&self, hypothesis: u32) -> Option<u32> {
         Some(self.hypotheses[hypothesis as usize].best).filter(|&a| a != NOBODY)
@@ -714,33 +795,67 @@ impl Lattice<'_> {
         self.hypotheses.len()
     }
 
+    /// What has been translated last before a hypothesis goes on.
+    pub(crate) fn last(&self, hypothesis: u32) -> Last {
+        self.hypotheses[hypothesis as usize].last()
+    }
+
+    /// Weight of the end of the sentence behind a hypothesis.
+    fn end_score(&mut self, hypothesis: u32) -> f64 {
+        let weights = self.decoder.weights();
+        let mut total = (0..self.decoder.lms)
+            .map(|k| weights[self.model.layout.lm + k] * f64::from(self.ending(hypothesis, k)))
+            .sum();
+        let last = self.last(hypothesis);
+        if let Some(seams) = &mut self.seams {
+            let text = Text { table: &self.model.table, source: &self.source };
+            end_seams(seams.on, &last, |seam| total += seams.weight(seam, text));
+        }
+        total
+    }
+
     /// Natural logarithm of the end of the sentence, by language model.
     pub(crate) fn ending(&self, hypothesis: u32, k: usize) -> f32 {
-        let state = &self.states[hypothesis as usize * self.model.lms.len() + k];
+        let state = &self.states[hypothesis as usize * self.decoder.lms + k];
         self.model.lms[k].score(state, END).log10 * LN10
     }
 
-    /// A word of a phrase.
-    pub(crate) fn word(&self, id: u32) -> &str {
-        let known = self.model.table.words()[1];
-        match (id as usize).checked_sub(known) {
-            Some(passed) => &self.passed[passed],
-            None => self.model.table.target_text(id),
+    /// The words of the sentence and of its translations.
+    pub(crate) fn words(&self) -> Text<'_> {
+        Text { table: &self.model.table, source: &self.source }
+    }
+
+    /// Names of those sparse features of the translations that are wanted.
+    pub fn sparse_names(&self, wanted: &dyn Fn(FeatureKey) -> bool, each: &mut dyn FnMut(FeatureKey, &str)) {
+        let Some(sparse) = &self.model.sparse else { return };
+        let text = self.words();
+        if let Some(seams) = &self.seams {
+            seams.names(wanted, text, each);
+        }
+        let mut links = Vec::new();
+        for (start, end, phrases) in &self.phrases {
+            let source: Vec<&str> = text.source[*start..*end].iter().map(String::as_str).collect();
+            for phrase in phrases.iter().filter(|p| p.sparse.iter().any(|k| wanted(*k))) {
+                match phrase.entry {
+                    Some(entry) => self.model.table.links(entry, &mut links),
+                    None => links = vec![(0, 0); phrase.words.len()],
+                }
+                let target: Vec<&str> = phrase.words.iter().map(|&w| text.target(w)).collect();
+                let mut keys = phrase.sparse.iter();
+                sparse.alone(&self.model.table, &source, &target, &links, &mut |name| {
+                    if let Some(key) = keys.next().filter(|k| wanted(**k)) {
+                        each(*key, name);
+                    }
+                });
+            }
         }
     }
 
     /// The best translation and its total score; nothing if there is none.
     pub fn best(&self) -> Option<(String, f64)> {
-        let weights = self.decoder.weights();
-        let total = |&h: &u32| {
-            let lms = 0..self.model.lms.len();
-            let end: f64 =
-                lms.map(|k| weights[self.model.layout.lm + k] * f64::from(self.ending(h, k))).sum();
-            self.hypotheses[h as usize].score + end
-        };
         let mut best: Option<(u32, f64)> = None;
-        for h in &self.complete {
-            let score = total(h);
+        for (h, end) in self.complete.iter().zip(&self.endings) {
+            let score = self.hypotheses[*h as usize].score + end;
             if best.is_none_or(|b| score > b.1) {
                 best = Some((*h, score));
             }
@@ -754,7 +869,7 @@ impl Lattice<'_> {
             at = arc.tail;
         }
         let words: Vec<&str> =
-            parts.iter().rev().flat_map(|&p| self.phrase(p).2.words.iter()).map(|&w| self.word(w)).collect();
+            parts.iter().rev().flat_map(|&p| self.phrase(p).2.words.iter()).map(|&w| self.words().target(w)).collect();
         Some((words.join(" "), score))
     }
 }

@@ -64,7 +64,7 @@ fn world(seed: u64, lms: usize) -> World {
             .entry(&Entry {
                 source: &source,
                 target: &target,
-                links: &[],
+                links: &[(0, 0)],
                 scores: &scores,
                 counts: &[],
                 reordering: &reordering,
@@ -84,7 +84,10 @@ fn weights(model: &Model, seed: u64) -> Weights {
 }
 
 /// A derivation by its definition: text and features by name.
+#[derive(Default)]
 struct Made {
+    /// Source and target of each phrase, and where it begins.
+    phrases: Vec<(Vec<String>, Vec<String>, usize)>,
     text: Vec<String>,
     features: BTreeMap<String, f64>,
 }
@@ -92,7 +95,7 @@ struct Made {
 /// All derivations of a sentence.
 fn enumerate(world: &World, sentence: &[u32], limit: usize) -> Vec<Made> {
     let mut all = Vec::new();
-    let start = Made { text: Vec::new(), features: BTreeMap::new() };
+    let start = Made::default();
     extend(world, sentence, limit, &vec![false; sentence.len()], (0, 0, None), &start, &mut all);
     all
 }
@@ -118,7 +121,8 @@ fn extend(
             features.insert(format!("LM{k}"), found.log10 * std::f64::consts::LN_10);
             features.insert(format!("OOV{k}"), found.unknown as f64);
         }
-        all.push(Made { text: so_far.text.clone(), features });
+        sparse(world, &so_far.phrases, &mut features);
+        all.push(Made { phrases: so_far.phrases.clone(), text: so_far.text.clone(), features });
         return;
     }
     let gap = covered.iter().position(|c| !c).unwrap();
@@ -169,9 +173,71 @@ fn extend(
                 }
                 let mut next = covered.to_vec();
                 next[start..end].fill(true);
+                let source = sentence[start..end].iter().map(|w| format!("f{w}")).collect();
+                let mut phrases = so_far.phrases.clone();
+                phrases.push((source, words.clone(), start));
                 let text = so_far.text.iter().cloned().chain(words).collect();
-                extend(world, sentence, limit, &next, (start, end, entry), &Made { text, features }, all);
+                let made = Made { phrases, text, features };
+                extend(world, sentence, limit, &next, (start, end, entry), &made, all);
             }
+        }
+    }
+}
+
+/// All sparse features of a derivation, from their definition.
+fn sparse(
+    world: &World,
+    phrases: &[(Vec<String>, Vec<String>, usize)],
+    features: &mut BTreeMap<String, f64>,
+) {
+    let mut add = |name: String| *features.entry(name).or_insert(0.0) += 1.0;
+    let edge = |mark: &str| (vec![mark.to_owned()], vec![mark.to_owned()], 0);
+    let all: Vec<_> =
+        [edge("<s>")].into_iter().chain(phrases.iter().cloned()).chain([edge("</s>")]).collect();
+    let frequent = |side: usize, word: &str| {
+        world.entries.iter().any(|e| match side {
+            0 => e.0.len() == 1 && format!("f{}", e.0[0]) == word,
+            _ => e.0.len() == 1 && e.1.len() == 1 && format!("e{}", e.1[0]) == word,
+        })
+    };
+    for (k, pair) in all.windows(2).enumerate() {
+        let (before, now) = (&pair[0], &pair[1]);
+        let last = k + 2 == all.len();
+        for (name, side) in [("sb", [&before.0, &now.0]), ("tb", [&before.1, &now.1])] {
+            let tail = &side[0][side[0].len().saturating_sub(2)..];
+            let window: Vec<&str> = tail.iter().chain(side[1]).map(String::as_str).collect();
+            for n in [2, 3] {
+                for run in window.windows(n).enumerate().filter(|(at, _)| at + n > tail.len()) {
+                    add(format!("{name}:{}", run.1.join("_")));
+                }
+            }
+        }
+        if last {
+            continue;
+        }
+        add(format!("pp:{}~{}", now.0.join("_"), now.1.join("_")));
+        add(format!("pl:{}~{}", now.0.len(), now.1.len()));
+        let seam = |x: &[String], y: &[String]| format!("{}_{}", x[x.len() - 1], y[0]);
+        let before_end = if k == 0 { 0 } else { before.2 + before.0.len() };
+        let jump = now.2 as i64 - before_end as i64;
+        add(format!("sd:{}~{}", seam(&before.0, &now.0), jump.clamp(-6, 6)));
+        let way = if jump == 0 {
+            "monotone"
+        } else if now.2 + now.0.len() == before.2 {
+            "swap"
+        } else {
+            "discontinuous"
+        };
+        add(format!("or:{}~{}~{way}", seam(&before.0, &now.0), seam(&before.1, &now.1)));
+        let class = |side: usize, word: &str| {
+            if frequent(side, word) { word.to_owned() } else { "*".to_owned() }
+        };
+        add(format!("wp:{}~{}", class(0, &now.0[0]), class(1, &now.1[0])));
+        for word in now.0[1..].iter().filter(|w| frequent(0, w)) {
+            add(format!("de:{word}"));
+        }
+        for word in now.1[1..].iter().filter(|w| frequent(1, w)) {
+            add(format!("in:{word}"));
         }
     }
 }
@@ -213,7 +279,7 @@ fn searches_equal_enumeration() {
                 );
                 // The forest has every derivation, with the same score.
                 let forest = lattice.forest();
-                let scores = forest.scores(&decoder.local_weights());
+                let scores = forest.scores(&decoder.local_weights(&forest.local));
                 let found: Vec<f64> = KBest::new(&forest, &scores, false).map(|d| d.score).collect();
                 assert_eq!(found.len(), expected.len(), "{seed} {distortion} {pop:?} {text}");
                 for (f, e) in found.iter().zip(&expected) {
@@ -234,6 +300,102 @@ fn searches_equal_enumeration() {
     }
 }
 
+/// Templates do not change what is found: every derivation is there, with the features of the definition and their names.
+#[test]
+fn sparse_features_are_those_of_the_definition() {
+    let mut names = 0;
+    for seed in 0..40 {
+        let mut world = world(seed, 1);
+        world.model.set_templates("arun-koehn,hopkins-may".parse().unwrap());
+        let mut s = Stream::new(seed, Purpose::Test, 4, 0);
+        let sentence: Vec<u32> = (0..s.below(5)).map(|_| s.below(6) as u32).collect();
+        let text = sentence.iter().map(|w| format!("f{w}")).collect::<Vec<_>>().join(" ");
+        let all = enumerate(&world, &sentence, 6);
+        // A weight for half of all features.
+        let mut lines = weights(&world.model, seed).to_text(&[]);
+        let known: std::collections::BTreeSet<&String> = all.iter().flat_map(|m| m.features.keys()).collect();
+        for name in known.iter().filter(|n| n.contains(':')) {
+            if s.below(2) == 0 {
+                lines += &format!("{name} {}\n", s.uniform(-1.0, 1.0));
+            }
+        }
+        let weights = Weights::parse("w", &lines).unwrap();
+        let mut expected: Vec<f64> = all.iter().map(|m| total(m, &weights)).collect();
+        expected.sort_by(|a, b| b.total_cmp(a));
+        for pop in [None, Some(usize::MAX)] {
+            let decoder = Decoder::new(&world.model, &weights, everything(pop, 6));
+            let lattice = decoder.search(&text);
+            assert!((lattice.best().unwrap().1 - expected[0]).abs() < 1e-3, "{seed}");
+            let forest = lattice.forest();
+            let scores = forest.scores(&decoder.local_weights(&forest.local));
+            let found: Vec<_> = KBest::new(&forest, &scores, false).collect();
+            assert_eq!(found.len(), expected.len());
+            let mut spelled = BTreeMap::new();
+            lattice.sparse_names(&|_| true, &mut |key, name| {
+                spelled.insert(key, name.to_owned());
+            });
+            let mut sums = Vec::new();
+            for (d, e) in found.iter().zip(&expected) {
+                assert!((d.score - e).abs() < 1e-3, "{seed} {} {e}", d.score);
+                forest.sum_features(&d.edges, &mut sums);
+                let words = forest.text(&d.words);
+                let mut ours: BTreeMap<&str, f64> = BTreeMap::new();
+                for (key, value) in forest.local.keys().iter().zip(&sums).filter(|f| *f.1 != 0.0) {
+                    if let Some(name) = spelled.get(key) {
+                        ours.insert(name, *value);
+                    }
+                }
+                names += ours.len();
+                let of = |m: &Made| -> BTreeMap<String, f64> {
+                    m.features.iter().filter(|f| f.0.contains(':')).map(|f| (f.0.clone(), *f.1)).collect()
+                };
+                let same = |m: &Made| of(m).iter().map(|(n, v)| (n.as_str(), *v)).eq(ours.iter().map(|(n, v)| (*n, *v)));
+                assert!(all.iter().any(|m| m.text.join(" ") == words && same(m)), "{seed} {words} {ours:?}");
+            }
+        }
+    }
+    assert!(names > 10_000, "{names}");
+}
+
+#[test]
+fn templates_and_names() {
+    let both: Templates = "arun-koehn,hopkins-may".parse().unwrap();
+    assert!(Template::ALL.into_iter().all(|t| both.has(t)));
+    assert_eq!(both.to_string().parse::<Templates>().unwrap(), both);
+    assert!("none".parse::<Templates>().unwrap().is_empty());
+    assert!("x".parse::<Templates>().unwrap_err().to_string().contains("no template is named \"x\""));
+    let weights = Weights::parse("w", "pp:a~b 1\nsb:a_b 0\nin:the -1\nLM0 2\n").unwrap();
+    assert_eq!(Templates::of(&weights).to_string(), "phrase-pair,insertion");
+}
+
+/// What is not asked for has no name, no weight and no feature.
+#[test]
+fn dense_features_can_be_left_out() {
+    let mut world = world(4, 1);
+    world.model.keep(|n| ["WordPenalty0", "Distortion0"].contains(&n));
+    assert_eq!(world.model.names(), ["Distortion0", "WordPenalty0"]);
+    let weights = Weights::parse("w", "WordPenalty0 -1\nDistortion0 1\nLM0 5\nTranslationModel0[0] 3\n").unwrap();
+    let decoder = Decoder::new(&world.model, &weights, everything(None, 6));
+    let lattice = decoder.search("f0 f1 f2");
+    let forest = lattice.forest();
+    let scores = forest.scores(&decoder.local_weights(&forest.local));
+    let mut expected: Vec<f64> = enumerate(&world, &[0, 1, 2], 6)
+        .iter()
+        .map(|m| {
+            let of = |n: &str| m.features.get(n).copied().unwrap_or(0.0);
+            of("Distortion0") - of("WordPenalty0") + of("UnknownWordPenalty0")
+        })
+        .collect();
+    expected.sort_by(|a, b| b.total_cmp(a));
+    let found: Vec<f64> = KBest::new(&forest, &scores, false).map(|d| d.score).collect();
+    assert_eq!(found.len(), expected.len());
+    assert!(found.iter().zip(&expected).all(|(f, e)| (f - e).abs() < 1e-6), "{found:?} {expected:?}");
+    let mut seen = Vec::new();
+    forest.sum_features(&(0..forest.edges() as u32).collect::<Vec<_>>(), &mut seen);
+    let used = forest.local.keys().iter().zip(&seen).filter(|f| *f.1 != 0.0).count();
+    assert!(used <= 3, "{seen:?}");
+}
+
 #[test]
 fn features_are_those_of_the_definition() {
     for seed in 0..20 {
@@ -245,7 +407,7 @@ fn features_are_those_of_the_definition() {
         let all = enumerate(&world, &sentence, 6);
         let lattice = decoder.search(&text);
         let forest = lattice.forest();
-        let scores = forest.scores(&decoder.local_weights());
+        let scores = forest.scores(&decoder.local_weights(&forest.local));
         let mut sums = Vec::new();
         for derivation in KBest::new(&forest, &scores, false).take(30) {
             forest.sum_features(&derivation.edges, &mut sums);

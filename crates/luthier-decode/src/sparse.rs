@@ -1,0 +1,539 @@
+//! Sparse features: templates that make a feature of words.
+//!
+//! The five templates of Arun and Koehn (2007), with bᵢ the phrase pair before and bⱼ the current one; and those of Hopkins
+//! and May (2011) for phrase-based systems:
+//!
+//! | template | a feature | of |
+//! | --- | --- | --- |
+//! | phrase-pair | `pp:das_haus~the_house` | bⱼ |
+//! | source-bigram | `sb:das_haus`, `sb:in_das_haus` | two or three source words that end in bⱼ and begin in it or in the last two of bᵢ |
+//! | target-bigram | `tb:the_house` | the same of the target |
+//! | orientation | `or:morgen_ich~tomorrow_i~swap` | last and first words at the seam, and how bⱼ stands to bᵢ |
+//! | source-distortion | `sd:morgen_ich~3` | last and first source word at the seam, and the jump between them, at most 6 either way |
+//! | word-pair | `wp:haus~house`, `wp:*~the` | linked words; all but the 500 most frequent are one class |
+//! | phrase-length | `pl:2~3` | words of bⱼ |
+//! | insertion, deletion | `in:the`, `de:das` | frequent words without link |
+//!
+//! The sentence begins with `<s>` and ends with `</s>` on both sides. Characters that would make a name ambiguous or
+//! unreadable in files are written as in web addresses: `%5F` is `_`.
+
+use crate::model::Model;
+use luthier_core::{Error, FeatureKey, Result, Weights};
+use luthier_table::Table;
+use rustc_hash::FxHashMap;
+use std::{fmt::Write as _, str::FromStr, sync::OnceLock};
+
+/// A kind of sparse features.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Template {
+    /// The phrase pair itself.
+    PhrasePair,
+    /// Source words next to each other in the order of translation.
+    SourceBigram,
+    /// Target words next to each other.
+    TargetBigram,
+    /// How two phrase pairs stand to each other.
+    Orientation,
+    /// How far the source words at a seam are from each other.
+    SourceDistortion,
+    /// Words that are linked.
+    WordPair,
+    /// Lengths of both sides.
+    PhraseLength,
+    /// Frequent target words without link.
+    Insertion,
+    /// Frequent source words without link.
+    Deletion,
+}
+
+impl Template {
+    /// All of them.
+    pub const ALL: [Template; 9] = [
+        Template::PhrasePair,
+        Template::SourceBigram,
+        Template::TargetBigram,
+        Template::Orientation,
+        Template::SourceDistortion,
+        Template::WordPair,
+        Template::PhraseLength,
+        Template::Insertion,
+        Template::Deletion,
+    ];
+
+    /// Name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Template::PhrasePair => "phrase-pair",
+            Template::SourceBigram => "source-bigram",
+            Template::TargetBigram => "target-bigram",
+            Template::Orientation => "orientation",
+            Template::SourceDistortion => "source-distortion",
+            Template::WordPair => "word-pair",
+            Template::PhraseLength => "phrase-length",
+            Template::Insertion => "insertion",
+            Template::Deletion => "deletion",
+        }
+    }
+
+    /// What the names of its features begin with.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Template::PhrasePair => "pp:",
+            Template::SourceBigram => "sb:",
+            Template::TargetBigram => "tb:",
+            Template::Orientation => "or:",
+            Template::SourceDistortion => "sd:",
+            Template::WordPair => "wp:",
+            Template::PhraseLength => "pl:",
+            Template::Insertion => "in:",
+            Template::Deletion => "de:",
+        }
+    }
+}
+
+/// Which templates are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Templates(u16);
+
+impl Templates {
+    /// Those whose features have weights other than 0.
+    pub fn of(weights: &Weights) -> Self {
+        let mut on = Templates::default();
+        for (name, _) in weights.iter().filter(|w| w.1 != 0.0) {
+            if let Some(t) = Template::ALL.into_iter().find(|t| name.starts_with(t.prefix())) {
+                on = on.with(t);
+            }
+        }
+        on
+    }
+
+    /// One more.
+    #[must_use]
+    pub fn with(self, template: Template) -> Self {
+        Templates(self.0 | 1 << template as u16)
+    }
+
+    /// Those of either.
+    #[must_use]
+    pub fn and(self, other: Templates) -> Self {
+        Templates(self.0 | other.0)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether a template is used.
+    #[inline]
+    pub fn has(self, template: Template) -> bool {
+        self.0 >> template as u16 & 1 == 1
+    }
+
+    /// Whether one of them looks at the phrase before.
+    fn look_back(self) -> bool {
+        let back = [
+            Template::SourceBigram,
+            Template::TargetBigram,
+            Template::Orientation,
+            Template::SourceDistortion,
+        ];
+        back.into_iter().any(|t| self.has(t))
+    }
+}
+
+impl std::fmt::Display for Templates {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<&str> = Template::ALL.into_iter().filter(|t| self.has(*t)).map(Template::name).collect();
+        f.write_str(if names.is_empty() { "none".to_owned() } else { names.join(",") }.as_str())
+    }
+}
+
+/// Names of templates with commas between them; `arun-koehn` and `hopkins-may` are those of the papers.
+impl FromStr for Templates {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let mut on = Templates::default();
+        for name in text.split(',') {
+            let some = match name {
+                "none" => &[][..],
+                "arun-koehn" => &Template::ALL[..5],
+                "hopkins-may" => &Template::ALL[5..],
+                _ => {
+                    let at = Template::ALL.iter().position(|t| t.name() == name).ok_or_else(|| {
+                        let all: Vec<&str> = Template::ALL.into_iter().map(Template::name).collect();
+                        Error::new(format!(
+                            "no template is named {name:?}, expected none, arun-koehn, hopkins-may, {}",
+                            all.join(", ")
+                        ))
+                    })?;
+                    &Template::ALL[at..=at]
+                }
+            };
+            on = some.iter().fold(on, |on, t| on.with(*t));
+        }
+        Ok(on)
+    }
+}
+
+/// How many words have features of their own.
+const FREQUENT: usize = 500;
+/// The longest jump that is told from longer ones.
+const FAR: i64 = 6;
+const BEGIN: &str = "<s>";
+const END: &str = "</s>";
+const WAYS: [&str; 3] = ["monotone", "swap", "discontinuous"];
+
+/// What a model remembers for its sparse features.
+pub(crate) struct Sparse {
+    pub(crate) on: Templates,
+    /// By entry of the table: the features that it has by itself.
+    keys: Vec<OnceLock<Box<[FeatureKey]>>>,
+    /// Frequent source and target words.
+    frequent: [Vec<bool>; 2],
+}
+
+impl Sparse {
+    pub(crate) fn new(table: &Table, on: Templates) -> Self {
+        let words = [Template::WordPair, Template::Insertion, Template::Deletion];
+        let frequent = if words.into_iter().any(|t| on.has(t)) { frequent(table) } else { Default::default() };
+        Sparse { on, keys: (0..table.len()).map(|_| OnceLock::new()).collect(), frequent }
+    }
+
+    /// Features of an entry by itself.
+    pub(crate) fn keys_of(&self, table: &Table, entry: u32, source: &[&str], target: &[u32]) -> &[FeatureKey] {
+        self.keys[entry as usize].get_or_init(|| {
+            let (mut links, mut keys) = (Vec::new(), Vec::new());
+            table.links(entry, &mut links);
+            let words: Vec<&str> = target.iter().map(|&w| table.target_text(w)).collect();
+            self.alone(table, source, &words, &links, &mut |name| keys.push(FeatureKey::of(name)));
+            keys.into()
+        })
+    }
+
+    /// Names of the features that a phrase pair has by itself.
+    pub(crate) fn alone(
+        &self,
+        table: &Table,
+        source: &[&str],
+        target: &[&str],
+        links: &[(u8, u8)],
+        each: &mut dyn FnMut(&str),
+    ) {
+        let mut name = String::new();
+        if self.on.has(Template::PhrasePair) {
+            start(&mut name, Template::PhrasePair, source);
+            name.push('~');
+            words(&mut name, target);
+            each(&name);
+        }
+        for (template, side) in [(Template::SourceBigram, source), (Template::TargetBigram, target)] {
+            if self.on.has(template) {
+                for run in side.windows(2).chain(side.windows(3)) {
+                    start(&mut name, template, run);
+                    each(&name);
+                }
+            }
+        }
+        if self.on.has(Template::PhraseLength) {
+            name.clear();
+            let _ = write!(name, "{}{}~{}", Template::PhraseLength.prefix(), source.len(), target.len());
+            each(&name);
+        }
+        let known = |side: usize, word: &str| {
+            let id = if side == 0 { table.source_word(word) } else { table.target_word(word) };
+            id.is_some_and(|id| self.frequent[side].get(id as usize).copied().unwrap_or(false))
+        };
+        if self.on.has(Template::WordPair) {
+            for &(s, t) in links {
+                let pair = [(0, source.get(s as usize)), (1, target.get(t as usize))];
+                name.clear();
+                name += Template::WordPair.prefix();
+                for (side, word) in pair {
+                    if side == 1 {
+                        name.push('~');
+                    }
+                    match word {
+                        Some(word) if known(side, word) => escape(&mut name, word),
+                        _ => name.push('*'),
+                    }
+                }
+                each(&name);
+            }
+        }
+        for (template, side, all) in [(Template::Deletion, 0, source), (Template::Insertion, 1, target)] {
+            for (at, word) in all.iter().enumerate().filter(|_| self.on.has(template)) {
+                let linked = links.iter().any(|&(s, t)| at == usize::from(if side == 0 { s } else { t }));
+                if !linked && known(side, word) {
+                    start(&mut name, template, &[word]);
+                    each(&name);
+                }
+            }
+        }
+    }
+}
+
+/// Words that stand alone most often in a table; those that come first among equals.
+fn frequent(table: &Table) -> [Vec<bool>; 2] {
+    let mut counts = table.words().map(|n| vec![0.0; n]);
+    let (mut target, mut seen) = (Vec::new(), Vec::new());
+    for word in 0..table.words()[0] as u32 {
+        let Some(node) = table.step(table.root(), word) else { continue };
+        for entry in node.entries() {
+            table.target(entry, &mut target);
+            table.counts(entry, &mut seen);
+            // How often the pair was seen; without counts every pair is as good as another.
+            let n = seen.get(2).map_or(1.0, |&n| f64::from(n));
+            counts[0][word as usize] += n;
+            if let [one] = target[..] {
+                counts[1][one as usize] += n;
+            }
+        }
+    }
+    counts.map(|counts| {
+        let mut order: Vec<usize> = (0..counts.len()).filter(|&w| counts[w] > 0.0).collect();
+        order.sort_by(|&a, &b| counts[b].total_cmp(&counts[a]).then(a.cmp(&b)));
+        let mut frequent = vec![false; counts.len()];
+        for &w in order.iter().take(FREQUENT) {
+            frequent[w] = true;
+        }
+        frequent
+    })
+}
+
+fn start(name: &mut String, template: Template, all: &[&str]) {
+    name.clear();
+    *name += template.prefix();
+    words(name, all);
+}
+
+fn words(name: &mut String, all: &[&str]) {
+    for (i, word) in all.iter().enumerate() {
+        if i > 0 {
+            name.push('_');
+        }
+        escape(name, word);
+    }
+}
+
+fn escape(name: &mut String, word: &str) {
+    for c in word.chars() {
+        if "%_~|*=".contains(c) || c.is_control() || c.is_whitespace() {
+            for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                let _ = write!(name, "%{byte:02X}");
+            }
+        } else {
+            name.push(c);
+        }
+    }
+}
+
+/// No word.
+pub(crate) const NO_WORD: u32 = u32::MAX;
+/// What stands before the first and behind the last word.
+const BEFORE: u32 = u32::MAX - 1;
+const BEHIND: u32 = u32::MAX - 2;
+
+/// The end of what is translated so far: span of the last phrase, and its last two target words.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Last {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) words: [u32; 2],
+}
+
+impl Last {
+    /// Nothing is translated.
+    pub(crate) const BEGIN: [u32; 2] = [NO_WORD, BEFORE];
+
+    /// The last two words of a phrase.
+    pub(crate) fn words(phrase: &[u32]) -> [u32; 2] {
+        match *phrase {
+            [.., a, b] => [a, b],
+            [a] => [NO_WORD, a],
+            [] => [NO_WORD; 2],
+        }
+    }
+
+    /// Positions of the last two source words.
+    fn source(&self) -> [u32; 2] {
+        match self.end - self.start {
+            0 => [NO_WORD, BEFORE],
+            1 => [NO_WORD, self.start as u32],
+            _ => [self.end as u32 - 2, self.end as u32 - 1],
+        }
+    }
+}
+
+/// The words of a sentence and of its translations.
+#[derive(Clone, Copy)]
+pub(crate) struct Text<'a> {
+    pub(crate) table: &'a Table,
+    pub(crate) source: &'a [String],
+}
+
+impl<'a> Text<'a> {
+    /// A target word: of the table, or behind those the source word with that number.
+    pub(crate) fn target(&self, id: u32) -> &'a str {
+        match (id as usize).checked_sub(self.table.words()[1]) {
+            Some(passed) => &self.source[passed],
+            None => self.table.target_text(id),
+        }
+    }
+}
+
+/// A feature at a seam: its template and way or jump, then positions of source words and numbers of target words.
+pub(crate) type Seam = [u32; 5];
+
+/// Source features of a phrase after another.
+pub(crate) fn source_seams(on: Templates, last: &Last, span: (usize, usize), mut each: impl FnMut(Seam)) {
+    let before = last.source();
+    let (first, second) = (span.0 as u32, (span.1 - span.0 > 1).then_some(span.0 as u32 + 1));
+    if on.has(Template::SourceBigram) {
+        runs(Template::SourceBigram, before, (first, second), &mut each);
+    }
+    if on.has(Template::SourceDistortion) {
+        let jump = (span.0 as i64 - last.end as i64).clamp(-FAR, FAR);
+        let kind = Template::SourceDistortion as u32 + ((jump + FAR) as u32 * 16);
+        each([kind, before[1], first, NO_WORD, NO_WORD]);
+    }
+}
+
+/// Target features of a phrase after another. `way` is the orientation, `start` the first source word.
+#[inline]
+pub(crate) fn target_seams(
+    on: Templates,
+    last: &Last,
+    (start, way): (usize, usize),
+    phrase: &[u32],
+    mut each: impl FnMut(Seam),
+) {
+    let Some(&first) = phrase.first().filter(|_| last.words[1] != NO_WORD) else { return };
+    if on.has(Template::TargetBigram) {
+        runs(Template::TargetBigram, last.words, (first, phrase.get(1).copied()), &mut each);
+    }
+    if on.has(Template::Orientation) {
+        let kind = Template::Orientation as u32 + (way as u32 * 16);
+        each([kind, last.source()[1], start as u32, last.words[1], first]);
+    }
+}
+
+/// Features of the end of the sentence.
+pub(crate) fn end_seams(on: Templates, last: &Last, mut each: impl FnMut(Seam)) {
+    let sides = [(Template::SourceBigram, last.source()), (Template::TargetBigram, last.words)];
+    for (template, before) in sides {
+        if on.has(template) && before[1] != NO_WORD {
+            runs(template, before, (BEHIND, None), &mut each);
+        }
+    }
+}
+
+/// Two and three words over a seam.
+#[inline]
+fn runs(
+    template: Template,
+    before: [u32; 2],
+    (first, second): (u32, Option<u32>),
+    each: &mut impl FnMut(Seam),
+) {
+    let kind = template as u32;
+    each([kind, before[1], first, NO_WORD, NO_WORD]);
+    if before[0] != NO_WORD {
+        each([kind, before[0], before[1], first, NO_WORD]);
+    }
+    if let Some(second) = second {
+        each([kind, before[1], first, second, NO_WORD]);
+    }
+}
+
+/// Features at the seams of one sentence: keys and weights are found once.
+pub(crate) struct Seams<'d> {
+    pub(crate) on: Templates,
+    weights: &'d Weights,
+    known: FxHashMap<Seam, u32>,
+    all: Vec<(Seam, FeatureKey, f64)>,
+    name: String,
+}
+
+impl<'d> Seams<'d> {
+    /// Nothing if no template looks back.
+    pub(crate) fn new(model: &Model, weights: &'d Weights) -> Option<Self> {
+        let on = model.templates();
+        on.look_back().then(|| Seams {
+            on,
+            weights,
+            known: FxHashMap::default(),
+            all: Vec::new(),
+            name: String::new(),
+        })
+    }
+
+    /// The number of a feature that has been met, and its key.
+    pub(crate) fn number(&self, seam: Seam) -> Option<(u32, FeatureKey)> {
+        self.known.get(&seam).map(|&n| (n, self.all[n as usize].1))
+    }
+
+    /// Names of the features whose keys are wanted.
+    pub(crate) fn names(
+        &self,
+        wanted: &dyn Fn(FeatureKey) -> bool,
+        text: Text<'_>,
+        each: &mut dyn FnMut(FeatureKey, &str),
+    ) {
+        let mut name = String::new();
+        for (seam, key, _) in self.all.iter().filter(|s| wanted(s.1)) {
+            name.clear();
+            spell(&mut name, *seam, text);
+            each(*key, &name);
+        }
+    }
+
+    /// The weight of a feature.
+    #[inline]
+    pub(crate) fn weight(&mut self, seam: Seam, text: Text<'_>) -> f64 {
+        let next = self.all.len() as u32;
+        let number = *self.known.entry(seam).or_insert(next);
+        if number == next {
+            self.name.clear();
+            spell(&mut self.name, seam, text);
+            let key = FeatureKey::of(&self.name);
+            self.all.push((seam, key, self.weights.get(key)));
+        }
+        self.all[number as usize].2
+    }
+}
+
+/// The name of a feature at a seam.
+fn spell(name: &mut String, seam: Seam, text: Text<'_>) {
+    let template = Template::ALL[seam[0] as usize % 16];
+    let put = |name: &mut String, of_source: bool, id: u32| match id {
+        BEFORE => *name += BEGIN,
+        BEHIND => *name += END,
+        _ if of_source => escape(name, &text.source[id as usize]),
+        _ => escape(name, text.target(id)),
+    };
+    *name += template.prefix();
+    let target = template == Template::TargetBigram;
+    put(name, !target, seam[1]);
+    name.push('_');
+    put(name, !target, seam[2]);
+    match template {
+        Template::Orientation => {
+            name.push('~');
+            put(name, false, seam[3]);
+            name.push('_');
+            put(name, false, seam[4]);
+            name.push('~');
+            *name += WAYS[seam[0] as usize / 16];
+        }
+        Template::SourceDistortion => {
+            let _ = write!(name, "~{}", i64::from(seam[0] / 16) - FAR);
+        }
+        _ if seam[3] != NO_WORD => {
+            name.push('_');
+            put(name, !target, seam[3]);
+        }
+        _ => {}
+    }
+}
