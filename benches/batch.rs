@@ -43,7 +43,7 @@ fn mira(data: &std::path::Path) {
     let (pool, weights) = pool::read(data, &metric);
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     one.install(|| {
-        let mut state = State { weights, epoch: 0 };
+        let mut state = State::new(weights);
         let clock = Instant::now();
         HopeFear::new(metric, 1).learn(&Evidence::Lists(pool), &mut state, &Fleet(&Alone)).unwrap();
         let seconds = clock.elapsed().as_secs_f64();

@@ -145,6 +145,35 @@ impl Weights {
         local.keys().iter().filter_map(|k| self.index.get(k).copied()).collect()
     }
 
+    /// The place of a feature; a new one comes last, with weight 0.
+    pub fn place(&mut self, key: FeatureKey, name: &str) -> Result<u32> {
+        match self.position(key) {
+            Some(p) if self.names[p] != name => Err(collision(&self.names[p], name)),
+            Some(p) => Ok(p as u32),
+            None => {
+                self.insert(key, name.to_owned(), 0.0);
+                Ok(self.values.len() as u32 - 1)
+            }
+        }
+    }
+
+    /// The same with values of its own.
+    #[must_use]
+    pub fn with_values(&self, values: Vec<f64>) -> Self {
+        debug_assert_eq!(values.len(), self.values.len());
+        Weights { index: self.index.clone(), values, names: self.names.clone() }
+    }
+
+    /// How many are not 0.
+    pub fn non_zero(&self) -> usize {
+        self.values.iter().filter(|v| **v != 0.0).count()
+    }
+
+    /// Values by place, to be changed.
+    pub fn values_mut(&mut self) -> &mut [f64] {
+        &mut self.values
+    }
+
     /// All values, in order of arrival.
     pub fn values(&self) -> &[f64] {
         &self.values
@@ -213,7 +242,8 @@ impl Weights {
         text
     }
 
-    fn position(&self, key: FeatureKey) -> Option<usize> {
+    /// The place of a feature.
+    pub fn position(&self, key: FeatureKey) -> Option<usize> {
         self.index.get(&key).map(|&p| p as usize)
     }
 

@@ -99,6 +99,85 @@ pub fn dual(
     Dual { alpha, sweeps, gap: if n == 0 { 0.0 } else { distance } }
 }
 
+/// The same with one slack for all examples: minimise ½‖w − w₀‖² + C max(0, maxᵢ mᵢ − w·xᵢ). The dual variables have a
+/// sum of at most C. Weight goes from the example that needs it least to the one that needs it most, until the gap between
+/// primal and dual value is at most `tolerance` of the primal one.
+pub fn dual_simplex(examples: &dyn Examples, w: &mut [f64], c: f64, tolerance: f64, steps: usize) -> Dual {
+    let n = examples.len();
+    let mut alpha = vec![0.0; n];
+    let mut active: Vec<usize> = Vec::new();
+    let mut slack = c;
+    let origin = w.to_vec();
+    let mut scratch = vec![0.0; w.len()];
+    let mut gap = 0.0;
+    for step in 0..steps {
+        let gradient = |i: usize, w: &[f64]| examples.dot(i, w) - examples.margin(i);
+        let mut worst = (usize::MAX, 0.0);
+        for i in 0..n {
+            let g = gradient(i, w);
+            if g < worst.1 {
+                worst = (i, g);
+            }
+        }
+        // ⟨τ, g⟩ − C·min(0, g): how far the value can fall.
+        let above: f64 = active.iter().map(|&i| alpha[i] * gradient(i, w)).sum::<f64>() - c * worst.1;
+        let half: f64 = w.iter().zip(&origin).map(|(w, o)| 0.5 * (w - o) * (w - o)).sum();
+        let primal = half - c * worst.1;
+        gap = if primal > 0.0 { above / primal } else { 0.0 };
+        if gap <= tolerance {
+            return Dual { alpha, sweeps: step, gap };
+        }
+        if worst.0 != usize::MAX && !active.contains(&worst.0) {
+            active.push(worst.0);
+        }
+        // Among those that carry weight, until they are even.
+        for _ in 0..INNER {
+            let at: Vec<f64> = active.iter().map(|&i| gradient(i, w)).collect();
+            let lowest = (0..at.len()).min_by(|&a, &b| at[a].total_cmp(&at[b]));
+            let giving = (0..at.len()).filter(|&k| alpha[active[k]] > 0.0).max_by(|&a, &b| at[a].total_cmp(&at[b]));
+            // The slack is an example without features whose gradient is 0.
+            let to = lowest.filter(|&k| at[k] < 0.0);
+            let from = giving.filter(|&k| at[k] > 0.0 || slack <= 0.0);
+            let (low, high) = (to.map_or(0.0, |k| at[k]), from.map_or(0.0, |k| at[k]));
+            if high - low <= 1e-3 * tolerance * primal / c.max(f64::MIN_POSITIVE) || to == from {
+                break;
+            }
+            let square = |k: usize| examples.square(active[k]);
+            let distance = match (to, from) {
+                (Some(i), Some(j)) => {
+                    examples.add(active[i], 1.0, &mut scratch);
+                    let cross = examples.dot(active[j], &scratch);
+                    examples.add(active[i], -1.0, &mut scratch);
+                    square(i) + square(j) - 2.0 * cross
+                }
+                (Some(k), None) | (None, Some(k)) => square(k),
+                (None, None) => break,
+            };
+            let most = from.map_or(slack, |k| alpha[active[k]]);
+            let move_by = if distance > 0.0 { ((high - low) / distance).min(most) } else { most };
+            match to {
+                Some(k) => {
+                    alpha[active[k]] += move_by;
+                    examples.add(active[k], move_by, w);
+                }
+                None => slack += move_by,
+            }
+            match from {
+                Some(k) => {
+                    alpha[active[k]] = if move_by == most { 0.0 } else { alpha[active[k]] - move_by };
+                    examples.add(active[k], -move_by, w);
+                }
+                None => slack = if move_by == most { 0.0 } else { slack - move_by },
+            }
+        }
+        active.retain(|&i| alpha[i] > 0.0);
+    }
+    Dual { alpha, sweeps: steps, gap }
+}
+
+/// Moves between two looks at all examples.
+const INNER: usize = 1000;
+
 /// Primal minus dual value over the primal one.
 fn gap(examples: &dyn Examples, origin: &[f64], w: &[f64], c: f64, alpha: &[f64]) -> f64 {
     let mut half = 0.0;

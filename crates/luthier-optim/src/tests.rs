@@ -187,3 +187,29 @@ fn dual_coordinate_descent_closes_the_gap() {
         assert!(found.gap <= 1e-9 && (primal - dual).abs() < 1e-8 * primal, "{primal} {dual} {found:?}");
     }
 }
+
+/// One slack for all: primal and dual values meet there, too.
+#[test]
+fn shared_slack_closes_the_gap() {
+    let mut draw = draws();
+    let mut bound = 0;
+    for round in 0..40 {
+        let mut unit = || draw(1000) as f64 / 500.0 - 1.0;
+        let points = Points((0..60).map(|_| [unit() + [0.3, 1.5][round / 4 % 2], unit()]).collect());
+        let origin = [unit(), unit()];
+        let c = [0.01, 0.1, 1.0, 10.0][round % 4];
+        let mut w = origin.to_vec();
+        let found = dual_simplex(&points, &mut w, c, 1e-9, 10_000);
+        let moved: Vec<f64> = w.iter().zip(&origin).map(|(w, o)| w - o).collect();
+        let half = 0.5 * dot(&moved, &moved);
+        let worst = points.0.iter().map(|x| 1.0 - dot(x, &w)).fold(0.0, f64::max);
+        let sum: f64 = found.alpha.iter().sum();
+        let (primal, dual) = (half + c * worst, sum - dot(&origin, &moved) - half);
+        assert!((primal - dual).abs() <= 2e-9 * primal, "{round}: {primal} {dual} {found:?}");
+        assert!(found.alpha.iter().all(|a| *a >= 0.0) && sum <= c * (1.0 + 1e-12));
+        bound += usize::from((sum - c).abs() < 1e-9);
+    }
+    assert!((10..40).contains(&bound), "{bound}");
+    let mut w = vec![1.0, 1.0];
+    assert_eq!(dual_simplex(&Points(Vec::new()), &mut w, 1.0, 1e-9, 10).gap, 0.0);
+}

@@ -9,6 +9,7 @@ mod fleet;
 mod learner;
 mod line;
 mod list;
+mod mixing;
 pub mod loss;
 mod oracle;
 mod pairs;
@@ -22,14 +23,17 @@ mod state;
 
 pub use design::Design;
 pub use fleet::{Alone, Fleet, Wire};
-pub use learner::{Descent, HopeFear, Learner, Limits, LineSearch, Loss, Minimize, Note, Progress};
+pub use learner::{
+    Bound, Descent, HopeFear, Learner, Limits, LineSearch, Linearize, Loss, Minimize, Norm, Note, OneBest, Progress,
+    Rank, RankLoss, RankMargin, Rate, Rule, Update,
+};
 pub use line::{Flat, ListWalker, Smoothing, Surface};
 pub use list::{Candidate, List};
 pub use oracle::{Choice, oracle};
 pub use pairs::{PairSource, Pairs};
 pub use pool::{Judge, SMALL, columns, list, lists};
-pub use run::{Event, Outcome, Stop, run};
+pub use run::{Event, Job, Outcome, Stop, run};
 pub use run_dir::RunDir;
-pub use schedule::Schedule;
+pub use schedule::{Batches, Mixing, Schedule};
 pub use source::{Evidence, FixedLists, Goal, Source};
-pub use state::State;
+pub use state::{Online, State};

@@ -246,6 +246,17 @@ impl<'a> ListWalker<'a> {
         walker
     }
 
+    /// A walker with one coordinate, at 0: along it, the score of each candidate rises by its slope from where it is,
+    /// segment after segment.
+    pub fn between(lists: &[Arc<List>], metric: &'a Metric, here: Vec<f64>, slopes: Vec<f64>) -> Self {
+        let none: Vec<Arc<List>> = Vec::new();
+        let flat = Flat { columns: slopes, ..Flat::new(lists) };
+        let mut walker = Self::over(&Arc::new(flat), &none, metric, &Weights::default(), &[0.0]);
+        walker.sparse = here;
+        walker.place(&[0.0]);
+        walker
+    }
+
     /// Judges lines by smoothed values from now on.
     #[must_use]
     pub fn smoothed(mut self, smoothing: Smoothing) -> Self {

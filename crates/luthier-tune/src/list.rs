@@ -33,6 +33,8 @@ pub struct List {
     pub values: Vec<f32>,
     /// The sparse features of this list.
     pub local: Local,
+    /// Their names, where the list brought them along.
+    pub names: Vec<String>,
     /// Candidates with equal statistics share a class.
     pub class: Vec<u32>,
     /// Statistics by class, `width` numbers each.
@@ -69,6 +71,33 @@ impl List {
             }
         }
         rows.finish(columns)
+    }
+
+    /// No candidate.
+    pub fn empty(columns: &Arc<Local>) -> Self {
+        List::new(columns, std::iter::empty(), false)
+    }
+
+    /// Takes the names of its sparse features along.
+    #[must_use]
+    pub fn named(mut self, name: impl Fn(FeatureKey) -> String) -> Self {
+        self.names = self.local.keys().iter().map(|&k| name(k)).collect();
+        self
+    }
+
+    /// One candidate as a list of its own.
+    #[must_use]
+    pub fn only(&self, i: usize) -> List {
+        let mut rows = Builder::default();
+        rows.copy(self, i);
+        rows.class[0] = 0;
+        let stats = self.stats_of(self.class[i]).to_vec();
+        let list = List { stats, width: self.width, ..rows.finish(&self.columns) };
+        if self.names.is_empty() {
+            return list;
+        }
+        let name = |key| self.local.position(key).map_or(String::new(), |p| self.names[p].clone());
+        list.named(name)
     }
 
     /// A candidate's text.
@@ -305,6 +334,7 @@ impl Builder {
             ids,
             values: self.sparse.iter().map(|f| f.1).collect(),
             local,
+            names: Vec::new(),
             class: self.class,
             stats: Vec::new(),
             width: 0,

@@ -45,13 +45,15 @@ pub(crate) type Pair = (u32, u32);
 
 /// Sentence scores of all candidates on the learning scale.
 pub(crate) fn gains(lists: &[Arc<List>], metric: &Metric, how: PlusOne) -> Vec<Vec<f64>> {
-    let gain = |list: &Arc<List>| {
-        let classes = list.stats.len().checked_div(list.width).unwrap_or(0) as u32;
-        let of: Vec<f64> =
-            (0..classes).map(|c| metric.unit() * metric.sentence_score(list.stats_of(c), how)).collect();
-        list.class.iter().map(|&c| of[c as usize]).collect()
-    };
-    lists.par_iter().map(gain).collect()
+    lists.par_iter().map(|list| gains_of(list, metric, how)).collect()
+}
+
+/// The same of one list.
+pub(crate) fn gains_of(list: &List, metric: &Metric, how: PlusOne) -> Vec<f64> {
+    let classes = list.stats.len().checked_div(list.width).unwrap_or(0) as u32;
+    let of: Vec<f64> =
+        (0..classes).map(|c| metric.unit() * metric.sentence_score(list.stats_of(c), how)).collect();
+    list.class.iter().map(|&c| of[c as usize]).collect()
 }
 
 /// For every candidate whether it is as good as the oracle: by corpus score, or by sentence score alone.

@@ -1,23 +1,36 @@
 //! The one loop: decode, score, merge, learn, checkpoint, again.
 
 use crate::{
-    Evidence, Fleet, Goal, Learner, List, RunDir, Schedule, Source, State, list::argmax, run_dir::Kept,
+    Evidence, Fleet, Goal, Learner, List, RunDir, Schedule, Source, State, learner::grow, list::argmax,
+    run_dir::Kept,
 };
 use luthier_core::{Result, SegmentId, Weights, sum};
 use luthier_metric::Metric;
 use serde::{Deserialize, Serialize};
 use std::{ops::Range, sync::Arc, time::Instant};
 
+mod online;
+
 /// What happened in one iteration. Iteration 0 scores the initial weights.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Event {
     /// Number of the weights that were decoded with.
     pub iteration: u32,
-    /// Their score, from the decode that they caused.
+    /// Their score, from the decode that they caused. While a decoder's weights change from batch to batch, the score of
+    /// what it said on the way.
     pub score: f64,
+    /// Their score on the selection set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub select: Option<f64>,
+    /// Their score on the test set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<f64>,
     /// Output length over reference length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length_ratio: Option<f64>,
+    /// The same on the selection set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub select_length_ratio: Option<f64>,
     /// Candidates to learn from.
     pub candidates: usize,
     /// How many of them were new.
@@ -28,10 +41,31 @@ pub struct Event {
     /// A word about the learning that followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Score of what the learning that followed aimed at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub surrogate: Option<f64>,
+    /// Its length over reference length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub surrogate_length_ratio: Option<f64>,
+    /// Score of the guesses that it learned from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guess: Option<f64>,
+    /// Weights that are not 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub features: Option<usize>,
+    /// How far the mixing went from the last weights to the mean of the shards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rho: Option<f64>,
     /// Largest change of a weight by the learning that followed, at Σ|w| = 1; none after the last decode.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<f64>,
-    /// Wall-clock time of decoding and learning.
+    /// Time of decoding, added up over shards.
+    #[serde(default)]
+    pub decode_seconds: f64,
+    /// Time of learning, added up over shards.
+    #[serde(default)]
+    pub learn_seconds: f64,
+    /// Wall-clock time of all.
     pub seconds: f64,
 }
 
@@ -47,6 +81,8 @@ pub enum Stop {
     Converged,
     /// The limit was reached.
     Iterations,
+    /// The score did not get better for long enough.
+    Patience,
 }
 
 impl Stop {
@@ -57,6 +93,7 @@ impl Stop {
             Stop::NoNewCandidates => "no new candidates",
             Stop::Converged => "weights no longer change",
             Stop::Iterations => "iteration limit",
+            Stop::Patience => "no better score for long enough",
         }
     }
 }
@@ -66,8 +103,10 @@ impl Stop {
 pub struct Outcome {
     /// The iteration whose weights are best; the earliest of equals.
     pub iteration: u32,
-    /// Their score.
+    /// Their score: on the selection set, if there is one.
     pub score: f64,
+    /// Their score on the test set.
+    pub test: Option<f64>,
     /// Output length over reference length with them.
     pub length_ratio: Option<f64>,
     /// The score of the initial weights.
@@ -78,26 +117,44 @@ pub struct Outcome {
     pub stop: Stop,
 }
 
+/// What is to be run.
+pub struct Job<'a> {
+    /// Where candidates come from.
+    pub source: &'a dyn Source,
+    /// Held-out candidates that choose the iteration.
+    pub select: Option<&'a dyn Source>,
+    /// Held-out candidates that are only reported.
+    pub test: Option<&'a dyn Source>,
+    /// What is learned.
+    pub learner: &'a dyn Learner,
+    /// In which order.
+    pub schedule: &'a Schedule,
+    /// What for.
+    pub metric: &'a Metric,
+    /// Where to begin.
+    pub initial: &'a Weights,
+    /// Told within an epoch of online learning how many segments have been visited, and of how many.
+    pub progress: Option<&'a (dyn Fn(usize, usize) + Sync)>,
+}
+
 /// Runs to the end, or goes on from where `dir` stands.
-#[allow(clippy::too_many_arguments)]
 pub fn run(
-    source: &dyn Source,
-    learner: &dyn Learner,
-    schedule: &Schedule,
-    metric: &Metric,
-    initial: &Weights,
+    job: &Job<'_>,
     dir: &mut RunDir,
     fleet: &Fleet<'_>,
     on_event: &mut dyn FnMut(&Event),
 ) -> Result<Outcome> {
+    let Job { source, learner, schedule, metric, .. } = *job;
+    // A decoder's score while it learns says nothing about single weights: without a selection set the last ones count.
+    dir.take_last(schedule.online.is_some() && !source.is_fixed());
     if let Some(stop) = dir.stopped() {
         dir.write_best(metric)?;
         return outcome(dir, stop);
     }
     let all: Vec<SegmentId> = (0..source.segments()).map(SegmentId).collect();
-    let mut state = match dir.resume()? {
+    let mut state = match dir.resume(metric)? {
         Some(state) => state,
-        None => State { weights: initial.clone(), epoch: 0 },
+        None => State::new(job.initial.clone()),
     };
     let reset = schedule.reset_at.filter(|_| schedule.accumulate && !source.is_fixed());
     let mut pool = dir.saved_lists(metric, reset.filter(|&r| r < state.epoch).unwrap_or(0))?;
@@ -107,39 +164,54 @@ pub fn run(
         if state.epoch == 0 {
             learner.prepare(&mut state.weights);
         }
-        let evidence = source.candidates(&all, &state.weights, Goal::Model)?;
-        commit(&mut state.weights, &evidence, source)?;
+        let mut event = Event { iteration: state.epoch, ..Event::default() };
+        let mut fresh = Vec::new();
+        if schedule.online.is_none() || source.is_fixed() || state.epoch >= schedule.iterations {
+            let answer = state.answer();
+            let evidence = source.candidates(&all, &answer, Goal::Model)?;
+            let totals = best_totals(&evidence, &answer, metric);
+            let names_itself = schedule.online.is_some() && !source.is_fixed();
+            if !names_itself {
+                commit(&mut state.weights, &evidence, source)?;
+            }
+            event.score = metric.score(&totals);
+            event.length_ratio = metric.length_ratio(&totals);
+            if state.epoch == 0 {
+                learner.prepare(&mut state.weights);
+            }
+            if reset == Some(state.epoch) {
+                pool.clear();
+            }
+            let replace = source.is_fixed() || !schedule.accumulate;
+            fresh = absorb(&mut pool, evidence, replace, state.epoch);
+            event.candidates = pool.iter().map(|l| l.k).sum();
+            event.new = fresh.iter().map(ExactSizeIterator::len).sum();
+            if state.epoch == 0 {
+                event.constant = constant(&pool, &state.weights);
+            }
+        }
         if state.epoch == 0 {
-            learner.prepare(&mut state.weights);
             dir.begin(&state)?;
         }
-        let totals = best_totals(&evidence, &state.weights, metric);
-        if reset == Some(state.epoch) {
-            pool.clear();
+        if job.select.is_some() || job.test.is_some() {
+            held_out(job, &state.answer(), &mut event)?;
         }
-        let fresh = absorb(&mut pool, evidence, source.is_fixed() || !schedule.accumulate, state.epoch);
-        let candidates = pool.iter().map(|l| l.k).sum();
-        let new = fresh.iter().map(ExactSizeIterator::len).sum();
-        let stop = stop(source, schedule, &state, dir.last_event(), new);
-        let mut event = Event {
-            iteration: state.epoch,
-            score: metric.score(&totals),
-            length_ratio: metric.length_ratio(&totals),
-            candidates,
-            new,
-            constant: if state.epoch == 0 { constant(&pool, &state.weights) } else { Vec::new() },
-            note: None,
-            change: None,
-            seconds: 0.0,
-        };
+        event.decode_seconds = clock.elapsed().as_secs_f64();
+        let stop = stop(job, &state, dir, &event);
         if stop.is_none() {
-            let before = state.weights.clone();
-            event.note = learner.learn(&Evidence::Lists(pool.clone()), &mut state, fleet)?;
-            if !source.is_fixed() {
-                state.weights.blend(schedule.psi, &before);
+            let before = state.answer().into_owned();
+            if let Some(batches) = &schedule.online {
+                online::epoch(job, batches, &mut state, &mut event)?;
+            } else {
+                let clock = Instant::now();
+                event.note = learner.learn(&Evidence::Lists(pool.clone()), &mut state, fleet)?;
+                event.learn_seconds = clock.elapsed().as_secs_f64();
+                if !source.is_fixed() {
+                    state.weights.blend(schedule.psi, &before);
+                }
             }
             state.epoch += 1;
-            event.change = Some(state.weights.change(&before));
+            event.change = Some(state.answer().change(&before));
         }
         event.seconds = clock.elapsed().as_secs_f64();
         on_event(&event);
@@ -152,22 +224,37 @@ pub fn run(
     }
 }
 
-fn stop(
-    source: &dyn Source,
-    schedule: &Schedule,
-    state: &State,
-    last: Option<&Event>,
-    new: usize,
-) -> Option<Stop> {
-    let still = last.and_then(|e| e.change).is_some_and(|c| c <= schedule.min_change);
+fn stop(job: &Job<'_>, state: &State, dir: &RunDir, event: &Event) -> Option<Stop> {
+    let schedule = job.schedule;
+    let still = dir.last_event().and_then(|e| e.change).is_some_and(|c| c <= schedule.min_change);
+    let batch = schedule.online.is_none();
     match state.epoch {
         0 => None,
-        _ if source.is_fixed() => Some(Stop::FixedLists),
-        _ if new == 0 => Some(Stop::NoNewCandidates),
-        _ if still => Some(Stop::Converged),
+        _ if batch && job.source.is_fixed() => Some(Stop::FixedLists),
+        _ if batch && event.new == 0 => Some(Stop::NoNewCandidates),
+        _ if batch && still => Some(Stop::Converged),
         n if n >= schedule.iterations => Some(Stop::Iterations),
+        _ if schedule.patience.is_some_and(|p| dir.since_best(event) >= p) => Some(Stop::Patience),
         _ => None,
     }
+}
+
+/// Scores on the held-out sets.
+fn held_out(job: &Job<'_>, weights: &Weights, event: &mut Event) -> Result<()> {
+    let totals = |source: &dyn Source| -> Result<Vec<f64>> {
+        let all: Vec<SegmentId> = (0..source.segments()).map(SegmentId).collect();
+        source.go_on(event.iteration, None);
+        Ok(best_totals(&source.candidates(&all, weights, Goal::Model)?, weights, job.metric))
+    };
+    if let Some(select) = job.select {
+        let totals = totals(select)?;
+        event.select = Some(job.metric.score(&totals));
+        event.select_length_ratio = job.metric.length_ratio(&totals);
+    }
+    if let Some(test) = job.test {
+        event.test = Some(job.metric.score(&totals(test)?));
+    }
+    Ok(())
 }
 
 /// Gives new features a place, in segment order.
@@ -177,7 +264,14 @@ fn commit(weights: &mut Weights, evidence: &Evidence, source: &dyn Source) -> Re
     if let Some(first) = lists.first() {
         weights.commit(&first.columns, &name)?;
     }
-    lists.iter().try_for_each(|list| weights.commit(&list.local, &name))
+    for list in lists {
+        if list.names.is_empty() {
+            weights.commit(&list.local, &name)?;
+        } else {
+            grow(weights, list)?;
+        }
+    }
+    Ok(())
 }
 
 /// Names of dense features that never differ within a list.
@@ -230,8 +324,9 @@ fn outcome(dir: &RunDir, stop: Stop) -> Result<Outcome> {
     let best = dir.best_event()?;
     Ok(Outcome {
         iteration: best.iteration,
-        score: best.score,
-        length_ratio: best.length_ratio,
+        score: best.select.unwrap_or(best.score),
+        test: best.test,
+        length_ratio: best.select_length_ratio.or(best.length_ratio),
         initial: dir.first_score(),
         weights: dir.weights(best.iteration)?,
         stop,

@@ -32,6 +32,8 @@ pub struct RunDir {
     path: PathBuf,
     settings: Settings,
     lines: Vec<Line>,
+    /// Whether the last weights are the answer, not the best ones.
+    last: bool,
     columns: Option<Arc<Local>>,
     references: Arc<Vec<Vec<String>>>,
 }
@@ -58,6 +60,12 @@ struct Saved {
     epoch: u32,
     /// Names of the dense features; lists that are read back must have the same columns.
     columns: Vec<String>,
+    /// Whether the weights of the iteration are means, and the current ones stand beside.
+    #[serde(default)]
+    means: bool,
+    /// How many candidates are aimed at.
+    #[serde(default)]
+    surrogates: usize,
 }
 
 impl RunDir {
@@ -71,7 +79,7 @@ impl RunDir {
                 .map_err(|e| Error::io(path.display().to_string(), "make it", &e))?;
         }
         let lines = log(path);
-        Ok(RunDir { work, path: path.to_owned(), settings, lines, columns: None, references })
+        Ok(RunDir { work, path: path.to_owned(), settings, lines, last: false, columns: None, references })
     }
 
     /// Takes a run back that has not come to its first checkpoint, so that a failure leaves nothing behind.
@@ -90,7 +98,7 @@ impl RunDir {
     }
 
     /// The state of the last complete iteration.
-    pub(crate) fn resume(&mut self) -> Result<Option<State>> {
+    pub(crate) fn resume(&mut self, metric: &Metric) -> Result<Option<State>> {
         let complete = (1..u32::MAX).take_while(|&n| self.state_path(n).exists()).last().unwrap_or(0);
         self.lines.truncate(complete as usize);
         if complete == 0 {
@@ -111,7 +119,36 @@ impl RunDir {
             .hint("start again in another --run directory"));
         }
         self.columns = Some(Arc::new(Local::new(saved.columns.iter().map(|n| FeatureKey::of(n)).collect())));
-        Ok(Some(State { weights: self.weights(complete)?, epoch: complete }))
+        let mut state = State { epoch: complete, ..State::default() };
+        if saved.means {
+            state.weights = Weights::read(&self.beside(complete, "current"))?;
+            state.online.means = Weights::read(&self.beside(complete, "means"))?.values().to_vec();
+        } else {
+            state.weights = self.weights(complete)?;
+        }
+        if saved.surrogates > 0 {
+            let lists = self.read_lists(&self.beside(complete, "surrogates"), metric, true)?;
+            let some = lists.into_iter().enumerate().filter(|l| l.1.k > 0);
+            state.online.surrogates = some.map(|(s, list)| (s as u32, Arc::new(list))).collect();
+        }
+        Ok(Some(state))
+    }
+
+    /// Takes the last weights as the answer, unless there is a selection set.
+    pub(crate) fn take_last(&mut self, last: bool) {
+        self.last = last;
+    }
+
+    /// How many iterations ago the best score was reached, if this is the next event.
+    pub(crate) fn since_best(&self, next: &Event) -> u32 {
+        let mut best = (0, f64::NEG_INFINITY);
+        for event in self.events().chain([next]) {
+            let value = event.select.unwrap_or(event.score);
+            if value > best.1 {
+                best = (event.iteration, value);
+            }
+        }
+        next.iteration - best.0
     }
 
     /// Writes the initial weights, once their features are known.
@@ -121,31 +158,16 @@ impl RunDir {
 
     /// Candidates of the iterations so far, from one on; none for fixed lists.
     pub(crate) fn saved_lists(&self, metric: &Metric, from: u32) -> Result<Vec<Arc<List>>> {
-        let Some(columns) = &self.columns else { return Ok(Vec::new()) };
+        if self.columns.is_none() {
+            return Ok(Vec::new());
+        }
         let mut pool: Vec<Arc<List>> = Vec::new();
         for iteration in from..self.lines.len() as u32 {
             let path = self.nbest_path(iteration);
             if !path.exists() {
                 return Ok(Vec::new());
             }
-            let mut rows = Rows::default();
-            if fs::metadata(&path).is_ok_and(|m| m.len() > EMPTY_GZ) {
-                nbest::read(
-                    &path,
-                    &Options { dialect: Some(nbest::Dialect::Bars), per_source: None },
-                    &mut rows,
-                )?;
-            }
-            let mut lists = crate::lists(&rows, columns, None)?;
-            let mut scratch = Scratch::default();
-            for (segment, references) in self.references.iter().enumerate() {
-                if segment == lists.len() {
-                    lists.push(List::new(columns, std::iter::empty(), true));
-                }
-                let references: Vec<&str> = references.iter().map(String::as_str).collect();
-                let prepared = metric.prepare(&references, &mut scratch);
-                lists[segment].judge(metric, &prepared, &mut scratch);
-            }
+            let lists = self.read_lists(&path, metric, false)?;
             if pool.is_empty() {
                 pool = lists.into_iter().map(Arc::new).collect();
             } else {
@@ -157,11 +179,38 @@ impl RunDir {
         Ok(pool)
     }
 
+    /// Candidates that were written here, judged. With `named`, they take their names along.
+    fn read_lists(&self, path: &Path, metric: &Metric, named: bool) -> Result<Vec<List>> {
+        let Some(columns) = &self.columns else { return Ok(Vec::new()) };
+        let mut rows = Rows::default();
+        if fs::metadata(path).is_ok_and(|m| m.len() > EMPTY_GZ) {
+            let options = Options { dialect: Some(nbest::Dialect::Bars), per_source: None };
+            nbest::read(path, &options, &mut rows)?;
+        }
+        let mut lists = crate::lists(&rows, columns, None)?;
+        let mut scratch = Scratch::default();
+        for (segment, references) in self.references.iter().enumerate() {
+            if segment == lists.len() {
+                lists.push(List::empty(columns));
+            }
+            let references: Vec<&str> = references.iter().map(String::as_str).collect();
+            let prepared = metric.prepare(&references, &mut scratch);
+            lists[segment].judge(metric, &prepared, &mut scratch);
+        }
+        if named {
+            let name = |key| rows.names.get(key).unwrap_or_default().to_owned();
+            lists = lists.into_iter().map(|l| l.named(name)).collect();
+        }
+        Ok(lists)
+    }
+
     /// Makes an iteration permanent.
     pub(crate) fn checkpoint(&mut self, event: Event, state: &State, keep: Option<Kept<'_>>) -> Result<()> {
         if let Some(kept) = keep {
             self.write_lists(event.iteration, &state.weights, kept)?;
             self.columns = kept.pool.first().map(|l| l.columns.clone());
+        } else if let Some(list) = state.online.surrogates.values().next() {
+            self.columns = Some(list.columns.clone());
         }
         let learned = event.change.is_some();
         self.lines.push(Line::Iteration(event));
@@ -170,9 +219,26 @@ impl RunDir {
             self.write_weights(state)?;
             let columns = self.columns.as_ref().map_or(&[][..], |c| c.keys());
             let columns = columns.iter().filter_map(|&k| state.weights.name(k)).map(str::to_owned).collect();
-            let saved = serde_json::to_string(&Saved { epoch: state.epoch, columns })
+            let (means, surrogates) = (!state.online.means.is_empty(), state.online.surrogates.len());
+            if means {
+                let current = state.weights.to_text(&[]);
+                AtomicFile::write_all_to(&self.beside(state.epoch, "current"), current.as_bytes())?;
+                let mut values = state.online.means.clone();
+                values.resize(state.weights.len(), 0.0);
+                let sums = state.weights.with_values(values).to_text(&[]);
+                AtomicFile::write_all_to(&self.beside(state.epoch, "means"), sums.as_bytes())?;
+            }
+            if surrogates > 0 {
+                let all = state.online.surrogates.iter().map(|(s, list)| (*s as usize, &**list, 0..1));
+                write_candidates(&self.beside(state.epoch, "surrogates"), all, &state.weights)?;
+            }
+            let saved = serde_json::to_string(&Saved { epoch: state.epoch, columns, means, surrogates })
                 .map_err(|e| Error::new(e.to_string()))?;
             AtomicFile::write_all_to(&self.state_path(state.epoch), format!("{saved}\n").as_bytes())?;
+            // What is needed to go on stands in the new files.
+            for what in ["current", "means", "surrogates"] {
+                let _ = fs::remove_file(self.beside(state.epoch - 1, what));
+            }
         }
         Ok(())
     }
@@ -180,7 +246,8 @@ impl RunDir {
     /// Writes `best.txt` and the last line of the log.
     pub(crate) fn finish(&mut self, stop: Stop, metric: &Metric) -> Result<()> {
         let best = self.write_best(metric)?;
-        self.lines.push(Line::End { stop, best: best.iteration, score: best.score });
+        let score = best.select.unwrap_or(best.score);
+        self.lines.push(Line::End { stop, best: best.iteration, score });
         self.write_log()
     }
 
@@ -188,9 +255,10 @@ impl RunDir {
     pub(crate) fn write_best(&self, metric: &Metric) -> Result<Event> {
         let best = self.best_event()?.clone();
         let mut comments = vec![format!(
-            "{} {:.4} at iteration {}",
+            "{} {:.4}{} at iteration {}",
             metric.name(),
-            metric.shown(best.score),
+            metric.shown(best.select.unwrap_or(best.score)),
+            if best.select.is_some() { " on the selection set" } else { "" },
             best.iteration
         )];
         comments.extend(self.settings.iter().map(|(k, v)| format!("{k} {v}")));
@@ -202,8 +270,10 @@ impl RunDir {
     /// The best iteration so far, the earliest of equals.
     pub(crate) fn best_event(&self) -> Result<&Event> {
         let mut best: Option<&Event> = None;
+        let value = |event: &Event| event.select.unwrap_or(event.score);
         for event in self.events() {
-            if best.is_none_or(|b| event.score > b.score) {
+            let last = self.last && event.select.is_none();
+            if best.is_none_or(|b| last || value(event) > value(b)) {
                 best = Some(event);
             }
         }
@@ -212,7 +282,7 @@ impl RunDir {
 
     /// The score of the initial weights.
     pub(crate) fn first_score(&self) -> f64 {
-        self.events().next().map_or(0.0, |e| e.score)
+        self.events().next().map_or(0.0, |e| e.select.unwrap_or(e.score))
     }
 
     pub(crate) fn last_event(&self) -> Option<&Event> {
@@ -232,13 +302,18 @@ impl RunDir {
         self.path.join(format!("state/{n:03}.json"))
     }
 
+    /// A part of the state that has a file of its own.
+    fn beside(&self, n: u32, what: &str) -> PathBuf {
+        self.path.join(format!("state/{n:03}.{what}.gz"))
+    }
+
     fn nbest_path(&self, n: u32) -> PathBuf {
         self.path.join(format!("nbest/{n:03}.gz"))
     }
 
     fn write_weights(&self, state: &State) -> Result<()> {
         let path = self.path.join(format!("weights/{:03}.txt", state.epoch));
-        AtomicFile::write_all_to(&path, state.weights.to_text(&[]).as_bytes())
+        AtomicFile::write_all_to(&path, state.answer().to_text(&[]).as_bytes())
     }
 
     fn write_log(&self) -> Result<()> {
@@ -252,22 +327,34 @@ impl RunDir {
 
     fn write_lists(&self, iteration: u32, weights: &Weights, kept: Kept<'_>) -> Result<()> {
         let path = self.nbest_path(iteration);
-        let failed = |e: std::io::Error| Error::io(path.display().to_string(), "write it", &e);
-        fs::create_dir_all(self.path.join("nbest")).map_err(failed)?;
-        let mut file = AtomicFile::create(&path)?;
-        for (segment, (list, fresh)) in kept.pool.iter().zip(kept.fresh).enumerate() {
-            for i in fresh.clone() {
-                write!(file, "{segment} ||| {} |||", list.text(i)).map_err(failed)?;
-                // One label per value: blocks would need their zeros, which lists do not keep.
-                for (key, value) in list.features(i) {
-                    let name = weights.name(key).unwrap_or_default();
-                    write!(file, " {name}= {value}").map_err(failed)?;
-                }
-                writeln!(file, " ||| 0").map_err(failed)?;
-            }
-        }
-        file.commit()
+        fs::create_dir_all(self.path.join("nbest"))
+            .map_err(|e| Error::io(path.display().to_string(), "write it", &e))?;
+        let all = kept.pool.iter().zip(kept.fresh).enumerate();
+        write_candidates(&path, all.map(|(s, (list, fresh))| (s, &**list, fresh.clone())), weights)
     }
+}
+
+/// Writes some candidates of some segments.
+fn write_candidates<'a>(
+    path: &Path,
+    all: impl Iterator<Item = (usize, &'a List, Range<usize>)>,
+    weights: &Weights,
+) -> Result<()> {
+    let failed = |e: std::io::Error| Error::io(path.display().to_string(), "write it", &e);
+    let mut file = AtomicFile::create(path)?;
+    for (segment, list, some) in all {
+        for i in some {
+            write!(file, "{segment} ||| {} |||", list.text(i)).map_err(failed)?;
+            // One label per value: blocks would need their zeros, which lists do not keep.
+            for (key, value) in list.features(i) {
+                let own = list.local.position(key).and_then(|p| list.names.get(p));
+                let name = own.map(String::as_str).or_else(|| weights.name(key)).unwrap_or_default();
+                write!(file, " {name}= {value}").map_err(failed)?;
+            }
+            writeln!(file, " ||| 0").map_err(failed)?;
+        }
+    }
+    file.commit()
 }
 
 /// A gzip file without content is shorter than this.

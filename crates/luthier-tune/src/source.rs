@@ -17,6 +17,10 @@ pub enum Evidence {
 pub enum Goal {
     /// Those that the model likes best.
     Model,
+    /// The one that the metric likes best, of all that can be made, or nothing if the source cannot search for it.
+    Metric,
+    /// The reference itself, as the model would best make it; nothing if it cannot.
+    Reference,
 }
 
 /// A source of candidates. Laws: the same question gets the same answer; a fixed source answers the same
@@ -24,7 +28,8 @@ pub enum Goal {
 pub trait Source: Sync {
     /// Number of segments.
     fn segments(&self) -> u32;
-    /// Candidates of some segments under some weights, judged. `&self`: several shards ask at once.
+    /// Candidates of some segments under some weights, judged. `&self`: several shards ask at once. Goals other than
+    /// [`Goal::Model`] are answered with lists of one candidate or none.
     fn candidates(&self, batch: &[SegmentId], weights: &Weights, goal: Goal) -> Result<Evidence>;
     /// The name behind a key that has occurred in an answer.
     fn name(&self, key: FeatureKey) -> String;
@@ -53,8 +58,13 @@ impl Source for FixedLists {
         self.lists.len() as u32
     }
 
-    fn candidates(&self, batch: &[SegmentId], _: &Weights, _: Goal) -> Result<Evidence> {
-        Ok(Evidence::Lists(batch.iter().map(|s| self.lists[s.0 as usize].clone()).collect()))
+    fn candidates(&self, batch: &[SegmentId], _: &Weights, goal: Goal) -> Result<Evidence> {
+        let list = |s: &SegmentId| match goal {
+            Goal::Model => self.lists[s.0 as usize].clone(),
+            // What is best is in the list anyway.
+            Goal::Metric | Goal::Reference => Arc::new(List::empty(&self.lists[s.0 as usize].columns)),
+        };
+        Ok(Evidence::Lists(batch.iter().map(list).collect()))
     }
 
     fn name(&self, key: FeatureKey) -> String {

@@ -280,7 +280,7 @@ mod tests {
     fn the_initial_weights_are_in_the_race() {
         let (lists, weights) = example();
         let settings = HopeFear { epochs: 2, shuffle: false, ..HopeFear::new("bleu".parse().unwrap(), 1) };
-        let mut state = State { weights: weights.clone(), epoch: 0 };
+        let mut state = State::new(weights.clone());
         settings.learn(&Evidence::Lists(lists), &mut state, &Fleet(&Alone)).unwrap();
         assert_eq!(state.weights, weights);
     }

@@ -15,6 +15,8 @@ struct Decoder {
     columns: Arc<Local>,
     metric: Metric,
     k: usize,
+    /// Some features have no column, and lists bring their names along.
+    sparse: bool,
     /// Fails at this call, as a power cut would.
     fails_at: u32,
     calls: AtomicU32,
@@ -46,9 +48,31 @@ impl Decoder {
             columns: Arc::new(Local::new(NAMES.iter().map(|n| FeatureKey::of(n)).collect())),
             metric: "bleu:order=2".parse().unwrap(),
             k: 8,
+            sparse: false,
             fails_at,
             calls: AtomicU32::new(0),
         }
+    }
+}
+
+/// The name of a sparse feature.
+fn name_of(key: FeatureKey) -> String {
+    (0..40).map(|i| format!("sparse:{i}")).find(|n| FeatureKey::of(n) == key).unwrap()
+}
+
+impl Decoder {
+    /// With two of forty sparse features for each candidate.
+    fn sparse(fails_at: u32) -> Self {
+        let mut decoder = Decoder::new(fails_at);
+        let mut s = Stream::new(12, Purpose::Test, 0, 0);
+        for features in decoder.features.iter_mut().flatten() {
+            let at = s.below(20);
+            for i in [at, at + 20 - s.below(2)] {
+                features.push((FeatureKey::of(&format!("sparse:{i}")), 0.1 + s.below(3) as f64));
+            }
+        }
+        decoder.sparse = true;
+        decoder
     }
 }
 
@@ -57,7 +81,7 @@ impl Source for Decoder {
         self.references.len() as u32
     }
 
-    fn candidates(&self, batch: &[SegmentId], weights: &Weights, _: Goal) -> Result<Evidence> {
+    fn candidates(&self, batch: &[SegmentId], weights: &Weights, goal: Goal) -> Result<Evidence> {
         if self.calls.fetch_add(1, Ordering::Relaxed) == self.fails_at {
             return Err(Error::new("the decoder was killed"));
         }
@@ -66,13 +90,21 @@ impl Source for Decoder {
             let score = |i: usize| self.features[s][i].iter().map(|f| f.1 * weights.get(f.0)).sum::<f64>();
             let mut order: Vec<usize> = (0..self.texts[s].len()).collect();
             order.sort_by(|&i, &j| score(j).total_cmp(&score(i)).then(i.cmp(&j)));
-            let best = order[..self.k].iter();
+            match goal {
+                Goal::Model => order.truncate(self.k),
+                Goal::Metric => order.retain(|i| *i == 18),
+                Goal::Reference => order.retain(|i| *i == 9 && self.references[s].starts_with('a')),
+            }
+            let best = order.iter();
             let candidates = best.map(|&i| Candidate {
                 text: &self.texts[s][i],
                 features: &self.features[s][i],
                 columns: &[],
             });
             let mut list = List::new(&self.columns, candidates, true);
+            if self.sparse {
+                list = list.named(name_of);
+            }
             let mut scratch = Scratch::default();
             let prepared = self.metric.prepare(&[&self.references[s]], &mut scratch);
             list.judge(&self.metric, &prepared, &mut scratch);
@@ -92,19 +124,35 @@ impl Source for Decoder {
 
 fn tune(dir: &std::path::Path, fails_at: u32) -> Result<(Outcome, Vec<Event>)> {
     let decoder = Decoder::new(fails_at);
+    let learner = LineSearch { restarts: 3, ..LineSearch::new(decoder.metric.clone(), 3) };
+    let schedule = Schedule { iterations: 6, ..Schedule::default() };
+    tune_with(dir, &decoder, &learner, &schedule)
+}
+
+fn tune_with(
+    dir: &std::path::Path,
+    decoder: &Decoder,
+    learner: &dyn Learner,
+    schedule: &Schedule,
+) -> Result<(Outcome, Vec<Event>)> {
     let references = Arc::new(decoder.references.iter().map(|r| vec![r.clone()]).collect());
     let mut settings = Settings::default();
     settings.add("seed", 3);
     let mut run_dir = RunDir::open(dir, settings, references)?;
-    let learner = LineSearch { restarts: 3, ..LineSearch::new(decoder.metric.clone(), 3) };
-    let schedule = Schedule { iterations: 6, ..Schedule::default() };
     let initial = Weights::parse("w", "tm 1\nlm -0.5\n").unwrap();
     let mut events = Vec::new();
     let metric = decoder.metric.clone();
-    let outcome =
-        run(&decoder, &learner, &schedule, &metric, &initial, &mut run_dir, &Fleet(&Alone), &mut |e| {
-            events.push(e.clone());
-        })?;
+    let job = Job {
+        source: decoder,
+        select: None,
+        test: None,
+        learner,
+        schedule,
+        metric: &metric,
+        initial: &initial,
+        progress: None,
+    };
+    let outcome = run(&job, &mut run_dir, &Fleet(&Alone), &mut |e| events.push(e.clone()))?;
     Ok((outcome, events))
 }
 
@@ -144,4 +192,110 @@ fn a_finished_run_answers_again_and_other_settings_are_refused() {
     settings.add("seed", 4);
     let message = RunDir::open(&path, settings, Arc::default()).err().unwrap().to_string();
     assert!(message.contains("seed is 3 there and 4 here"), "{message}");
+}
+
+fn learners() -> Vec<Box<dyn Learner>> {
+    use crate::{Bound, Linearize, Norm, OneBest, Rank, RankLoss, RankMargin, Rate, Rule, Update};
+    let metric: Metric = "bleu:order=2".parse().unwrap();
+    let rate = Rate::Exponential { eta0: 0.2, alpha: 0.85 };
+    let (lambda, bound, linearize) = (1e-3, Bound::Normalized, Linearize::Printed);
+    let rank = |rule| Box::new(Rank::new(metric.clone(), rule, 3)) as Box<dyn Learner>;
+    let one = |update, passive| Box::new(OneBest::new(metric.clone(), update, passive)) as Box<dyn Learner>;
+    vec![
+        one(Update::Local, None),
+        one(Update::MaxBleu, Some(f64::INFINITY)),
+        rank(Rule::Gradient { loss: RankLoss::Hinge, rate, lambda, norm: Norm::Violated }),
+        rank(Rule::Optimized { loss: RankLoss::Hinge, rate, lambda, bound, linearize }),
+        rank(Rule::Optimized { loss: RankLoss::Softmax, rate, lambda, bound, linearize }),
+        rank(Rule::Passive { c: 0.01, margin: RankMargin::Error }),
+    ]
+}
+
+fn online(size: usize, shards: u32, mixing: crate::Mixing) -> Schedule {
+    let batches = crate::Batches { size, shards, mixing, shuffle: true, seed: 5 };
+    Schedule { iterations: 4, accumulate: false, online: Some(batches), ..Schedule::default() }
+}
+
+/// With features that grow, several shards and both kinds of mixing; cut within an epoch and between epochs.
+#[test]
+fn online_runs_that_were_cut_go_on_to_the_same_bits() {
+    use crate::Mixing::{Average, LineSearch};
+    let dir = tempfile::tempdir().unwrap();
+    for (l, learner) in learners().iter().enumerate() {
+        for (size, shards, mixing) in [(1, 1, Average), (4, 3, LineSearch)] {
+            let schedule = online(size, shards, mixing);
+            let base = dir.path().join(format!("{l}-{size}"));
+            let path = |name: &str| base.join(name);
+            std::fs::create_dir_all(&base).unwrap();
+            let go = |name: &str, cut: u32| {
+                tune_with(&path(name), &Decoder::sparse(cut), &**learner, &schedule)
+            };
+            let (whole, events) = go("whole", u32::MAX).unwrap();
+            assert_eq!(events.len(), 5);
+            assert!(whole.weights.len() > 20, "{}", whole.weights.len());
+            for cut in [0, 5, 11, 12, 14, 29] {
+                let name = format!("cut{cut}");
+                if go(&name, cut).is_ok() {
+                    continue;
+                }
+                assert_eq!(go(&name, u32::MAX).unwrap().0, whole, "{l} {size} cut at {cut}");
+                let read = |d: &str| std::fs::read(path(d).join("best.txt")).unwrap();
+                assert_eq!(read(&name), read("whole"));
+            }
+            // Any number of threads.
+            for threads in [1, 3] {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let name = format!("threads{threads}");
+                assert_eq!(pool.install(|| go(&name, u32::MAX)).unwrap().0, whole);
+            }
+        }
+    }
+}
+
+/// One epoch with two shards is the mean of two runs that have every other segment each.
+#[test]
+fn two_shards_are_two_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    for (l, learner) in learners().iter().enumerate() {
+        let mut schedule = online(2, 2, crate::Mixing::Average);
+        schedule.iterations = 1;
+        schedule.online.as_mut().unwrap().shuffle = false;
+        let go = |name: String, decoder: &Decoder, schedule: &Schedule| {
+            tune_with(&dir.path().join(format!("{l}{name}")), decoder, &**learner, schedule).unwrap().0.weights
+        };
+        let both = go("both".into(), &Decoder::sparse(u32::MAX), &schedule);
+        schedule.online.as_mut().unwrap().shards = 1;
+        let half = |parity: usize| {
+            let mut decoder = Decoder::sparse(u32::MAX);
+            let keep = |at: &mut usize| {
+                *at += 1;
+                *at % 2 != parity
+            };
+            let mut n = 0;
+            decoder.texts.retain(|_| keep(&mut n));
+            n = 0;
+            decoder.features.retain(|_| keep(&mut n));
+            n = 0;
+            decoder.references.retain(|_| keep(&mut n));
+            go(format!("half{parity}"), &decoder, &schedule)
+        };
+        let (one, two) = (half(0), half(1));
+        assert!(both.len() > 20);
+        for (name, value) in both.iter() {
+            let key = FeatureKey::of(name);
+            assert_eq!(value, (one.get(key) + two.get(key)) / 2.0, "{l} {name}");
+        }
+    }
+}
+
+/// Patience counts epochs without a better score.
+#[test]
+fn patience_ends_a_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let schedule = Schedule { iterations: 50, patience: Some(2), ..online(1, 1, crate::Mixing::Average) };
+    let learner = &learners()[0];
+    let (outcome, events) =
+        tune_with(dir.path(), &Decoder::sparse(u32::MAX), &**learner, &schedule).unwrap();
+    assert_eq!(outcome.stop, Stop::Patience);
+    assert!(events.len() < 50, "{}", events.len());
 }

@@ -1,0 +1,558 @@
+//! Ranking of oracles above all others, batch by batch: ORO, O-ORO and batch MIRA (Watanabe 2012).
+//!
+//! The oracles of a batch are the candidates that together score best, and all that score the same. ORO takes a step along
+//! the sub-gradient of the hinge or softmax loss; O-ORO weighs each part of it by its Lagrange multiplier; MIRA goes just far
+//! enough.
+
+use super::{Learner, Note, grow};
+use crate::{Evidence, Fleet, List, State, pairs::oracles};
+use luthier_core::{
+    Result, Weights,
+    random::{Purpose, Stream},
+};
+use luthier_metric::{Metric, PlusOne};
+use luthier_optim::{Examples, dot, dual, dual_simplex};
+use std::sync::Arc;
+
+/// What wrong order costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RankLoss {
+    /// What is missing to a margin of 1, for each pair of an oracle and another candidate (eq. 5).
+    Hinge,
+    /// The likelihood of the oracles, for each segment (eq. 6).
+    Softmax,
+}
+
+/// How long steps are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Rate {
+    /// η₀·α^(k/K) at step k, with K batches in an epoch.
+    Exponential {
+        /// The first one.
+        eta0: f64,
+        /// What is left of it after an epoch.
+        alpha: f64,
+    },
+    /// 1/(λk).
+    Pegasos,
+}
+
+/// What a sub-gradient of the hinge loss is divided by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Norm {
+    /// The number of pairs in the wrong order or too near.
+    Violated,
+    /// The number of all pairs.
+    Pairs,
+}
+
+/// Where the Lagrange multipliers of O-ORO may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// Each of them up to η, then all scaled down to a sum of η (footnote 2).
+    Normalized,
+    /// Each of them up to η: the dual of eq. 12.
+    Box,
+    /// Their sum up to η: eq. 14 as printed.
+    Simplex,
+}
+
+/// What O-ORO makes of the softmax loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Linearize {
+    /// As eq. 16 is printed.
+    Printed,
+    /// The tangent plane.
+    Tangent,
+}
+
+/// What MIRA wants between oracle and others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RankMargin {
+    /// 1.
+    One,
+    /// What the batch's score loses when the candidate takes the oracle's place, from 0 to 1.
+    Error,
+}
+
+/// How a step is made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Rule {
+    /// ORO.
+    Gradient {
+        /// Of which loss.
+        loss: RankLoss,
+        /// Length.
+        rate: Rate,
+        /// Weight of ½‖w‖².
+        lambda: f64,
+        /// Of the hinge loss.
+        norm: Norm,
+    },
+    /// O-ORO.
+    Optimized {
+        /// Of which loss.
+        loss: RankLoss,
+        /// Length.
+        rate: Rate,
+        /// Weight of ½‖w‖².
+        lambda: f64,
+        /// Of the multipliers.
+        bound: Bound,
+        /// Of the softmax loss.
+        linearize: Linearize,
+    },
+    /// MIRA (eq. 13).
+    Passive {
+        /// The largest multiplier: 1/λ.
+        c: f64,
+        /// What is wanted.
+        margin: RankMargin,
+    },
+}
+
+/// Learning from oracles.
+#[derive(Debug, Clone)]
+pub struct Rank {
+    /// What is learned for.
+    pub metric: Metric,
+    /// How sentence BLEU is smoothed, for oracles by sentence.
+    pub plus_one: PlusOne,
+    /// Whether oracles are the best of each segment by itself.
+    pub sentence_oracles: bool,
+    /// How a step is made.
+    pub rule: Rule,
+    /// How near inner problems are solved: largest gap between primal and dual value, relative.
+    pub tolerance: f64,
+    /// Seed of orders.
+    pub seed: u64,
+}
+
+/// Sweeps of an inner problem at most.
+const SWEEPS: usize = 1000;
+
+impl Rank {
+    /// With oracles of the batch.
+    pub fn new(metric: Metric, rule: Rule, seed: u64) -> Self {
+        let plus_one = PlusOne::default();
+        Rank { metric, plus_one, sentence_oracles: false, rule, tolerance: 0.01, seed }
+    }
+}
+
+impl Learner for Rank {
+    fn learn(&self, evidence: &Evidence, state: &mut State, _: &Fleet<'_>) -> Result<Note> {
+        let Evidence::Lists(lists) = evidence;
+        state.online.visits += lists.len() as u64;
+        for list in lists {
+            grow(&mut state.weights, list)?;
+        }
+        let oracle = oracles(lists, &self.metric, self.plus_one, self.sentence_oracles, self.seed);
+        for (list, oracle) in lists.iter().zip(&oracle) {
+            if let Some(first) = oracle.iter().position(|o| *o) {
+                for (t, x) in state.online.aimed.iter_mut().zip(list.stats_of(list.class[first])) {
+                    *t += f64::from(*x);
+                }
+            }
+        }
+        let batches = u64::from(state.online.batches.max(1));
+        let k = u64::from(state.epoch) * batches + u64::from(state.online.at) + 1;
+        let rate = |rate: Rate, lambda: f64| match rate {
+            Rate::Exponential { eta0, alpha } => eta0 * alpha.powf(k as f64 / batches as f64),
+            Rate::Pegasos => 1.0 / (lambda * k as f64),
+        };
+        let problem = Problem::new(lists, &oracle, &state.weights);
+        match self.rule {
+            Rule::Gradient { loss, rate: r, lambda, norm } => {
+                let eta = rate(r, lambda);
+                let step = problem.gradient(loss, norm, &problem.gather(state.weights.values()));
+                shrink(&mut state.weights, 1.0 - lambda * eta);
+                problem.scatter(eta, &step, state.weights.values_mut());
+                project(&mut state.weights, lambda);
+            }
+            Rule::Optimized { loss, rate: r, lambda, bound, linearize } => {
+                let eta = rate(r, lambda);
+                let before = problem.gather(state.weights.values());
+                shrink(&mut state.weights, 1.0 - lambda * eta);
+                let start = problem.gather(state.weights.values());
+                let solved = match loss {
+                    RankLoss::Hinge => {
+                        let pairs = Pairs { problem: &problem, pairs: problem.pairs(), margins: None };
+                        self.solve(&pairs, &start, eta, bound, k)
+                    }
+                    RankLoss::Softmax => {
+                        let planes = Planes::new(&problem, &before, linearize);
+                        self.solve(&planes, &start, eta, bound, k)
+                    }
+                };
+                problem.scatter(1.0, &solved, state.weights.values_mut());
+                project(&mut state.weights, lambda);
+            }
+            Rule::Passive { c, margin } => {
+                let pairs = problem.pairs();
+                let margins = match margin {
+                    RankMargin::One => None,
+                    RankMargin::Error => Some(errors(lists, &oracle, &pairs, &problem, &self.metric)),
+                };
+                let start = problem.gather(state.weights.values());
+                let pairs = Pairs { problem: &problem, pairs, margins };
+                let solved = self.solve(&pairs, &start, c, Bound::Box, k);
+                problem.scatter(1.0, &solved, state.weights.values_mut());
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Rank {
+    /// The change of the weights that solves an inner problem.
+    fn solve(&self, examples: &dyn Examples, start: &[f64], eta: f64, bound: Bound, k: u64) -> Vec<f64> {
+        let mut w = start.to_vec();
+        let mut scale = 1.0;
+        if bound == Bound::Simplex {
+            dual_simplex(examples, &mut w, eta, self.tolerance, SWEEPS);
+        } else {
+            let mut stream = Stream::new(self.seed, Purpose::Pairs, (k >> 32) as u32, k as u32);
+            let mut below = |n: usize| stream.below(n as u64) as usize;
+            let found = dual(examples, &mut w, eta, self.tolerance, SWEEPS, &mut below);
+            let sum: f64 = found.alpha.iter().sum();
+            if bound == Bound::Normalized && sum > eta {
+                scale = eta / sum;
+            }
+        }
+        w.iter().zip(start).map(|(w, s)| scale * (w - s)).collect()
+    }
+}
+
+fn shrink(weights: &mut Weights, by: f64) {
+    weights.scale(by.max(0.0));
+}
+
+/// Into the ball of radius 1/√λ.
+fn project(weights: &mut Weights, lambda: f64) {
+    let norm = weights.values().iter().map(|w| w * w).sum::<f64>().sqrt();
+    let radius = 1.0 / lambda.sqrt();
+    if norm > radius {
+        weights.scale(radius / norm);
+    }
+}
+
+/// What the batch's score loses, from 0 to 1, when the worse candidate of each pair takes the place of the oracle.
+fn errors(
+    lists: &[Arc<List>],
+    oracle: &[Vec<bool>],
+    pairs: &[(u32, u32)],
+    problem: &Problem<'_>,
+    metric: &Metric,
+) -> Vec<f64> {
+    let mut total = vec![0.0; metric.width()];
+    let first = |s: usize| oracle[s].iter().position(|o| *o).map(|i| lists[s].class[i]);
+    for (s, list) in lists.iter().enumerate() {
+        for (t, x) in total.iter_mut().zip(first(s).map_or(&[][..], |c| list.stats_of(c))) {
+            *t += f64::from(*x);
+        }
+    }
+    let best = metric.score(&total);
+    let mut loss: Vec<Vec<f64>> = Vec::new();
+    for (s, list) in lists.iter().enumerate() {
+        let Some(chosen) = first(s) else {
+            loss.push(Vec::new());
+            continue;
+        };
+        let swapped = |stats: &[f32]| {
+            let changed = total.iter().zip(stats).zip(list.stats_of(chosen));
+            let trial: Vec<f64> = changed.map(|((t, x), o)| t + f64::from(*x) - f64::from(*o)).collect();
+            metric.unit() * (best - metric.score(&trial))
+        };
+        loss.push(list.stats.chunks_exact(list.width).map(swapped).collect());
+    }
+    let of = |&(_, worse): &(u32, u32)| {
+        let (s, i) = problem.locate(worse);
+        loss[s][lists[s].class[i] as usize]
+    };
+    pairs.iter().map(of).collect()
+}
+
+/// A batch with numbers of its own for features and candidates.
+struct Problem<'a> {
+    /// Places of the features: dense ones first.
+    places: Vec<u32>,
+    dense: usize,
+    /// Dense features, candidate after candidate.
+    rows: Vec<f64>,
+    /// Sparse features by own number, candidate after candidate, and where those of each begin.
+    sparse: Vec<(u32, f32)>,
+    offsets: Vec<usize>,
+    /// Where the candidates of each segment begin, and the end.
+    starts: Vec<usize>,
+    oracle: &'a [Vec<bool>],
+}
+
+impl<'a> Problem<'a> {
+    fn new(lists: &[Arc<List>], oracle: &'a [Vec<bool>], weights: &Weights) -> Self {
+        let dense = lists.first().map_or(0, |l| l.columns.keys().len());
+        let mut places = lists.first().map_or(Vec::new(), |l| weights.places(&l.columns));
+        let locals: Vec<Vec<u32>> = lists.iter().map(|l| weights.places(&l.local)).collect();
+        let mut union: Vec<u32> = locals.iter().flatten().copied().collect();
+        union.sort_unstable();
+        union.dedup();
+        places.extend_from_slice(&union);
+        let candidates: usize = lists.iter().map(|l| l.k).sum();
+        let mut rows = vec![0.0; candidates * dense];
+        let (mut sparse, mut offsets, mut starts) = (Vec::new(), vec![0], vec![0]);
+        for (list, local) in lists.iter().zip(&locals) {
+            let start = starts[starts.len() - 1];
+            for c in 0..dense {
+                for (i, x) in list.column(c).iter().enumerate() {
+                    rows[(start + i) * dense + c] = *x;
+                }
+            }
+            let number: Vec<u32> =
+                local.iter().map(|p| (dense + union.binary_search(p).unwrap_or_default()) as u32).collect();
+            for i in 0..list.k {
+                let range = list.offsets[i] as usize..list.offsets[i + 1] as usize;
+                let first = sparse.len();
+                sparse.extend(range.map(|p| (number[list.ids[p] as usize], list.values[p])));
+                sparse[first..].sort_unstable_by_key(|f| f.0);
+                offsets.push(sparse.len());
+            }
+            starts.push(start + list.k);
+        }
+        Problem { places, dense, rows, sparse, offsets, starts, oracle }
+    }
+
+    fn gather(&self, values: &[f64]) -> Vec<f64> {
+        self.places.iter().map(|&p| values[p as usize]).collect()
+    }
+
+    fn scatter(&self, a: f64, local: &[f64], values: &mut [f64]) {
+        for (&p, x) in self.places.iter().zip(local) {
+            values[p as usize] += a * x;
+        }
+    }
+
+    fn row(&self, i: u32) -> &[f64] {
+        &self.rows[i as usize * self.dense..][..self.dense]
+    }
+
+    fn sparse(&self, i: u32) -> &[(u32, f32)] {
+        &self.sparse[self.offsets[i as usize]..self.offsets[i as usize + 1]]
+    }
+
+    fn score(&self, i: u32, w: &[f64]) -> f64 {
+        let sparse: f64 = self.sparse(i).iter().map(|&(p, x)| w[p as usize] * f64::from(x)).sum();
+        sparse + dot(self.row(i), &w[..self.dense])
+    }
+
+    /// w += a·h.
+    fn add(&self, i: u32, a: f64, w: &mut [f64]) {
+        for (w, x) in w.iter_mut().zip(self.row(i)) {
+            *w += a * x;
+        }
+        for &(p, x) in self.sparse(i) {
+            w[p as usize] += a * f64::from(x);
+        }
+    }
+
+    fn segment(&self, s: usize) -> std::ops::Range<u32> {
+        self.starts[s] as u32..self.starts[s + 1] as u32
+    }
+
+    /// Segment of a candidate, and its place there.
+    fn locate(&self, i: u32) -> (usize, usize) {
+        let s = self.starts.partition_point(|&start| start <= i as usize) - 1;
+        (s, i as usize - self.starts[s])
+    }
+
+    /// Oracles and others of a segment.
+    fn sides(&self, s: usize) -> (Vec<u32>, Vec<u32>) {
+        self.segment(s).partition(|&i| self.oracle[s][i as usize - self.starts[s]])
+    }
+
+    /// All pairs of an oracle and another candidate.
+    fn pairs(&self) -> Vec<(u32, u32)> {
+        let mut pairs = Vec::new();
+        for s in 0..self.oracle.len() {
+            let (good, rest) = self.sides(s);
+            pairs.extend(good.iter().flat_map(|&g| rest.iter().map(move |&r| (g, r))));
+        }
+        pairs
+    }
+
+    /// Minus the sub-gradient of the loss.
+    fn gradient(&self, loss: RankLoss, norm: Norm, w: &[f64]) -> Vec<f64> {
+        let mut out = vec![0.0; w.len()];
+        let (mut violated, mut all) = (0u64, 0u64);
+        for s in 0..self.oracle.len() {
+            let coefficients = match loss {
+                RankLoss::Softmax => self.soft(s, w).0,
+                RankLoss::Hinge => {
+                    let (good, rest) = self.sides(s);
+                    let first = self.starts[s] as u32;
+                    let scores: Vec<f64> = self.segment(s).map(|i| self.score(i, w)).collect();
+                    let score = |i: u32| scores[(i - first) as usize];
+                    let mut counts = vec![0.0; scores.len()];
+                    all += (good.len() * rest.len()) as u64;
+                    for &g in &good {
+                        for &r in rest.iter().filter(|&&r| 1.0 - (score(g) - score(r)) > 0.0) {
+                            counts[(g - first) as usize] += 1.0;
+                            counts[(r - first) as usize] -= 1.0;
+                            violated += 1;
+                        }
+                    }
+                    counts
+                }
+            };
+            for (i, &a) in self.segment(s).zip(&coefficients).filter(|c| *c.1 != 0.0) {
+                self.add(i, a, &mut out);
+            }
+        }
+        let by = match (loss, norm) {
+            (RankLoss::Softmax, _) => self.oracle.len() as f64,
+            (_, Norm::Violated) => violated as f64,
+            (_, Norm::Pairs) => all as f64,
+        };
+        if by > 0.0 {
+            out.iter_mut().for_each(|g| *g /= by);
+        }
+        out
+    }
+
+    /// How much more likely each candidate is among the oracles than among all, and log(Z_oracle/Z).
+    fn soft(&self, s: usize, w: &[f64]) -> (Vec<f64>, f64) {
+        let scores: Vec<f64> = self.segment(s).map(|i| self.score(i, w)).collect();
+        let oracle = &self.oracle[s];
+        let sum = |keep: &dyn Fn(usize) -> bool| {
+            let some = || scores.iter().enumerate().filter(|x| keep(x.0)).map(|x| *x.1);
+            let most = some().fold(f64::NEG_INFINITY, f64::max);
+            most + some().map(|x| (x - most).exp()).sum::<f64>().ln()
+        };
+        if scores.is_empty() {
+            return (Vec::new(), 0.0);
+        }
+        let (good, all) = (sum(&|i| oracle[i]), sum(&|_| true));
+        let share = |(i, &x): (usize, &f64)| {
+            (if oracle[i] { (x - good).exp() } else { 0.0 }) - (x - all).exp()
+        };
+        (scores.iter().enumerate().map(share).collect(), good - all)
+    }
+}
+
+/// Differences of oracles and others.
+struct Pairs<'a> {
+    problem: &'a Problem<'a>,
+    pairs: Vec<(u32, u32)>,
+    /// What is wanted of each pair; 1 without.
+    margins: Option<Vec<f64>>,
+}
+
+impl Examples for Pairs<'_> {
+    fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    fn dot(&self, i: usize, w: &[f64]) -> f64 {
+        let (better, worse) = self.pairs[i];
+        let (x, y) = (self.problem.row(better), self.problem.row(worse));
+        let mut total = 0.0;
+        for ((x, y), w) in x.iter().zip(y).zip(w) {
+            total += (x - y) * w;
+        }
+        if !self.problem.sparse.is_empty() {
+            let sparse = |i| -> f64 {
+                self.problem.sparse(i).iter().map(|&(p, x)| w[p as usize] * f64::from(x)).sum()
+            };
+            total += sparse(better) - sparse(worse);
+        }
+        total
+    }
+
+    fn square(&self, i: usize) -> f64 {
+        let (better, worse) = self.pairs[i];
+        let (x, y) = (self.problem.row(better), self.problem.row(worse));
+        let mut total: f64 = x.iter().zip(y).map(|(x, y)| (x - y) * (x - y)).sum();
+        // Both are in order of features.
+        let (x, y) = (self.problem.sparse(better), self.problem.sparse(worse));
+        let (mut a, mut b) = (0, 0);
+        while a < x.len() || b < y.len() {
+            let (p, q) = (x.get(a).map_or(u32::MAX, |f| f.0), y.get(b).map_or(u32::MAX, |f| f.0));
+            let mut difference = 0.0;
+            if p <= q {
+                difference += f64::from(x[a].1);
+                a += 1;
+            }
+            if q <= p {
+                difference -= f64::from(y[b].1);
+                b += 1;
+            }
+            total += difference * difference;
+        }
+        total
+    }
+
+    fn add(&self, i: usize, a: f64, w: &mut [f64]) {
+        let (better, worse) = self.pairs[i];
+        let (x, y) = (self.problem.row(better), self.problem.row(worse));
+        for ((x, y), w) in x.iter().zip(y).zip(w.iter_mut()) {
+            *w += a * (x - y);
+        }
+        if !self.problem.sparse.is_empty() {
+            for (i, a) in [(better, a), (worse, -a)] {
+                for &(p, x) in self.problem.sparse(i) {
+                    w[p as usize] += a * f64::from(x);
+                }
+            }
+        }
+    }
+
+    fn margin(&self, i: usize) -> f64 {
+        self.margins.as_ref().map_or(1.0, |m| m[i])
+    }
+}
+
+/// The softmax loss of each segment, made straight at a point.
+struct Planes {
+    slopes: Vec<Vec<f64>>,
+    margins: Vec<f64>,
+}
+
+impl Planes {
+    fn new(problem: &Problem<'_>, at: &[f64], linearize: Linearize) -> Self {
+        let (mut slopes, mut margins) = (Vec::new(), Vec::new());
+        for s in 0..problem.oracle.len() {
+            let (coefficients, likelihood) = problem.soft(s, at);
+            let mut slope = vec![0.0; at.len()];
+            for (i, a) in problem.segment(s).zip(coefficients) {
+                problem.add(i, a, &mut slope);
+            }
+            let shift = if linearize == Linearize::Tangent { dot(&slope, at) } else { 0.0 };
+            margins.push(shift - likelihood);
+            slopes.push(slope);
+        }
+        Planes { slopes, margins }
+    }
+}
+
+impl Examples for Planes {
+    fn len(&self) -> usize {
+        self.slopes.len()
+    }
+
+    fn dot(&self, i: usize, w: &[f64]) -> f64 {
+        dot(&self.slopes[i], w)
+    }
+
+    fn square(&self, i: usize) -> f64 {
+        dot(&self.slopes[i], &self.slopes[i])
+    }
+
+    fn add(&self, i: usize, a: f64, w: &mut [f64]) {
+        luthier_optim::axpy(a, &self.slopes[i], w);
+    }
+
+    fn margin(&self, i: usize) -> f64 {
+        self.margins[i]
+    }
+}
+
+#[cfg(test)]
+mod tests;

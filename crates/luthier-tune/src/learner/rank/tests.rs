@@ -1,0 +1,326 @@
+use super::*;
+use crate::{Alone, Candidate};
+use luthier_core::{FeatureKey, Local};
+use luthier_metric::Scratch;
+
+const NAMES: [&str; 5] = ["a", "b", "c", "s", "t"];
+
+/// Lists with three columns and two sparse features, of which the second is rare.
+fn lists(seed: u64, segments: usize) -> Vec<Arc<List>> {
+    let mut s = Stream::new(seed, Purpose::Test, 0, 0);
+    let columns = Arc::new(Local::new(NAMES[..3].iter().map(|n| FeatureKey::of(n)).collect()));
+    let metric: Metric = "bleu:order=2".parse().unwrap();
+    let mut scratch = Scratch::default();
+    (0..segments)
+        .map(|_| {
+            let k = 2 + s.below(7);
+            let texts: Vec<String> = (0..k)
+                .map(|_| {
+                    let words = ["u", "v", "w", "x"];
+                    let n = 2 + s.below(4);
+                    (0..n).map(|_| words[s.below(4) as usize]).collect::<Vec<_>>().join(" ")
+                })
+                .collect();
+            let features: Vec<Vec<(FeatureKey, f64)>> = (0..k)
+                .map(|_| {
+                    let mut f: Vec<(FeatureKey, f64)> =
+                        NAMES[..3].iter().map(|n| (FeatureKey::of(n), s.uniform(-2.0, 2.0))).collect();
+                    for name in &NAMES[3..] {
+                        if s.below(3) == 0 {
+                            f.push((FeatureKey::of(name), 0.5));
+                        }
+                    }
+                    f
+                })
+                .collect();
+            let all = texts.iter().zip(&features);
+            let mut list = List::new(
+                &columns,
+                all.map(|(t, f)| Candidate { text: t, features: f, columns: &[] }),
+                true,
+            );
+            list.judge(&metric, &metric.prepare(&["u v w x u"], &mut scratch), &mut scratch);
+            let name = |key| NAMES.iter().find(|n| FeatureKey::of(n) == key).unwrap().to_string();
+            Arc::new(list.named(name))
+        })
+        .collect()
+}
+
+fn weights(seed: u64) -> Weights {
+    let mut s = Stream::new(seed, Purpose::Test, 1, 0);
+    let text: String = NAMES.iter().map(|n| format!("{n} {}\n", s.uniform(-1.0, 1.0))).collect();
+    Weights::parse("w", &text).unwrap()
+}
+
+/// All features of a candidate in the order of the names.
+fn dense(list: &List, i: usize) -> [f64; 5] {
+    let mut h = [0.0; 5];
+    for (key, value) in list.features(i) {
+        h[NAMES.iter().position(|n| FeatureKey::of(n) == key).unwrap()] = value;
+    }
+    h
+}
+
+fn learn(rule: Rule, lists: &[Arc<List>], start: &Weights, epoch: u32, at: u32) -> Vec<f64> {
+    let learner = Rank { tolerance: 1e-12, ..Rank::new("bleu:order=2".parse().unwrap(), rule, 1) };
+    let mut state = State::new(start.clone());
+    state.epoch = epoch;
+    state.online.batches = 4;
+    state.online.at = at;
+    learner.learn(&Evidence::Lists(lists.to_vec()), &mut state, &Fleet(&Alone)).unwrap();
+    NAMES.iter().map(|n| state.weights.get(FeatureKey::of(n))).collect()
+}
+
+/// Differences of features of all pairs of an oracle and another candidate, by the definition.
+fn differences(lists: &[Arc<List>]) -> Vec<Vec<f64>> {
+    let oracle = oracles(lists, &"bleu:order=2".parse().unwrap(), PlusOne::default(), false, 1);
+    let mut all = Vec::new();
+    for (list, oracle) in lists.iter().zip(&oracle) {
+        for i in (0..list.k).filter(|&i| oracle[i]) {
+            for j in (0..list.k).filter(|&j| !oracle[j]) {
+                let (x, y) = (dense(list, i), dense(list, j));
+                all.push(x.iter().zip(y).map(|(x, y)| x - y).collect());
+            }
+        }
+    }
+    all
+}
+
+fn close(x: &[f64], y: &[f64], what: &str) {
+    assert!(x.iter().zip(y).all(|(x, y)| (x - y).abs() < 1e-6), "{what}: {x:?} {y:?}");
+}
+
+fn by_hand(w: &[f64], lambda: f64, eta: f64, step: &[f64]) -> Vec<f64> {
+    let mut new: Vec<f64> = w.iter().zip(step).map(|(w, g)| (1.0 - lambda * eta) * w + g).collect();
+    let norm = new.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let most = (1.0 / lambda.sqrt() / norm).min(1.0);
+    new.iter_mut().for_each(|x| *x *= most);
+    new
+}
+
+const RATE: Rate = Rate::Exponential { eta0: 0.2, alpha: 0.85 };
+
+#[test]
+fn gradient_steps_by_definition() {
+    for seed in 0..30 {
+        let lists = lists(seed, 1 + seed as usize % 4);
+        let start = weights(seed);
+        let w = start.values();
+        let pairs = differences(&lists);
+        let violated: Vec<&Vec<f64>> = pairs.iter().filter(|x| 1.0 - dot(x, w) > 0.0).collect();
+        let (epoch, at) = ((seed % 3) as u32, (seed % 4) as u32);
+        let k = f64::from(epoch * 4 + at + 1);
+        // A λ that makes the ball smaller than the weights, and one that does not.
+        for lambda in [1e-5, 4.0] {
+            for (rate, eta) in [(RATE, 0.2 * 0.85f64.powf(k / 4.0)), (Rate::Pegasos, 1.0 / (lambda * k))] {
+                for (norm, n) in [(Norm::Violated, violated.len()), (Norm::Pairs, pairs.len())] {
+                    let mut step = vec![0.0; 5];
+                    for x in &violated {
+                        luthier_optim::axpy(eta / n as f64, x, &mut step);
+                    }
+                    let expected = by_hand(w, lambda, eta, &step);
+                    let rule = Rule::Gradient { loss: RankLoss::Hinge, rate, lambda, norm };
+                    close(&learn(rule, &lists, &start, epoch, at), &expected, "hinge");
+                }
+                // Softmax: against differences of the loss itself.
+                let mut step = vec![0.0; 5];
+                for (d, g) in step.iter_mut().enumerate() {
+                    let at = |by: f64| {
+                        let mut w = w.to_vec();
+                        w[d] += by;
+                        likelihood(&lists, &w)
+                    };
+                    *g = eta * (at(1e-5) - at(-1e-5)) / 2e-5 / lists.len() as f64;
+                }
+                let rule =
+                    Rule::Gradient { loss: RankLoss::Softmax, rate, lambda, norm: Norm::Violated };
+                let found = learn(rule, &lists, &start, epoch, at);
+                let expected = by_hand(w, lambda, eta, &step);
+                let scale = 1.0 + eta;
+                assert!(
+                    found.iter().zip(&expected).all(|(x, y)| (x - y).abs() < 1e-6 * scale),
+                    "{found:?} {expected:?}"
+                );
+            }
+        }
+    }
+}
+
+/// Σ log(Z_oracle/Z).
+fn likelihood(lists: &[Arc<List>], w: &[f64]) -> f64 {
+    each_likelihood(lists, w).iter().sum()
+}
+
+fn each_likelihood(lists: &[Arc<List>], w: &[f64]) -> Vec<f64> {
+    let oracle = oracles(lists, &"bleu:order=2".parse().unwrap(), PlusOne::default(), false, 1);
+    let sum = |list: &Arc<List>, keep: &dyn Fn(usize) -> bool| {
+        (0..list.k).filter(|&i| keep(i)).map(|i| dot(&dense(list, i), w).exp()).sum::<f64>()
+    };
+    lists.iter().zip(&oracle).map(|(l, o)| (sum(l, &|i| o[i]) / sum(l, &|_| true)).ln()).collect()
+}
+
+/// Where multipliers may be.
+enum Set {
+    Box,
+    Simplex,
+}
+
+/// min ½‖Σ τx‖² − Σ τ(m − w·x) by projected gradients with small steps: slow and plain.
+fn reference(xs: &[Vec<f64>], margins: &[f64], w: &[f64], eta: f64, set: &Set) -> Vec<f64> {
+    let mut tau = vec![0.0; xs.len()];
+    let lipschitz: f64 = xs.iter().map(|x| dot(x, x)).sum::<f64>().max(1e-9);
+    let mut at = w.to_vec();
+    let mut momentum = tau.clone();
+    let (mut t, mut old) = (1.0f64, tau.clone());
+    for _ in 0..60_000 {
+        at.copy_from_slice(w);
+        for (x, a) in xs.iter().zip(&momentum) {
+            luthier_optim::axpy(*a, x, &mut at);
+        }
+        let gradient: Vec<f64> = xs.iter().zip(margins).map(|(x, m)| dot(x, &at) - m).collect();
+        tau = momentum.iter().zip(&gradient).map(|(a, g)| a - g / lipschitz).collect();
+        match set {
+            Set::Box => tau.iter_mut().for_each(|a| *a = a.clamp(0.0, eta)),
+            Set::Simplex => {
+                let positive: f64 = tau.iter().map(|a| a.max(0.0)).sum();
+                let mut cut = 0.0;
+                if positive > eta {
+                    // The level at which what is above it adds up to η.
+                    let mut sorted = tau.clone();
+                    sorted.sort_by(|a, b| b.total_cmp(a));
+                    let mut sum = 0.0;
+                    for (k, a) in sorted.iter().enumerate() {
+                        sum += a;
+                        let level = (sum - eta) / (k + 1) as f64;
+                        if level < *a {
+                            cut = level;
+                        }
+                    }
+                }
+                tau.iter_mut().for_each(|a| *a = (*a - cut).max(0.0));
+            }
+        }
+        let next = f64::midpoint(1.0, (1.0 + 4.0 * t * t).sqrt());
+        momentum = tau.iter().zip(&old).map(|(a, b)| a + (t - 1.0) / next * (a - b)).collect();
+        (t, old) = (next, tau.clone());
+    }
+    tau
+}
+
+fn moved(xs: &[Vec<f64>], tau: &[f64]) -> Vec<f64> {
+    let mut step = vec![0.0; 5];
+    for (x, a) in xs.iter().zip(tau) {
+        luthier_optim::axpy(*a, x, &mut step);
+    }
+    step
+}
+
+#[test]
+fn optimized_steps_against_a_plain_solver() {
+    let (lambda, epoch, at) = (1e-3, 1, 2);
+    let eta = 0.2 * 0.85f64.powf(7.0 / 4.0);
+    for seed in 0..8 {
+        let lists = lists(100 + seed, 3);
+        let start = weights(seed);
+        let shrunk: Vec<f64> = start.values().iter().map(|w| (1.0 - lambda * eta) * w).collect();
+        let planes: Vec<Vec<f64>> = (0..lists.len())
+            .map(|s| {
+                let slope = |d: usize| {
+                    let at = |by: f64| {
+                        let mut w = start.values().to_vec();
+                        w[d] += by;
+                        each_likelihood(&lists, &w)[s]
+                    };
+                    (at(1e-5) - at(-1e-5)) / 2e-5
+                };
+                (0..5).map(slope).collect()
+            })
+            .collect();
+        let likelihoods = each_likelihood(&lists, start.values());
+        let printed: Vec<f64> = likelihoods.iter().map(|l| -l).collect();
+        let tangent: Vec<f64> =
+            planes.iter().zip(&printed).map(|(p, m)| m + dot(p, start.values())).collect();
+        let pairs = differences(&lists);
+        let ones = vec![1.0; pairs.len()];
+        let cases = [
+            (RankLoss::Hinge, Linearize::Printed, &pairs, &ones),
+            (RankLoss::Softmax, Linearize::Printed, &planes, &printed),
+            (RankLoss::Softmax, Linearize::Tangent, &planes, &tangent),
+        ];
+        for (loss, linearize, xs, margins) in cases {
+            for bound in [Bound::Normalized, Bound::Box, Bound::Simplex] {
+                let set = if bound == Bound::Simplex { Set::Simplex } else { Set::Box };
+                let mut tau = reference(xs, margins, &shrunk, eta, &set);
+                let sum: f64 = tau.iter().sum();
+                if bound == Bound::Normalized && sum > eta {
+                    tau.iter_mut().for_each(|a| *a *= eta / sum);
+                }
+                let step = moved(xs, &tau);
+                let expected = by_hand(start.values(), lambda, eta, &step);
+                let rule = Rule::Optimized { loss, rate: RATE, lambda, bound, linearize };
+                let found = learn(rule, &lists, &start, epoch, at);
+                let same = found.iter().zip(&expected).all(|(x, y)| (x - y).abs() < 2e-4);
+                assert!(same, "{seed} {loss:?} {linearize:?} {bound:?}: {found:?} {expected:?}");
+            }
+        }
+        // MIRA: no shrinking, no projection; margins of 1, or what the batch loses.
+        let tau = reference(&pairs, &ones, start.values(), 0.01, &Set::Box);
+        let expected: Vec<f64> =
+            start.values().iter().zip(moved(&pairs, &tau)).map(|(w, d)| w + d).collect();
+        let found = learn(Rule::Passive { c: 0.01, margin: RankMargin::One }, &lists, &start, epoch, at);
+        assert!(found.iter().zip(&expected).all(|(x, y)| (x - y).abs() < 1e-4), "{found:?} {expected:?}");
+        let errors = losses(&lists);
+        let tau = reference(&pairs, &errors, start.values(), 0.01, &Set::Box);
+        let expected: Vec<f64> =
+            start.values().iter().zip(moved(&pairs, &tau)).map(|(w, d)| w + d).collect();
+        let found = learn(Rule::Passive { c: 0.01, margin: RankMargin::Error }, &lists, &start, epoch, at);
+        assert!(found.iter().zip(&expected).all(|(x, y)| (x - y).abs() < 1e-4), "{found:?} {expected:?}");
+    }
+}
+
+/// What the batch's BLEU loses with the worse candidate of each pair, from texts.
+fn losses(lists: &[Arc<List>]) -> Vec<f64> {
+    let metric: Metric = "bleu:order=2".parse().unwrap();
+    let oracle = oracles(lists, &metric, PlusOne::default(), false, 1);
+    let total = |swap: Option<(usize, usize)>| {
+        let mut total = vec![0.0; metric.width()];
+        for (s, list) in lists.iter().enumerate() {
+            let i = match swap {
+                Some((t, j)) if t == s => j,
+                _ => oracle[s].iter().position(|o| *o).unwrap(),
+            };
+            for (t, x) in total.iter_mut().zip(list.stats_of(list.class[i])) {
+                *t += f64::from(*x);
+            }
+        }
+        metric.score(&total) / 100.0
+    };
+    let mut all = Vec::new();
+    for (s, list) in lists.iter().enumerate() {
+        for _ in (0..list.k).filter(|&i| oracle[s][i]) {
+            for j in (0..list.k).filter(|&j| !oracle[s][j]) {
+                all.push(total(None) - total(Some((s, j))));
+            }
+        }
+    }
+    all
+}
+
+/// A batch in which nothing is wrong shrinks the weights all the same.
+#[test]
+fn batches_without_violation_shrink() {
+    let lists = lists(3, 2);
+    let oracle = oracles(&lists, &"bleu:order=2".parse().unwrap(), PlusOne::default(), false, 1);
+    let only: Vec<Arc<List>> = lists
+        .iter()
+        .zip(&oracle)
+        .map(|(l, o)| Arc::new(l.only(o.iter().position(|o| *o).unwrap())))
+        .collect();
+    let start = weights(3);
+    for loss in [RankLoss::Hinge, RankLoss::Softmax] {
+        let rule = Rule::Gradient { loss, rate: RATE, lambda: 0.1, norm: Norm::Violated };
+        let eta = 0.2 * 0.85f64.powf(0.25);
+        let expected: Vec<f64> = start.values().iter().map(|w| w * (1.0 - 0.1 * eta)).collect();
+        close(&learn(rule, &only, &start, 0, 0), &expected, "shrunk");
+    }
+}

@@ -1,0 +1,95 @@
+use super::*;
+use crate::Candidate;
+use luthier_core::{
+    Local,
+    random::{Purpose, Stream},
+};
+
+/// Random lists, of which some features have no column.
+fn lists(s: &mut Stream, metric: &Metric) -> Vec<Arc<List>> {
+    let columns = Arc::new(Local::new(vec![FeatureKey::of("a"), FeatureKey::of("b")]));
+    (0..12)
+        .map(|_| {
+            let rows: Vec<(Vec<(FeatureKey, f64)>, Vec<f64>)> = (0..10)
+                .map(|_| {
+                    let names = ["a", "b", "s", "t"];
+                    let f = names.iter().map(|n| (FeatureKey::of(n), s.uniform(-1.0, 1.0))).collect();
+                    let matched = 1.0 + s.below(6) as f64;
+                    let stats = vec![matched, (matched - 1.0).max(0.0), 7.0, 6.0, 7.0];
+                    (f, stats)
+                })
+                .collect();
+            let texts: Vec<String> = (0..10).map(|i| i.to_string()).collect();
+            let all = rows.iter().zip(&texts);
+            let mut list = List::new(
+                &columns,
+                all.map(|(r, t)| Candidate { text: t, features: &r.0, columns: &r.1 }),
+                true,
+            );
+            list.judge_given(metric.width());
+            Arc::new(list)
+        })
+        .collect()
+}
+
+fn score(lists: &[Arc<List>], metric: &Metric, weights: &Weights) -> f64 {
+    let mut total = vec![0.0; metric.width()];
+    for list in lists {
+        let score = |i: usize| list.features(i).map(|(k, v)| v * weights.get(k)).sum::<f64>();
+        let best = (1..list.k).fold(0, |b, i| if score(i) > score(b) { i } else { b });
+        for (t, x) in total.iter_mut().zip(list.stats_of(list.class[best])) {
+            *t += f64::from(*x);
+        }
+    }
+    metric.score(&total)
+}
+
+#[test]
+fn line_search_is_never_worse_than_either_end() {
+    let metric: Metric = "bleu:order=2".parse().unwrap();
+    let (mut elsewhere, mut beyond) = (0, 0);
+    for seed in 0..200 {
+        let mut s = Stream::new(seed, Purpose::Test, 0, 0);
+        let lists = lists(&mut s, &metric);
+        let weights = |s: &mut Stream| {
+            let text: String = ["a", "b", "s", "t"].iter().map(|n| format!("{n} {}\n", s.uniform(-1.0, 1.0))).collect();
+            Weights::parse("w", &text).unwrap()
+        };
+        let (start, mean) = (weights(&mut s), weights(&mut s));
+        let (mixed, rho) = mix(Mixing::LineSearch, &start, &mean, &lists, &metric);
+        assert!((-1.0..=2.0).contains(&rho));
+        let reached = score(&lists, &metric, &mixed);
+        assert!(reached >= score(&lists, &metric, &start) && reached >= score(&lists, &metric, &mean), "{seed}");
+        for (m, (a, b)) in mixed.values().iter().zip(start.values().iter().zip(mean.values())) {
+            assert!((m - ((1.0 - rho) * a + rho * b)).abs() < 1e-12);
+        }
+        // A grid finds nothing better.
+        for step in -100..=200 {
+            let at = f64::from(step) / 100.0;
+            let values = start.values().iter().zip(mean.values()).map(|(a, b)| (1.0 - at) * a + at * b);
+            let there = score(&lists, &metric, &start.with_values(values.collect()));
+            assert!(there <= reached + 1e-9, "{seed} {at}: {there} {reached}");
+        }
+        elsewhere += usize::from(rho != 1.0);
+        beyond += usize::from(!(0.0..=1.0).contains(&rho));
+        let none = start.with_values(vec![0.0; 4]);
+        assert_eq!(mix(Mixing::LineSearch, &none, &mean, &lists, &metric).1, 1.0);
+        assert_eq!(mix(Mixing::Average, &start, &mean, &lists, &metric), (mean, 1.0));
+    }
+    assert!(elsewhere > 50 && beyond > 10, "{elsewhere} {beyond}");
+}
+
+#[test]
+fn means_know_the_features_of_all_shards() {
+    let start = Weights::parse("w", "a 1\n").unwrap();
+    let shard = |text: &str, visits: u64, lag: &[f64]| {
+        let mut state = State::new(Weights::parse("w", text).unwrap());
+        state.online.visits = visits;
+        state.online.lag = lag.to_vec();
+        state
+    };
+    let shards = [shard("a 2\nx 4\n", 4, &[2.0, 4.0]), shard("a 4\ny 6\nx 2\n", 2, &[0.0, 1.0])];
+    let mean = mean(&start, &shards).unwrap();
+    assert_eq!(mean.weights.iter().collect::<Vec<_>>(), [("a", 3.0), ("x", 3.0), ("y", 3.0)]);
+    assert_eq!(mean.visited, [(1.5 + 4.0) / 2.0, (3.0 + 2.0) / 2.0, (5.5) / 2.0]);
+}

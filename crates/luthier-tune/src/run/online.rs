@@ -1,0 +1,175 @@
+//! An epoch of online learning: shards, each from batch to batch, then mixing.
+
+use super::{Event, Job, best_totals, commit};
+use crate::{Alone, Batches, Evidence, Fleet, Goal, List, Mixing, Source, State, mixing};
+use luthier_core::{
+    Result, SegmentId,
+    random::{Purpose, Stream},
+};
+use rayon::prelude::*;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Instant,
+};
+
+/// What a shard did in an epoch.
+struct Shard {
+    state: State,
+    /// Summed statistics of what the weights of the moment liked best.
+    guessed: Vec<f64>,
+    candidates: usize,
+    /// What it learned from, if mixing asks for it.
+    lists: Vec<Arc<List>>,
+    note: Option<String>,
+    decode: f64,
+    learn: f64,
+}
+
+/// One epoch over all segments.
+pub(super) fn epoch(job: &Job<'_>, batches: &Batches, state: &mut State, event: &mut Event) -> Result<()> {
+    let visited = AtomicUsize::new(0);
+    let shards: Vec<Shard> = (0..batches.shards)
+        .into_par_iter()
+        .map(|s| shard(job, batches, state, s, &visited))
+        .collect::<Result<_>>()?;
+    let clock = Instant::now();
+    let width = job.metric.width();
+    let (mut guessed, mut aimed) = (vec![0.0; width], vec![0.0; width]);
+    let mut lists = Vec::new();
+    let mut states = Vec::with_capacity(shards.len());
+    state.online.surrogates.clear();
+    event.candidates = 0;
+    for mut shard in shards {
+        for (t, x) in guessed.iter_mut().zip(&shard.guessed) {
+            *t += x;
+        }
+        for (t, x) in aimed.iter_mut().zip(&shard.state.online.aimed) {
+            *t += x;
+        }
+        state.online.surrogates.append(&mut shard.state.online.surrogates);
+        event.candidates += shard.candidates;
+        event.decode_seconds += shard.decode;
+        event.learn_seconds += shard.learn;
+        event.note = event.note.take().or(shard.note);
+        lists.append(&mut shard.lists);
+        states.push(shard.state);
+    }
+    let mean = mixing::mean(&state.weights, &states)?;
+    let (weights, rho) = mixing::mix(batches.mixing, &state.weights, &mean.weights, &lists, job.metric);
+    state.weights = weights;
+    if job.learner.averages() {
+        let means = &mut state.online.means;
+        means.resize(mean.visited.len(), 0.0);
+        for (m, v) in means.iter_mut().zip(&mean.visited) {
+            *m += v;
+        }
+    }
+    let score = job.metric.score(&guessed);
+    if !job.source.is_fixed() {
+        event.score = score;
+        event.length_ratio = job.metric.length_ratio(&guessed);
+    }
+    event.guess = Some(score);
+    event.surrogate = Some(job.metric.score(&aimed));
+    event.surrogate_length_ratio = job.metric.length_ratio(&aimed);
+    event.features = Some(state.answer().non_zero());
+    event.rho = (batches.mixing == Mixing::LineSearch).then_some(rho);
+    event.learn_seconds += clock.elapsed().as_secs_f64();
+    Ok(())
+}
+
+/// One epoch over the segments of a shard.
+fn shard(job: &Job<'_>, batches: &Batches, start: &State, s: u32, visited: &AtomicUsize) -> Result<Shard> {
+    let (source, learner) = (job.source, job.learner);
+    let mine = |segment: &u32| segment % batches.shards == s;
+    let mut order: Vec<u32> = (0..source.segments()).filter(mine).collect();
+    if batches.shuffle {
+        Stream::new(batches.seed, Purpose::Order, start.epoch, s).shuffle(&mut order);
+    }
+    let mut state = State::new(start.weights.clone());
+    state.epoch = start.epoch;
+    state.online.aimed = vec![0.0; job.metric.width()];
+    state.online.batches = order.len().div_ceil(batches.size) as u32;
+    let kept = start.online.surrogates.iter().filter(|k| mine(k.0));
+    state.online.surrogates = kept.map(|(s, list)| (*s, list.clone())).collect();
+    let mut done = Shard {
+        state,
+        guessed: vec![0.0; job.metric.width()],
+        candidates: 0,
+        lists: Vec::new(),
+        note: None,
+        decode: 0.0,
+        learn: 0.0,
+    };
+    for (at, batch) in order.chunks(batches.size).enumerate() {
+        let clock = Instant::now();
+        let state = &mut done.state;
+        state.online.at = at as u32;
+        state.online.batch = batch.iter().map(|&s| SegmentId(s)).collect();
+        let evidence = source.candidates(&state.online.batch, &state.weights, Goal::Model)?;
+        if !source.is_fixed() {
+            commit_dense(state, &evidence, source)?;
+            aims(job, state)?;
+        }
+        for (t, x) in done.guessed.iter_mut().zip(best_totals(&evidence, &state.weights, job.metric)) {
+            *t += x;
+        }
+        done.decode += clock.elapsed().as_secs_f64();
+        let clock = Instant::now();
+        let note = learner.learn(&evidence, state, &Fleet(&Alone))?;
+        done.note = done.note.take().or(note);
+        done.learn += clock.elapsed().as_secs_f64();
+        let Evidence::Lists(lists) = evidence;
+        done.candidates += lists.iter().map(|l| l.k).sum::<usize>();
+        if batches.mixing == Mixing::LineSearch {
+            done.lists.extend(lists);
+        }
+        if let Some(progress) = job.progress {
+            let before = visited.fetch_add(batch.len(), Ordering::Relaxed);
+            progress(before + batch.len(), source.segments() as usize);
+        }
+    }
+    Ok(done)
+}
+
+/// Features that all candidates have, and those of lists that bring no names along, have a place from the start; others get
+/// theirs when something is learned about them.
+fn commit_dense(state: &mut State, evidence: &Evidence, source: &dyn Source) -> Result<()> {
+    let Evidence::Lists(lists) = evidence;
+    let named = lists.iter().all(|l| l.local.keys().is_empty() || !l.names.is_empty());
+    if !named {
+        return commit(&mut state.weights, evidence, source);
+    }
+    match lists.first() {
+        Some(first) => state.weights.commit(&first.columns, &|key| source.name(key)),
+        None => Ok(()),
+    }
+}
+
+/// Asks for references that can be made, and for what the metric likes best of all that can be made.
+fn aims(job: &Job<'_>, state: &mut State) -> Result<()> {
+    let online = &mut state.online;
+    online.references.clear();
+    if job.learner.wants_references() {
+        let Evidence::Lists(lists) =
+            job.source.candidates(&online.batch, &state.weights, Goal::Reference)?;
+        online.references = lists.into_iter().map(|l| (l.k > 0).then_some(l)).collect();
+    }
+    if job.learner.wants_metric_best() {
+        let reached = |at: usize| online.references.get(at).is_some_and(Option::is_some);
+        let missing: Vec<SegmentId> = online
+            .batch
+            .iter()
+            .enumerate()
+            .filter(|&(at, s)| !reached(at) && !online.surrogates.contains_key(&s.0))
+            .map(|(_, s)| *s)
+            .collect();
+        let Evidence::Lists(lists) = job.source.candidates(&missing, &state.weights, Goal::Metric)?;
+        let found = missing.iter().zip(lists).filter(|l| l.1.k > 0);
+        online.surrogates.extend(found.map(|(s, list)| (s.0, list)));
+    }
+    Ok(())
+}
