@@ -1,24 +1,31 @@
 //! Our own decoder as a source of candidates.
 
 use crate::{
+    constrained::{Forced, force, max_bleu},
     core::{FeatureKey, Local, Result, SegmentId, Weights},
-    decode::{Decoder, Limits, Model},
+    decode::{Decoder, Lattice, Limits, Model},
     forest::{Derivation, Forest, KBest},
-    metric::{Metric, Prepared, Scratch},
+    metric::{Metric, PlusOne, Prepared, Scratch},
     tune::{Candidate, Evidence, Goal, List, Source},
 };
 use rayon::prelude::*;
-use std::sync::Arc;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
-/// A translation with its features, in the order of the model's names.
+/// A translation with its features.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Translation {
     /// Its words.
     pub text: String,
     /// Its total score, unknown words included.
     pub score: f64,
-    /// Its features.
+    /// Its dense features, in the order of the model's names.
     pub features: Vec<f64>,
+    /// Its sparse features, in the order of their keys.
+    pub sparse: Vec<(FeatureKey, f64)>,
 }
 
 /// Steps that the search for another string may take.
@@ -26,20 +33,43 @@ const STEPS: usize = 100_000;
 
 /// The `k` best translations of a forest that differ in words.
 pub fn translations(decoder: &Decoder<'_>, forest: &Forest<'_>, k: usize) -> Vec<Translation> {
-    let scores = forest.scores(&decoder.local_weights());
+    let model = decoder.model();
+    let scores = forest.scores(&decoder.local_weights(&forest.local));
     let places: Vec<Option<usize>> =
-        decoder.model().names().iter().map(|n| forest.local.position(FeatureKey::of(n))).collect();
-    let mut sums = Vec::new();
+        model.names().iter().map(|n| forest.local.position(FeatureKey::of(n))).collect();
+    let is_sparse: Vec<bool> = forest.local.keys().iter().map(|&k| model.name_of(k).is_none()).collect();
+    let mut sums = FxHashMap::default();
     let best = KBest::new(forest, &scores, true).limit(STEPS);
     let whole = |d: Derivation| {
-        forest.sum_features(&d.edges, &mut sums);
+        sums.clear();
+        for &edge in &d.edges {
+            for (feature, value) in forest.features(edge) {
+                *sums.entry(feature).or_insert(0.0) += f64::from(value);
+            }
+        }
+        let sum = |p: usize| sums.get(&(p as u32)).copied().unwrap_or(0.0);
+        let mut own: Vec<u32> = sums.keys().copied().filter(|&p| is_sparse[p as usize]).collect();
+        own.sort_unstable();
         Translation {
             text: forest.text(&d.words),
             score: d.score,
-            features: places.iter().map(|p| p.map_or(0.0, |p| sums[p])).collect(),
+            features: places.iter().map(|p| p.map_or(0.0, sum)).collect(),
+            sparse: own.iter().map(|&p| (forest.local.keys()[p as usize], sum(p as usize))).collect(),
         }
     };
     best.take(k).map(whole).collect()
+}
+
+/// Names of the sparse features of some translations.
+pub fn sparse_names(lattice: &Lattice<'_>, found: &[Translation]) -> FxHashMap<FeatureKey, String> {
+    let wanted: FxHashSet<FeatureKey> = found.iter().flat_map(|t| t.sparse.iter().map(|f| f.0)).collect();
+    let mut names = FxHashMap::default();
+    if !wanted.is_empty() {
+        lattice.sparse_names(&|key| wanted.contains(&key), &mut |key, name| {
+            names.entry(key).or_insert_with(|| name.to_owned());
+        });
+    }
+    names
 }
 
 /// A text as it can stand in a list: bars would end it there.
@@ -49,18 +79,22 @@ pub fn for_lists(text: &str) -> String {
 
 /// A model that translates the same sentences again and again, under new weights.
 pub struct InProcess {
-    model: Model,
+    model: Arc<Model>,
     sentences: Vec<String>,
     limits: Limits,
     k: usize,
     metric: Metric,
-    references: Vec<Prepared>,
+    plus_one: PlusOne,
+    references: Vec<Vec<String>>,
+    prepared: Vec<Prepared>,
+    /// References that no derivation has: that does not depend on weights.
+    unreachable: Vec<AtomicBool>,
 }
 
 impl InProcess {
     /// `k` candidates for each sentence, judged by references.
     pub fn new(
-        model: Model,
+        model: Arc<Model>,
         sentences: Vec<String>,
         limits: Limits,
         k: usize,
@@ -72,14 +106,72 @@ impl InProcess {
             let texts: Vec<&str> = r.iter().map(String::as_str).collect();
             metric.prepare(&texts, &mut scratch)
         };
-        let references = references.iter().map(prepare).collect();
-        InProcess { model, sentences, limits, k, metric: metric.clone(), references }
+        InProcess {
+            model,
+            unreachable: sentences.iter().map(|_| AtomicBool::new(false)).collect(),
+            sentences,
+            limits,
+            k,
+            metric: metric.clone(),
+            plus_one: PlusOne::default(),
+            references: references.to_vec(),
+            prepared: references.iter().map(prepare).collect(),
+        }
     }
 
-    /// Names of the model's features.
+    /// Smooths sentence BLEU in another way when it searches for what scores best.
+    #[must_use]
+    pub fn smoothed(mut self, plus_one: PlusOne) -> Self {
+        self.plus_one = plus_one;
+        self
+    }
+
+    /// Names of the model's dense features.
     pub fn names(&self) -> &[String] {
         self.model.names()
     }
+
+    /// What a lattice holds as a list.
+    fn list(
+        &self,
+        decoder: &Decoder<'_>,
+        lattice: Option<&Lattice<'_>>,
+        columns: &Columns,
+        k: usize,
+        at: usize,
+        scratch: &mut Scratch,
+    ) -> Arc<List> {
+        let Some(lattice) = lattice else { return Arc::new(List::empty(&columns.local)) };
+        let mut found = translations(decoder, &lattice.forest(), k);
+        for t in &mut found {
+            t.text = for_lists(&t.text);
+        }
+        let features: Vec<Vec<(FeatureKey, f64)>> = found
+            .iter()
+            .map(|t| {
+                let dense = columns.keys.iter().copied().zip(t.features.iter().copied());
+                dense.chain(t.sparse.iter().copied()).collect()
+            })
+            .collect();
+        let candidates = found.iter().zip(&features).map(|(t, features)| Candidate {
+            text: &t.text,
+            features,
+            columns: &[],
+        });
+        let mut list = List::new(&columns.local, candidates, true);
+        list.judge(&self.metric, &self.prepared[at], scratch);
+        if !list.local.keys().is_empty() {
+            let names = sparse_names(lattice, &found);
+            list = list.named(|key| names.get(&key).cloned().unwrap_or_default());
+        }
+        Arc::new(list)
+    }
+}
+
+/// The dense features, in the model's order and in that of their keys.
+struct Columns {
+    keys: Vec<FeatureKey>,
+    local: Arc<Local>,
 }
 
 impl Source for InProcess {
@@ -87,28 +179,30 @@ impl Source for InProcess {
         self.sentences.len() as u32
     }
 
-    fn candidates(&self, batch: &[SegmentId], weights: &Weights, _: Goal) -> Result<Evidence> {
-        let decoder = Decoder::new(&self.model, weights, self.limits);
+    fn candidates(&self, batch: &[SegmentId], weights: &Weights, goal: Goal) -> Result<Evidence> {
         let keys: Vec<FeatureKey> = self.model.names().iter().map(|n| FeatureKey::of(n)).collect();
-        let columns = &Arc::new(Local::new(keys.clone()));
+        let columns = &Columns { local: Arc::new(Local::new(keys.clone())), keys };
+        let limits = if goal == Goal::Model { self.limits } else { Forced::limits(self.limits) };
+        let decoder = Decoder::new(&self.model, weights, limits);
+        let blind = (goal == Goal::Metric).then(|| Decoder::blind(&self.model, self.limits));
         let lists = batch.par_iter().map_init(Scratch::default, |scratch, segment| {
             let at = segment.0 as usize;
-            let mut found = translations(&decoder, &decoder.search(&self.sentences[at]).forest(), self.k);
-            for t in &mut found {
-                t.text = for_lists(&t.text);
-            }
-            let features: Vec<Vec<(FeatureKey, f64)>> = found
-                .iter()
-                .map(|t| keys.iter().copied().zip(t.features.iter().copied()).collect())
-                .collect();
-            let candidates = found.iter().zip(&features).map(|(t, features)| Candidate {
-                text: &t.text,
-                features,
-                columns: &[],
-            });
-            let mut list = List::new(columns, candidates, true);
-            list.judge(&self.metric, &self.references[at], scratch);
-            Arc::new(list)
+            let sentence = &self.sentences[at];
+            let references: Vec<&str> = self.references[at].iter().map(String::as_str).collect();
+            let (lattice, k) = match (goal, &blind) {
+                (Goal::Model, _) => (Some(decoder.search(sentence)), self.k),
+                (Goal::Metric, Some(blind)) => {
+                    let found = max_bleu(blind, &decoder, sentence, &references, self.plus_one);
+                    (found.map(|f| f.1), 1)
+                }
+                _ if self.unreachable[at].load(Ordering::Relaxed) => (None, 1),
+                _ => {
+                    let found = force(&decoder, sentence, &references);
+                    self.unreachable[at].store(found.is_none(), Ordering::Relaxed);
+                    (found, 1)
+                }
+            };
+            self.list(&decoder, lattice.as_ref(), columns, k, at, scratch)
         });
         Ok(Evidence::Lists(lists.collect()))
     }

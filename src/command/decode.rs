@@ -4,10 +4,12 @@ use super::{Done, Failure, write_out};
 use crate::talk::{Talk, thousands};
 use clap::ValueEnum;
 use luthier::{
-    core::{AtomicFile, Error, FeatureKey, Input, Weights},
-    decode::{Config, Decoder, Limits, MAX_DISTORTION, Model, Stats},
-    decoder::{Translation, for_lists, translations},
+    core::{AtomicFile, Error, FeatureKey, Input, Weights, text},
+    constrained::{Forced, force, max_bleu},
+    decode::{Config, Decoder, Lattice, Limits, MAX_DISTORTION, Model, Stats, Templates},
+    decoder::{Translation, for_lists, sparse_names, translations},
     forest::{Forest, text::write_json},
+    metric::PlusOne,
 };
 use rayon::prelude::*;
 use serde_json::{Map, json};
@@ -46,6 +48,13 @@ pub(crate) struct Args {
     /// Where the forest of each sentence goes, a line of JSON each; `-` is standard output, and then only forests are written.
     #[arg(long, value_name = "FILE")]
     forest_out: Option<PathBuf>,
+    /// Make only the lines of this file, by their best derivations. Where there is none, the answer is an empty line. Tells
+    /// how many could be made.
+    #[arg(long, value_name = "FILE", conflicts_with = "max_bleu")]
+    force: Option<PathBuf>,
+    /// Make what has the highest sentence BLEU against this reference, whatever the model likes; repeat it for several.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["nbest", "forest_out"])]
+    max_bleu: Vec<PathBuf>,
     /// Print JSON: `{"id":0,"text":"…","score":…,"features":{…}}` per line.
     #[arg(long)]
     json: bool,
@@ -53,7 +62,59 @@ pub(crate) struct Args {
     #[arg(long)]
     stats: bool,
     #[command(flatten)]
+    features: FeatureArgs,
+    #[command(flatten)]
     limits: LimitArgs,
+}
+
+/// Which features a model has.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Features")]
+pub(crate) struct FeatureArgs {
+    /// Templates of sparse features: arun-koehn, hopkins-may, or some of phrase-pair, source-bigram, target-bigram,
+    /// orientation, source-distortion, word-pair, phrase-length, insertion, deletion [default: those that weights speak of].
+    #[arg(long, requires = "model", value_name = "TEMPLATES", value_parser = templates)]
+    sparse: Option<Templates>,
+    /// Dense features to use, or `none`; a block by its name without number [default: all].
+    #[arg(long, requires = "model", value_name = "NAMES", value_delimiter = ',')]
+    dense: Vec<String>,
+}
+
+fn templates(text: &str) -> Result<Templates, String> {
+    text.parse().map_err(|e: Error| e.to_string())
+}
+
+impl FeatureArgs {
+    /// Gives a model the features that were asked for.
+    pub(crate) fn apply(&self, model: &mut Model, weights: &Weights) -> Result<(), Error> {
+        if !self.dense.is_empty() {
+            let none = self.dense == ["none"];
+            let is = |name: &str, asked: &String| {
+                name == asked || name.rsplit_once('[').is_some_and(|(base, _)| base == asked)
+            };
+            let known = |asked: &&String| model.names().iter().any(|n| is(n, asked));
+            if let Some(odd) = self.dense.iter().find(|d| !none && !known(d)) {
+                return Err(Error::new(format!("--dense: no feature is named {odd:?}"))
+                    .hint(format!("the model has {}", model.names().join(", "))));
+            }
+            let dense = self.dense.clone();
+            model.keep(|name| dense.iter().any(|d| is(name, d)));
+        }
+        let on = Templates::of(weights);
+        model.set_templates(self.sparse.map_or(on, |given| given.and(on)));
+        Ok(())
+    }
+
+    /// Whether sparse features were asked for.
+    pub(crate) fn has_sparse(&self) -> bool {
+        self.sparse.is_some_and(|t| !t.is_empty())
+    }
+
+    /// Everything that decides which features there are.
+    pub(crate) fn describe(&self, model: &Model, settings: &mut luthier::core::Settings) {
+        settings.add("sparse", model.templates());
+        settings.add("dense", if self.dense.is_empty() { "all".to_owned() } else { self.dense.join(",") });
+    }
 }
 
 /// How far to search.
@@ -115,9 +176,71 @@ impl LimitArgs {
     }
 }
 
+/// What is wanted of the search.
+enum Goal<'m> {
+    /// What the model likes best.
+    Model,
+    /// These lines.
+    Force(text::Lines),
+    /// The highest sentence BLEU against these lines, by a decoder without opinion.
+    MaxBleu(Vec<text::Lines>, Box<Decoder<'m>>),
+}
+
+impl<'m> Goal<'m> {
+    fn new(args: &Args, model: &'m Model, limits: Limits) -> Result<Self, Error> {
+        if let Some(path) = &args.force {
+            return Ok(Goal::Force(text::read_lines(path)?));
+        }
+        if args.max_bleu.is_empty() {
+            return Ok(Goal::Model);
+        }
+        let files = args.max_bleu.iter().map(|p| text::read_lines(p)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Goal::MaxBleu(files, Box::new(Decoder::blind(model, limits))))
+    }
+
+    fn files(&self) -> &[text::Lines] {
+        match self {
+            Goal::Model => &[],
+            Goal::Force(file) => std::slice::from_ref(file),
+            Goal::MaxBleu(files, _) => files,
+        }
+    }
+
+    /// Files must have a line for each sentence, and no more.
+    fn check(&self, sentences: usize, all: bool) -> Result<(), Error> {
+        let odd = |f: &&text::Lines| f.lines.len() < sentences || (all && f.lines.len() > sentences);
+        match self.files().iter().find(odd) {
+            None => Ok(()),
+            Some(f) => Err(Error::in_file(
+                &f.file,
+                format!(
+                    "has {} lines, but the text has {}{sentences}",
+                    f.lines.len(),
+                    if all { "" } else { "at least " }
+                ),
+            )
+            .hint("both need one line per segment")),
+        }
+    }
+
+    /// The search of one sentence; the text of an answer that is known beforehand.
+    fn search<'d>(&self, decoder: &'d Decoder<'_>, line: &str, id: usize) -> Option<Lattice<'d>> {
+        match self {
+            Goal::Model => Some(decoder.search(line)),
+            Goal::Force(file) => force(decoder, line, &[&file.lines[id]]),
+            Goal::MaxBleu(files, blind) => {
+                let references: Vec<&str> = files.iter().map(|f| f.lines[id].as_str()).collect();
+                max_bleu(blind, decoder, line, &references, PlusOne::default()).map(|f| f.1)
+            }
+        }
+    }
+}
+
 /// What one sentence becomes.
 #[derive(Default)]
 struct Answer {
+    /// Whether there is one.
+    reached: bool,
     text: String,
     nbest: String,
     forest: String,
@@ -134,32 +257,38 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let outputs = [args.output.as_deref(), args.nbest_out.as_deref(), args.forest_out.as_deref()];
     let mut inputs: Vec<&Path> = vec![&args.input, &config.table, &config.weights];
     inputs.extend(config.lm.iter().chain(&args.weights).map(PathBuf::as_path));
+    inputs.extend(args.force.iter().chain(&args.max_bleu).map(PathBuf::as_path));
     super::check_outputs(&outputs, &inputs)?;
     if inputs.iter().filter(|p| p.as_os_str() == "-").count() > 1 {
         return Err(Error::new("standard input can be one of the files only").into());
     }
     let path = args.weights.as_deref().unwrap_or(&config.weights);
     let weights = Weights::read(path)?;
-    let model = Model::open(&config)?;
+    let mut model = Model::open(&config)?;
+    args.features.apply(&mut model, &weights)?;
     check_weights(&weights, path, model.names(), talk)?;
     let limits = args.limits.limits(&config);
+    let goal = Goal::new(args, &model, limits)?;
+    let limits = if matches!(goal, Goal::Model) { limits } else { Forced::limits(limits) };
     let decoder = Decoder::new(&model, &weights, limits);
     let opened = clock.elapsed().as_secs_f64();
     let input = Input::open(&args.input)?;
     let mut out = Outputs::open(outputs)?;
     let lines = read_ahead(input);
     let clock = Instant::now();
-    let (mut id, mut total, mut score) = (0, Stats::default(), 0.0);
+    let (mut id, mut total, mut score, mut reached) = (0, Stats::default(), 0.0, 0);
     loop {
         let (batch, failed) = next_batch(&lines);
         if batch.is_empty() && failed.is_none() {
             break;
         }
+        goal.check(id + batch.len(), false)?;
         let answers: Vec<Answer> =
-            batch.par_iter().enumerate().map(|(k, line)| answer(args, &decoder, line, id + k)).collect();
+            batch.par_iter().enumerate().map(|(k, line)| answer(args, &decoder, &goal, line, id + k)).collect();
         id += batch.len();
         for a in &answers {
             total += a.stats;
+            reached += usize::from(a.reached);
             score += a.score;
             out.write([&a.text, &a.nbest, &a.forest])?;
         }
@@ -168,7 +297,16 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
             return Err(e.into());
         }
     }
+    goal.check(id, true)?;
     out.commit()?;
+    if matches!(goal, Goal::Force(_)) {
+        talk.say(&format!(
+            "{} of {} lines can be made ({:.1} %)",
+            thousands(reached),
+            thousands(id),
+            100.0 * reached as f64 / id.max(1) as f64
+        ));
+    }
     if args.stats {
         let seconds = clock.elapsed().as_secs_f64();
         talk.say(&format!(
@@ -251,7 +389,7 @@ pub(crate) fn check_weights(
 ) -> Result<(), Error> {
     let missing: Vec<&str> =
         names.iter().map(String::as_str).filter(|n| !weights.contains(FeatureKey::of(n))).collect();
-    if missing.len() == names.len() {
+    if missing.len() == names.len() && !names.is_empty() {
         return Err(Error::in_file(
             path.display().to_string(),
             format!("has no weight for any feature of the model: {}", names.join(", ")),
@@ -304,9 +442,13 @@ fn next_batch(lines: &Lines) -> (Vec<String>, Option<Error>) {
     (batch, None)
 }
 
-fn answer(args: &Args, decoder: &Decoder<'_>, line: &str, id: usize) -> Answer {
-    let lattice = decoder.search(line);
-    let mut answer = Answer { stats: lattice.stats, ..Answer::default() };
+fn answer(args: &Args, decoder: &Decoder<'_>, goal: &Goal<'_>, line: &str, id: usize) -> Answer {
+    let Some(lattice) = goal.search(decoder, line, id) else {
+        let text = if args.json { format!("{}\n", json!({"id": id, "text": null})) } else { "\n".to_owned() };
+        let forest = if args.forest_out.is_some() { empty_forest(id) } else { String::new() };
+        return Answer { text, forest, ..Answer::default() };
+    };
+    let mut answer = Answer { reached: true, stats: lattice.stats, ..Answer::default() };
     let names = decoder.model().names();
     let k = args.nbest.unwrap_or(0) as usize;
     let needed = k > 0 || args.json || args.forest_out.is_some();
@@ -317,28 +459,51 @@ fn answer(args: &Args, decoder: &Decoder<'_>, line: &str, id: usize) -> Answer {
         None => lattice.best().unwrap_or_default(),
     };
     answer.score = score;
+    let sparse = sparse_names(&lattice, &list);
+    let name_of = |key: &FeatureKey| sparse.get(key).map_or("", String::as_str);
     if args.json {
-        let features: Map<_, _> = list
-            .first()
-            .map(|b| names.iter().cloned().zip(b.features.iter().map(|v| json!(v))).collect())
-            .unwrap_or_default();
+        let mut features = Map::new();
+        if let Some(best) = list.first() {
+            features.extend(names.iter().cloned().zip(best.features.iter().map(|v| json!(v))));
+            features.extend(best.sparse.iter().map(|(k, v)| (name_of(k).to_owned(), json!(v))));
+        }
         answer.text = format!("{}\n", json!({"id": id, "text": text, "score": score, "features": features}));
     } else {
         answer.text = text + "\n";
     }
     for t in list.iter().take(k) {
-        nbest_line(&mut answer.nbest, id, names, t);
+        nbest_line(&mut answer.nbest, id, names, t, &name_of);
     }
     if args.forest_out.is_some() {
-        let name = |key: FeatureKey| decoder.model().name_of(key).unwrap_or_default().to_owned();
+        let mut sparse = rustc_hash::FxHashMap::default();
+        lattice.sparse_names(&|key| forest.local.position(key).is_some(), &mut |key, name| {
+            sparse.insert(key, name.to_owned());
+        });
+        let name = |key: FeatureKey| {
+            let dense = decoder.model().name_of(key).map(str::to_owned);
+            dense.or_else(|| sparse.get(&key).cloned()).unwrap_or_default()
+        };
         write_json(&forest, id as u64, &name, &mut answer.forest);
         answer.forest.push('\n');
     }
     answer
 }
 
+/// The forest of a sentence that has no translation.
+fn empty_forest(id: usize) -> String {
+    let mut out = String::new();
+    write_json(&Forest::default(), id as u64, &|_| String::new(), &mut out);
+    out + "\n"
+}
+
 /// `0 ||| the house ||| LM0= -3 TranslationModel0= -1 -2 ||| -7.1`.
-fn nbest_line(out: &mut String, id: usize, names: &[String], t: &Translation) {
+fn nbest_line<'n>(
+    out: &mut String,
+    id: usize,
+    names: &[String],
+    t: &Translation,
+    sparse: &dyn Fn(&FeatureKey) -> &'n str,
+) {
     let _ = write!(out, "{id} ||| {} |||", for_lists(&t.text));
     for (name, value) in names.iter().zip(&t.features) {
         match name.rsplit_once('[') {
@@ -352,6 +517,9 @@ fn nbest_line(out: &mut String, id: usize, names: &[String], t: &Translation) {
                 let _ = write!(out, " {name}= {value}");
             }
         }
+    }
+    for (key, value) in &t.sparse {
+        let _ = write!(out, " {}= {value}", sparse(key));
     }
     let _ = writeln!(out, " ||| {}", t.score);
 }

@@ -67,11 +67,16 @@ pub(crate) struct Sentence {
 }
 
 impl Sentence {
-    fn plus_one(&self) -> PlusOne {
+    /// Whether anything of it was asked for.
+    pub(crate) fn any(&self) -> bool {
+        self.smooth_unigrams || self.smooth_brevity
+    }
+
+    pub(crate) fn plus_one(&self) -> PlusOne {
         PlusOne { unigrams: self.smooth_unigrams, brevity: self.smooth_brevity }
     }
 
-    fn settings(&self, settings: &mut Settings) {
+    pub(crate) fn settings(&self, settings: &mut Settings) {
         settings.add("smooth-unigrams", self.smooth_unigrams);
         settings.add("smooth-brevity", self.smooth_brevity);
     }

@@ -4,6 +4,7 @@ mod batch;
 mod input;
 mod mert;
 mod mira;
+mod online;
 
 pub(crate) use mert::{SmoothName, odd};
 
@@ -17,9 +18,9 @@ use clap::Subcommand;
 use input::{Input, load};
 use luthier::{
     core::{Error, Settings},
-    metric::Metric,
+    metric::{Metric, PlusOne},
     tune::{
-        Alone, Event, Fleet, Learner, Outcome, RunDir, Schedule,
+        Alone, Event, Fleet, Job, Learner, Outcome, RunDir, Schedule,
         recipes::{RECIPES, Recipe},
         run as tune,
     },
@@ -47,8 +48,13 @@ enum Algorithm {
     Pro(Box<batch::Args<ProFlags>>),
     /// Ranking of all pairs at once, nothing random (Dreyer and Dong 2015).
     Apro(Box<batch::Args<AproFlags>>),
-    /// Passive-aggressive steps from fear to hope over the pool (Cherry and Foster 2012).
+    /// Passive-aggressive steps: from fear to hope, from guess to surrogate, or to oracles (Cherry and Foster 2012; Arun and
+    /// Koehn 2007; Watanabe 2012).
     Mira(Box<mira::Args>),
+    /// Averaged perceptron from guess to surrogate, online (Arun and Koehn 2007).
+    Perceptron(Box<online::PerceptronArgs>),
+    /// Online rank optimisation, and with --optimized O-ORO (Watanabe 2012).
+    Oro(Box<online::OroArgs>),
     /// Likelihood of the oracles among all candidates (Watanabe 2012).
     Softmax(Box<batch::Args<SoftmaxFlags>>),
     /// BLEU of expected n-gram counts (Rosti et al. 2010, 2011).
@@ -59,7 +65,7 @@ enum Algorithm {
 
 /// Which algorithm works with which metric.
 fn metrics_table() -> String {
-    let line = |r: &Recipe| format!("  {:<8} {:<5} {}\n", r.name, r.metrics, r.why);
+    let line = |r: &Recipe| format!("  {:<10} {:<5} {}\n", r.name, r.metrics, r.why);
     format!("Metrics:\n{}", RECIPES.iter().map(line).collect::<String>())
 }
 
@@ -69,12 +75,14 @@ pub(crate) fn run(args: Args, common: &Common, talk: Talk) -> Done {
         Some(Algorithm::Pro(args)) => batch::run(&args, common, talk),
         Some(Algorithm::Apro(args)) => batch::run(&args, common, talk),
         Some(Algorithm::Mira(args)) => mira::run(&args, common, talk),
+        Some(Algorithm::Perceptron(args)) => online::perceptron(&args, common, talk),
+        Some(Algorithm::Oro(args)) => online::oro(&args, common, talk),
         Some(Algorithm::Softmax(args)) => batch::run(&args, common, talk),
         Some(Algorithm::Xbleu(args)) => batch::run(&args, common, talk),
         Some(Algorithm::Risk(args)) => batch::run(&args, common, talk),
         None => {
             let lines: String =
-                RECIPES.iter().map(|r| format!("{:<8} {} ({})\n", r.name, r.summary, r.paper)).collect();
+                RECIPES.iter().map(|r| format!("{:<10} {} ({})\n", r.name, r.summary, r.paper)).collect();
             write_out(None, lines.as_bytes())?;
             Ok(ExitCode::SUCCESS)
         }
@@ -97,6 +105,8 @@ struct Plan<'a> {
     schedule: Schedule,
     /// Whether it learns weights of sparse features.
     sparse: bool,
+    /// How sentence BLEU is smoothed.
+    plus_one: PlusOne,
     /// Features that were named in settings, and must exist.
     mentioned: Vec<String>,
     /// Words about the weights that came out, and about lists of that length.
@@ -104,7 +114,8 @@ struct Plan<'a> {
 }
 
 /// Reads, runs the loop, and tells the result.
-fn go(input: &Input, metric: &Metric, plan: Plan<'_>, talk: Talk) -> Done {
+fn go(input: &Input, metric: &Metric, mut plan: Plan<'_>, talk: Talk) -> Done {
+    plan.schedule.patience = input.patience();
     let loaded = load(input, metric, &plan, talk)?;
     let references = Arc::new(loaded.references);
     let learner = (plan.learner)(&references);
@@ -122,31 +133,45 @@ fn go(input: &Input, metric: &Metric, plan: Plan<'_>, talk: Talk) -> Done {
         last = Some(event.clone());
         tell(event, metric, talk);
     };
-    let (source, fleet) = (loaded.source.as_ref(), Fleet(&Alone));
-    let outcome =
-        match tune(source, &*learner, &plan.schedule, metric, &loaded.initial, &mut dir, &fleet, &mut show) {
-            Ok(outcome) => outcome,
-            Err(e) => {
-                // A decoder's log is worth keeping; a run on files that has not begun is not.
-                if source.is_fixed() {
-                    dir.discard();
-                }
-                return Err(e.into());
+    let source = loaded.source.as_ref();
+    let bar = plan.schedule.online.as_ref().and_then(|_| talk.bar("segment {pos} of {len}"));
+    let progress = bar.map(|bar| move |done: usize, all: usize| bar.show(done as u32, all as u32, ""));
+    let job = Job {
+        source,
+        select: loaded.select.as_deref(),
+        test: loaded.test.as_deref(),
+        learner: &*learner,
+        schedule: &plan.schedule,
+        metric,
+        initial: &loaded.initial,
+        progress: progress.as_ref().map(|p| p as &(dyn Fn(usize, usize) + Sync)),
+    };
+    let outcome = match tune(&job, &mut dir, &Fleet(&Alone), &mut show) {
+        Ok(outcome) => outcome,
+        Err(e) => {
+            // A decoder's log is worth keeping; a run on files that has not begun is not.
+            if source.is_fixed() {
+                dir.discard();
             }
-        };
+            return Err(e.into());
+        }
+    };
     let length = last.as_ref().map_or(0, |e| e.candidates) / source.segments().max(1) as usize;
     for remark in (plan.remarks)(&outcome, length) {
         talk.warn(&remark);
     }
     if let Some(last) =
         last.as_ref().filter(|e| e.iteration > 0 && outcome.iteration == 0 && source.is_fixed())
-        && last.score < outcome.score
+        && last.select.unwrap_or(last.score) < outcome.score
     {
         talk.warn(&format!(
             "what was learned scores {:.2}, less than the initial weights, which are kept; it is in {}",
-            metric.shown(last.score),
-            input.run.join("weights/001.txt").display()
+            metric.shown(last.select.unwrap_or(last.score)),
+            input.run.join(format!("weights/{:03}.txt", last.iteration)).display()
         ));
+    }
+    if plan.schedule.online.is_some() && !source.is_fixed() && job.select.is_none() {
+        talk.say("without --select-source the last weights are taken; scores are of what was said while learning");
     }
     if let Some(ratio) = outcome.length_ratio.filter(|r| !(0.95..=1.05).contains(r)) {
         talk.warn(&format!(
@@ -158,8 +183,10 @@ fn go(input: &Input, metric: &Metric, plan: Plan<'_>, talk: Talk) -> Done {
     let text = if input.json {
         result_json(plan.name, &outcome, metric, &signature)
     } else {
+        let test = outcome.test.map_or(String::new(), |t| format!(", test {:.2}", metric.shown(t)));
         format!(
-            "{} {:.2} -> {:.2} ({signature})\nweights in {}\n",
+            "{}{} {:.2} -> {:.2}{test} ({signature})\nweights in {}\n",
+            if job.select.is_some() { "selection " } else { "" },
             metric.name(),
             metric.shown(outcome.initial),
             metric.shown(outcome.score),
@@ -180,10 +207,26 @@ fn tell(event: &Event, metric: &Metric, talk: Talk) {
     }
     let mut line =
         format!("iteration {}  {} {:.2}", event.iteration, metric.name(), metric.shown(event.score));
+    if event.score == 0.0 && event.candidates == 0 {
+        line = format!("iteration {}", event.iteration);
+    }
+    let parts = [("select", event.select), ("test", event.test), ("surrogate", event.surrogate)];
+    for (name, score) in parts {
+        if let Some(score) = score {
+            line += &format!("  {name} {:.2}", metric.shown(score));
+        }
+    }
     if let Some(ratio) = event.length_ratio {
         line += &format!("  length {ratio:.3}");
     }
-    line += &format!("  {} candidates ({} new)", thousands(event.candidates), thousands(event.new));
+    line += &format!("  {} candidates", thousands(event.candidates));
+    match event.features {
+        Some(features) => line += &format!("  {} weights", thousands(features)),
+        None => line += &format!(" ({} new)", thousands(event.new)),
+    }
+    if let Some(rho) = event.rho {
+        line += &format!("  rho {rho:.3}");
+    }
     if let Some(change) = event.change {
         line += &format!("  change {change:.4}");
     }
@@ -201,6 +244,7 @@ fn result_json(name: &str, outcome: &Outcome, metric: &Metric, signature: &str) 
         "iteration": outcome.iteration,
         "score": metric.shown(outcome.score),
         "initial": metric.shown(outcome.initial),
+        "test": outcome.test.map(|t| metric.shown(t)),
         "signature": signature,
         "weights": weights,
         "stop": outcome.stop.text(),

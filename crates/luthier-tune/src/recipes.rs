@@ -40,10 +40,24 @@ pub const RECIPES: &[Recipe] = &[
     },
     Recipe {
         name: "mira",
-        summary: "passive-aggressive steps from fear to hope over the pool, averaged (kbmira)",
-        paper: "Cherry and Foster 2012",
+        summary: "passive-aggressive steps: from fear to hope over the pool (kbmira), from guess to surrogate, or to oracles",
+        paper: "Cherry and Foster 2012; Arun and Koehn 2007; Watanabe 2012",
         metrics: "all",
         why: "score times size of a decaying pseudo-document; of error rates the edits, of a column the value",
+    },
+    Recipe {
+        name: "perceptron",
+        summary: "averaged perceptron, online: from the guess to the best that can be made",
+        paper: "Collins 2002; Arun and Koehn 2007",
+        metrics: "all",
+        why: "sentence scores choose what to aim at; BLEU as BLEU+1",
+    },
+    Recipe {
+        name: "oro",
+        summary: "online rank optimisation: oracles above all others, batch by batch; --optimized is O-ORO",
+        paper: "Watanabe 2012",
+        metrics: "all",
+        why: "oracles of the batch's score, or of sentence scores",
     },
     Recipe {
         name: "softmax",

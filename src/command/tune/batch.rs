@@ -59,6 +59,7 @@ pub(super) fn run<F: Flags>(args: &Args<F>, common: &Common, talk: Talk) -> Done
         settings,
         schedule,
         sparse: true,
+        plus_one: luthier::metric::PlusOne::default(),
         mentioned: Vec::new(),
         remarks: Box::new(|_, length| args.flags.remark(length).into_iter().collect()),
     };

@@ -4,7 +4,7 @@ use super::{Plan, mert::keys};
 use crate::{
     command::{
         check_names,
-        decode::{LimitArgs, check_weights},
+        decode::{FeatureArgs, LimitArgs, check_weights},
         keep_features, read_references,
     },
     lists::{ListArgs, check_references, reference_file, references_of},
@@ -16,7 +16,7 @@ use luthier::{
         nbest::{Rows, read_scores},
         text,
     },
-    decode::{Config, Model},
+    decode::{Config, Limits, Model, Template},
     decoder::InProcess,
     external::{External, Memory},
     metric::Metric,
@@ -24,6 +24,7 @@ use luthier::{
 };
 use std::{
     path::{Path, PathBuf},
+    sync::Arc,
     time::Instant,
 };
 
@@ -46,7 +47,8 @@ pub(super) struct Input {
     /// Candidates per segment to ask the decoder for.
     #[arg(long, default_value_t = 100, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     nbest_size: u32,
-    /// Iterations of a decoder at most; fixed lists have one [default: 25; pro and apro: 30].
+    /// Iterations of a decoder at most, and epochs of online learning; else fixed lists have one [default: 25; pro and apro:
+    /// 30; online: 10].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) iterations: Option<u32>,
     /// References, one segment a line; repeat it for several. Not needed for columns.
@@ -74,12 +76,72 @@ pub(super) struct Input {
     #[arg(long)]
     pub(super) json: bool,
     #[command(flatten)]
+    held_out: HeldOutArgs,
+    #[command(flatten)]
+    features: FeatureArgs,
+    #[command(flatten)]
     limits: LimitArgs,
+}
+
+/// Sets that nothing is learned from.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Held-out sets")]
+struct HeldOutArgs {
+    /// Text that is decoded after every iteration: the weights that score best on it are the answer.
+    #[arg(long, value_name = "FILE", requires = "decoder")]
+    select_source: Option<PathBuf>,
+    /// N-best lists instead, with --nbest.
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["decoder", "select_source"])]
+    select_nbest: Vec<PathBuf>,
+    /// Its references; repeat it for several.
+    #[arg(long, value_name = "FILE")]
+    select_ref: Vec<PathBuf>,
+    /// Text that is decoded after every iteration and only reported.
+    #[arg(long, value_name = "FILE", requires = "decoder")]
+    test_source: Option<PathBuf>,
+    /// N-best lists instead, with --nbest.
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["decoder", "test_source"])]
+    test_nbest: Vec<PathBuf>,
+    /// Its references; repeat it for several.
+    #[arg(long, value_name = "FILE")]
+    test_ref: Vec<PathBuf>,
+    /// Stop when so many iterations in a row bring no better score, on the selection set if there is one.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    patience: Option<u32>,
+}
+
+/// One of them.
+struct HeldOut<'a> {
+    name: &'static str,
+    source: Option<&'a Path>,
+    nbest: &'a [PathBuf],
+    references: &'a [PathBuf],
+}
+
+impl HeldOutArgs {
+    fn sets(&self) -> [HeldOut<'_>; 2] {
+        [
+            HeldOut {
+                name: "select",
+                source: self.select_source.as_deref(),
+                nbest: &self.select_nbest,
+                references: &self.select_ref,
+            },
+            HeldOut {
+                name: "test",
+                source: self.test_source.as_deref(),
+                nbest: &self.test_nbest,
+                references: &self.test_ref,
+            },
+        ]
+    }
 }
 
 /// Everything that was read.
 pub(super) struct Loaded {
     pub(super) source: Box<dyn Source>,
+    pub(super) select: Option<Box<dyn Source>>,
+    pub(super) test: Option<Box<dyn Source>>,
     pub(super) initial: Weights,
     pub(super) references: Vec<Vec<String>>,
     /// How many references a segment has.
@@ -115,6 +177,15 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
     settings.add("ref", digests(files.iter().map(|f| (&f.file, &f.digest)).collect()));
     let owned: Vec<Vec<String>> =
         references.iter().map(|r| r.iter().map(ToString::to_string).collect()).collect();
+    let online = plan.schedule.online.is_some();
+    if let Some(patience) = input.held_out.patience {
+        settings.add("patience", patience);
+    }
+    let (mut select, mut test) = (None, None);
+    let mut held = |set: &HeldOut<'_>, source: Option<Box<dyn Source>>| match set.name {
+        "select" => select = source,
+        _ => test = source,
+    };
     let source: Box<dyn Source> = if let Some(text) = &input.source {
         let sentences = read_source(text, &files, references.len(), &mut settings)?;
         settings.add("nbest-size", input.nbest_size);
@@ -126,16 +197,43 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
             (0..10).map(|i| FeatureKey::of(&format!("UnknownWordPenalty{i}"))).collect();
         initial.retain(|key| !untuned.contains(&key));
         match (&input.command, &config) {
+            (Some(_), _) if online => {
+                return Err(Error::new(format!(
+                    "{} decodes a few segments at a time, which --command cannot do",
+                    plan.name
+                ))
+                .hint("use --model, or --nbest with lists that were made before"));
+            }
             (Some(command), _) => {
                 settings.add("command", command);
-                Box::new(external(input, command, text, metric, owned.clone(), reference_file(&files))?)
+                for set in input.held_out.sets() {
+                    let made = set.read(metric, &mut settings)?.map(|(text, _, files)| {
+                        let references = by_segment(&files)?;
+                        let file = reference_file(&files);
+                        external(input, command, (&text, set.name), metric, references, file)
+                    });
+                    held(&set, made.transpose()?.map(|e| Box::new(e) as Box<dyn Source>));
+                }
+                Box::new(external(input, command, (text, ""), metric, owned.clone(), reference_file(&files))?)
             }
             (None, Some(config)) => {
-                let own = in_process(input, config, metric, sentences, &owned, &mut settings)?;
+                let (model, limits) = open_model(input, config, metric, &initial, plan, &mut settings)?;
+                let k = input.nbest_size as usize;
+                for set in input.held_out.sets() {
+                    let made = set.read(metric, &mut settings)?.map(|(_, sentences, files)| {
+                        let references = by_segment(&files)?;
+                        Ok::<_, Error>(InProcess::new(model.clone(), sentences, limits, 1, metric, &references))
+                    });
+                    held(&set, made.transpose()?.map(|s| Box::new(s) as Box<dyn Source>));
+                }
+                let own = InProcess::new(model, sentences, limits, k, metric, &owned).smoothed(plan.plus_one);
                 if let Some(path) = start {
                     check_weights(&initial, path, own.names(), talk)?;
-                    let keys: Vec<FeatureKey> = own.names().iter().map(|n| FeatureKey::of(n)).collect();
-                    initial.retain(|key| keys.contains(&key));
+                    let mut keys: Vec<FeatureKey> = own.names().iter().map(|n| FeatureKey::of(n)).collect();
+                    let sparse = |n: &str| Template::ALL.iter().any(|t| n.starts_with(t.prefix()));
+                    keys.extend(initial.iter().filter(|w| sparse(w.0)).map(|w| FeatureKey::of(w.0)));
+                    keys.sort_unstable();
+                    initial.retain(|key| keys.binary_search(&key).is_ok());
                 }
                 check_mentioned(&plan.mentioned, own.names())?;
                 Box::new(own)
@@ -144,6 +242,9 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
         }
     } else {
         let (lists, rows) = fixed(input, metric, &files, plan.sparse, talk)?;
+        for set in input.held_out.sets() {
+            held(&set, set.lists(input, metric, &rows, &mut settings)?);
+        }
         check_mentioned(&plan.mentioned, rows.names.names())?;
         if let Some(path) = start {
             check_names(&initial, path, &rows, Some(metric), talk)?;
@@ -159,7 +260,83 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
         Box::new(FixedLists::new(lists, rows.names))
     };
     settings.add("init", short(&initial));
-    Ok(Loaded { source, initial, references: owned, reference_count, settings })
+    Ok(Loaded { source, select, test, initial, references: owned, reference_count, settings })
+}
+
+/// References of each segment.
+fn by_segment(files: &[text::Lines]) -> Result<Vec<Vec<String>>> {
+    let references = text::by_segment(files)?;
+    Ok(references.iter().map(|r| r.iter().map(ToString::to_string).collect()).collect())
+}
+
+/// A text with its lines, and references.
+type Text = (PathBuf, Vec<String>, Vec<text::Lines>);
+
+impl HeldOut<'_> {
+    /// The references, which must be there.
+    fn read_references(&self, metric: &Metric, settings: &mut Settings) -> Result<Vec<text::Lines>> {
+        let name = self.name;
+        if self.references.is_empty() && metric.columns().is_empty() {
+            return Err(Error::new(format!("no references for the {name} set: give them with --{name}-ref FILE")));
+        }
+        let files = read_references(self.references)?;
+        check_references(&files, metric)?;
+        let digests: Vec<String> = files.iter().map(|f| format!("{} {}", f.file, f.digest)).collect();
+        settings.add(&format!("{name}-ref"), digests.join(", "));
+        Ok(files)
+    }
+
+    /// References alone are of no use.
+    fn check(&self, option: &str) -> Result<()> {
+        if self.references.is_empty() {
+            return Ok(());
+        }
+        let name = self.name;
+        Err(Error::new(format!("--{name}-ref without --{name}-{option}: there is nothing to compare with it")))
+    }
+
+    /// A text for a decoder.
+    fn read(&self, metric: &Metric, settings: &mut Settings) -> Result<Option<Text>> {
+        let Some(path) = self.source else { return self.check("source").map(|()| None) };
+        let files = self.read_references(metric, settings)?;
+        let segments = files.first().map_or(0, |f| f.lines.len());
+        let mut own = Settings::default();
+        let sentences = read_source(path, &files, segments, &mut own)?;
+        for (key, value) in own.iter() {
+            settings.add(&format!("{}-{key}", self.name), value);
+        }
+        Ok(Some((path.to_owned(), sentences, files)))
+    }
+
+    /// Lists that were made before, with features that occur in those that are learned from.
+    fn lists(
+        &self,
+        input: &Input,
+        metric: &Metric,
+        learned: &Rows,
+        settings: &mut Settings,
+    ) -> Result<Option<Box<dyn Source>>> {
+        if self.nbest.is_empty() {
+            return self.check("nbest").map(|()| None);
+        }
+        let files = self.read_references(metric, settings)?;
+        let mut rows = Rows::default();
+        for path in self.nbest {
+            luthier::core::nbest::read(path, &input.nbest.options(), &mut rows)?;
+        }
+        let digests: Vec<String> = rows.files.iter().map(|f| format!("{} {}", f.name, f.digest)).collect();
+        settings.add(&format!("{}-nbest", self.name), digests.join(", "));
+        if !rows.names.keys().iter().any(|k| learned.names.get(*k).is_some()) {
+            let message = format!("has no feature of the lists that are learned from ({})", self.name);
+            return Err(Error::in_file(self.nbest[0].display().to_string(), message)
+                .hint(format!("those have {}", learned.names.names().join(", "))));
+        }
+        let references = references_of(&files, &rows, input.nbest.allow_missing)?;
+        let mut judge = Judge::new(metric, &references, reference_file(&files));
+        judge.allow_missing = input.nbest.allow_missing;
+        let lists = lists(&rows, &columns(&rows, Some(metric)), Some(judge))?;
+        Ok(Some(Box::new(FixedLists::new(lists, rows.names))))
+    }
 }
 
 /// Weights in a line; a digest of them where they are many.
@@ -192,14 +369,14 @@ fn read_source(
 }
 
 /// Our own decoder. A model counts by what is in its files.
-fn in_process(
+fn open_model(
     input: &Input,
     config: &Config,
     metric: &Metric,
-    sentences: Vec<String>,
-    references: &[Vec<String>],
+    initial: &Weights,
+    plan: &Plan<'_>,
     settings: &mut Settings,
-) -> Result<InProcess> {
+) -> Result<(Arc<Model>, Limits)> {
     if let Some(column) = metric.columns().first() {
         return Err(Error::new(format!(
             "the metric reads the column {column}, which a decoder does not make"
@@ -214,8 +391,14 @@ fn in_process(
     settings.add("oov", config.oov);
     let limits = input.limits.limits(config);
     input.limits.describe(&limits, settings);
-    let model = Model::open(config)?;
-    Ok(InProcess::new(model, sentences, limits, input.nbest_size as usize, metric, references))
+    if input.features.has_sparse() && !plan.sparse {
+        return Err(Error::new(format!("{} tunes dense features only, so --sparse has no use", plan.name))
+            .hint("perceptron, mira, oro, pro and the other learners tune sparse ones"));
+    }
+    let mut model = Model::open(config)?;
+    input.features.apply(&mut model, initial)?;
+    input.features.describe(&model, settings);
+    Ok((Arc::new(model), limits))
 }
 
 /// Features that settings name must exist.
@@ -233,7 +416,7 @@ fn check_mentioned(mentioned: &[String], names: &[String]) -> Result<()> {
 fn external(
     input: &Input,
     command: &str,
-    source: &Path,
+    (source, set): (&Path, &str),
     metric: &Metric,
     references: Vec<Vec<String>>,
     reference_file: &str,
@@ -241,8 +424,8 @@ fn external(
     let external = External {
         command: command.to_owned(),
         source: source.to_owned(),
-        k: input.nbest_size,
-        dir: input.run.join("decode"),
+        k: if set.is_empty() { input.nbest_size } else { 1 },
+        dir: input.run.join("decode").join(set),
         metric: metric.clone(),
         references,
         reference_file: reference_file.to_owned(),
@@ -317,6 +500,11 @@ fn moses_scores(paths: &[PathBuf], rows: &Rows) -> Result<Vec<f32>> {
 }
 
 impl Input {
+    /// How long to wait for a better score.
+    pub(super) fn patience(&self) -> Option<u32> {
+        self.held_out.patience
+    }
+
     /// Whether there is a configuration to put weights into, and a place for it: asked before the work, not after it.
     fn check_moses_ini(&self) -> Result<()> {
         let Some(path) = &self.moses_ini else { return Ok(()) };

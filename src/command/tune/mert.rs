@@ -131,6 +131,7 @@ pub(super) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         settings,
         schedule: Schedule { iterations: args.input.iterations.unwrap_or(25), ..Schedule::default() },
         sparse: false,
+        plus_one: luthier::metric::PlusOne::default(),
         mentioned,
         remarks: Box::new(move |outcome: &Outcome, _| at_bounds(outcome, &limits)),
     };

@@ -1,0 +1,235 @@
+//! Searches that are steered by references: is a translation within reach, and which one scores best of all?
+//!
+//! Both are [`Stateful`], so they steer the search of a decoder and the rescoring of a forest alike. They work on the
+//! decoder's own words.
+
+use crate::{
+    decode::{Decoder, Guide, Lattice, Limits},
+    forest::{Stateful, TAILS},
+    metric::{Bleu, Metric, PlusOne},
+};
+use rustc_hash::FxHashMap;
+
+/// Hypotheses that a stack keeps when a translation is searched for: more than any real sentence needs.
+const STACK: usize = 20_000;
+
+/// Only one translation is allowed; the state is how many of its words are there.
+#[derive(Debug, Clone)]
+pub struct Forced {
+    words: Vec<u32>,
+}
+
+impl Forced {
+    /// Of a translation; nothing if no derivation has one of its words.
+    pub fn new(decoder: &Decoder<'_>, sentence: &str, translation: &str) -> Option<Self> {
+        let words: Vec<&str> = translation.split_ascii_whitespace().collect();
+        let numbers = decoder.numbers(sentence, &words);
+        Some(Forced { words: numbers.into_iter().collect::<Option<_>>()? })
+    }
+
+    /// Limits under which every derivation of a translation is found, but for jumps.
+    pub fn limits(limits: Limits) -> Limits {
+        Limits { pop: None, stack: STACK, beam: f64::INFINITY, table: usize::MAX, ..limits }
+    }
+}
+
+impl Stateful for Forced {
+    type State = u32;
+
+    fn edge(&self, target: &[u32], tails: &[&u32], _: &mut Vec<(u32, f32)>) -> Option<(u32, f64)> {
+        let mut at = tails.first().map_or(0, |t| **t);
+        for &word in target.iter().filter(|w| **w != TAILS[0]) {
+            if self.words.get(at as usize) != Some(&word) {
+                return None;
+            }
+            at += 1;
+        }
+        Some((at, 0.0))
+    }
+
+    fn end(&self, state: &u32, _: &mut Vec<(u32, f32)>) -> Option<f64> {
+        (*state as usize == self.words.len()).then_some(0.0)
+    }
+}
+
+impl Guide for Forced {
+    fn option(&self, words: &[u32]) -> Option<f64> {
+        let within = words.is_empty() || self.words.windows(words.len()).any(|w| w == words);
+        within.then_some(0.0)
+    }
+}
+
+/// The best derivation of one of several translations under a decoder's weights.
+pub fn force<'d>(decoder: &'d Decoder<'_>, sentence: &str, translations: &[&str]) -> Option<Lattice<'d>> {
+    let mut best: Option<(f64, Lattice<'d>)> = None;
+    for translation in translations {
+        let Some(forced) = Forced::new(decoder, sentence, translation) else { continue };
+        let lattice = decoder.guided(sentence, &forced);
+        if let Some((_, score)) = lattice.best()
+            && best.as_ref().is_none_or(|b| score > b.0)
+        {
+            best = Some((score, lattice));
+        }
+    }
+    best.map(|b| b.1)
+}
+
+/// Sentence BLEU of what is there, as the score; for a [`Decoder::blind`].
+pub struct MaxBleu {
+    metric: Metric,
+    plus_one: PlusOne,
+    order: usize,
+    /// N-grams of references, each with a number.
+    ngrams: FxHashMap<[u32; 4], u32>,
+    /// How often each of them is in one reference at most.
+    most: Vec<u8>,
+    lengths: Vec<usize>,
+}
+
+/// What has been matched so far.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Matched {
+    length: u32,
+    matches: [u16; 4],
+    /// How often each n-gram of the references has been used.
+    used: Box<[u8]>,
+    /// Last words, as far as references know them.
+    last: [u32; 3],
+}
+
+/// A word that no reference has.
+const OTHER: u32 = u32::MAX;
+
+impl MaxBleu {
+    /// Towards some references of a sentence. BLEU has up to four orders here.
+    pub fn new(decoder: &Decoder<'_>, sentence: &str, references: &[&str], plus_one: PlusOne) -> Self {
+        let bleu = Bleu::default();
+        let order = bleu.order.min(4);
+        let mut guide = MaxBleu {
+            metric: Metric::Bleu(bleu),
+            plus_one,
+            order,
+            ngrams: FxHashMap::default(),
+            most: Vec::new(),
+            lengths: Vec::new(),
+        };
+        for reference in references {
+            let words: Vec<&str> = reference.split_ascii_whitespace().collect();
+            let numbers = decoder.numbers(sentence, &words);
+            guide.lengths.push(words.len());
+            let mut counts = vec![0u8; guide.most.len()];
+            for n in 1..=order {
+                for gram in numbers.windows(n) {
+                    // Words that no translation has match nothing.
+                    let Some(gram) = gram.iter().copied().collect::<Option<Vec<u32>>>() else { continue };
+                    let next = guide.ngrams.len() as u32;
+                    let number = *guide.ngrams.entry(padded(&gram)).or_insert(next) as usize;
+                    counts.resize(counts.len().max(number + 1), 0);
+                    counts[number] = counts[number].saturating_add(1);
+                }
+            }
+            guide.most.resize(counts.len(), 0);
+            for (most, n) in guide.most.iter_mut().zip(counts) {
+                *most = (*most).max(n);
+            }
+        }
+        guide
+    }
+
+    /// Sentence BLEU of counts that may be estimates.
+    fn value(&self, matches: [f64; 4], length: f64) -> f64 {
+        let mut stats = [0.0f32; 9];
+        let n = self.order;
+        for k in 0..n {
+            stats[k] = matches[k] as f32;
+            stats[n + k] = (length - k as f64).max(0.0) as f32;
+        }
+        let closest = self.lengths.iter().map(|&l| l as f64).min_by(|a, b| {
+            (a - length).abs().total_cmp(&(b - length).abs()).then(a.total_cmp(b))
+        });
+        stats[2 * n] = closest.unwrap_or(0.0) as f32;
+        self.metric.sentence_score(&stats[..=2 * n], self.plus_one)
+    }
+
+    fn now(&self, state: &Matched) -> f64 {
+        self.value(state.matches.map(f64::from), f64::from(state.length))
+    }
+}
+
+fn padded(gram: &[u32]) -> [u32; 4] {
+    let mut key = [OTHER; 4];
+    key[..gram.len()].copy_from_slice(gram);
+    key
+}
+
+impl Stateful for MaxBleu {
+    type State = Matched;
+
+    fn edge(&self, target: &[u32], tails: &[&Matched], _: &mut Vec<(u32, f32)>) -> Option<(Matched, f64)> {
+        let mut state = match tails.first() {
+            Some(state) => Matched::clone(state),
+            None => Matched {
+                length: 0,
+                matches: [0; 4],
+                used: vec![0; self.most.len()].into(),
+                last: [OTHER; 3],
+            },
+        };
+        let before = if tails.is_empty() { 0.0 } else { self.now(&state) };
+        for &word in target.iter().filter(|w| **w != TAILS[0]) {
+            let word = if self.ngrams.contains_key(&padded(&[word])) { word } else { OTHER };
+            let window = [state.last[0], state.last[1], state.last[2], word];
+            for n in 1..=self.order {
+                let gram = &window[4 - n..];
+                if gram.contains(&OTHER) {
+                    break;
+                }
+                if let Some(&number) = self.ngrams.get(&padded(gram)) {
+                    let used = &mut state.used[number as usize];
+                    if *used < self.most[number as usize] {
+                        *used += 1;
+                        state.matches[n - 1] += 1;
+                    }
+                }
+            }
+            state.last = [window[1], window[2], window[3]];
+            state.length += 1;
+        }
+        let value = if target.is_empty() { 0.0 } else { self.now(&state) };
+        Some((state, value - before))
+    }
+}
+
+impl Guide for MaxBleu {
+    /// How many n-grams of the references a phrase has, for each of its words; phrases without any are worth a try last.
+    fn option(&self, words: &[u32]) -> Option<f64> {
+        let mut found = 0.0;
+        for n in 1..=self.order {
+            found += words.windows(n).filter(|w| self.ngrams.contains_key(&padded(w))).count() as f64;
+        }
+        let missed = words.iter().filter(|w| !self.ngrams.contains_key(&padded(&[**w]))).count() as f64;
+        let length = self.lengths.iter().max().map_or(1, |&l| l.max(1)) as f64;
+        Some(100.0 / length * (found / self.order as f64 - 0.5 * missed))
+    }
+
+    /// If the rest is as good as what is there.
+    fn future(&self, state: &Matched, share: f64) -> f64 {
+        let whole = |x: f64| x / share;
+        self.value(state.matches.map(|m| whole(f64::from(m))), whole(f64::from(state.length))) - self.now(state)
+    }
+}
+
+/// The translation with the highest sentence BLEU that a search finds, and a lattice of it with the weights of a decoder.
+/// Both decoders are of the same model; `forcing` has the limits of [`Forced::limits`].
+pub fn max_bleu<'d>(
+    blind: &Decoder<'_>,
+    forcing: &'d Decoder<'_>,
+    sentence: &str,
+    references: &[&str],
+    plus_one: PlusOne,
+) -> Option<(String, Lattice<'d>)> {
+    let guide = MaxBleu::new(blind, sentence, references, plus_one);
+    let (text, _) = blind.guided(sentence, &guide).best()?;
+    let lattice = force(forcing, sentence, &[&text])?;
+    Some((text, lattice))
+}
