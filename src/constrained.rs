@@ -201,7 +201,7 @@ impl Stateful for MaxBleu {
 }
 
 impl Guide for MaxBleu {
-    /// How many n-grams of the references a phrase has, for each of its words; phrases without any are worth a try last.
+    /// How many n-grams of the references a phrase has, less what its other words may break.
     fn option(&self, words: &[u32]) -> Option<f64> {
         let mut found = 0.0;
         for n in 1..=self.order {
@@ -209,13 +209,17 @@ impl Guide for MaxBleu {
         }
         let missed = words.iter().filter(|w| !self.ngrams.contains_key(&padded(&[**w]))).count() as f64;
         let length = self.lengths.iter().max().map_or(1, |&l| l.max(1)) as f64;
-        Some(100.0 / length * (found / self.order as f64 - 0.5 * missed))
+        Some(100.0 / length * (found / self.order as f64 - 2.0 * missed))
     }
 
-    /// If the rest is as good as what is there.
+    /// If all of the rest matches: as many words as the rest of the source should have, and as the references lack, in the
+    /// middle. Of the estimates that were tried on Multi30k this one found the best translations.
     fn future(&self, state: &Matched, share: f64) -> f64 {
-        let whole = |x: f64| x / share;
-        self.value(state.matches.map(|m| whole(f64::from(m))), whole(f64::from(state.length))) - self.now(state)
+        let length = self.lengths.iter().sum::<usize>() as f64 / self.lengths.len().max(1) as f64;
+        let lacking = (length - f64::from(state.length)).max(0.0);
+        let rest = f64::midpoint((1.0 - share) * length, lacking);
+        let matches = state.matches.map(|m| f64::from(m) + rest);
+        self.value(matches, f64::from(state.length) + rest) - self.now(state)
     }
 }
 
@@ -233,3 +237,6 @@ pub fn max_bleu<'d>(
     let lattice = force(forcing, sentence, &[&text])?;
     Some((text, lattice))
 }
+
+#[cfg(test)]
+mod tests;

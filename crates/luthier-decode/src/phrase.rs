@@ -115,10 +115,9 @@ impl<'m> Phrases<'m> {
                 phrase.sparse = sparse.keys_of(&self.model.table, entry, source, &words).into();
                 self.add_sparse(&mut phrase);
             }
-            phrase.estimate += worth;
             // Among equals, as when nothing has been learned, the table's own scores decide.
             let prior = scores[..self.model.table.shape().scores].iter().sum();
-            all.push((phrase.estimate, prior, entry, phrase));
+            all.push((phrase.estimate + worth, prior, entry, phrase));
         }
         let better = |a: &(f64, f32, u32, Phrase), b: &(f64, f32, u32, Phrase)| {
             b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2))

@@ -582,12 +582,23 @@ impl<G: Guide> Search<'_, '_, G> {
 
     /// What a cell may be worth, without language models across the seam.
     #[inline]
-    fn priority(&self, before: usize, grid: &Grid, row: u32, column: u32) -> f64 {
-        let members = &self.groups[before][grid.group as usize].members;
-        let hypothesis = &self.lattice.hypotheses[(members.start + row) as usize];
-        let phrase = &self.lattice.phrases[grid.span as usize].2[column as usize];
+    fn priority(&mut self, before: usize, grid: &Grid, row: u32, column: u32) -> f64 {
+        let tail = (self.groups[before][grid.group as usize].members.start + row) as usize;
+        let (start, end, phrases) = &self.lattice.phrases[grid.span as usize];
+        let phrase = &phrases[column as usize];
+        let mut guided = 0.0;
+        if !G::FREE {
+            // A guide's opinion may be all there is.
+            let Some((state, added)) = step(self.guide, &mut self.target, &self.guided[tail], phrase) else {
+                return f64::NEG_INFINITY;
+            };
+            let share = (before + end - start) as f64 / self.length as f64;
+            guided = added + self.guide.future(&state, share);
+        }
+        let hypothesis = &self.lattice.hypotheses[tail];
         let way = grid.orientation as usize;
-        hypothesis.score
+        guided
+            + hypothesis.score
             + grid.base
             + grid.seam
             + phrase.estimate
@@ -618,15 +629,7 @@ impl<G: Guide> Search<'_, '_, G> {
             });
         }
         let before_it = &self.guided[tail as usize];
-        let step = if G::FREE {
-            self.guide.edge(&[], &[before_it], &mut Vec::new())
-        } else {
-            self.target.clear();
-            self.target.push(TAILS[0]);
-            self.target.extend_from_slice(&phrase.words);
-            self.guide.edge(&self.target, &[before_it], &mut Vec::new())
-        };
-        let Some((guided, added)) = step else { return };
+        let Some((guided, added)) = step(self.guide, &mut self.target, before_it, phrase) else { return };
         score += added;
         if layout.reordering.is_some() {
             score += f64::from(hypothesis.forward[way] + phrase.backward[way]);
@@ -765,6 +768,22 @@ impl<G: Guide> Search<'_, '_, G> {
         self.groups.push(groups);
         self.stacks.push(first..end);
     }
+}
+
+/// What a guide says about a phrase after a state.
+#[inline]
+fn step<G: Guide>(
+    guide: &G,
+    target: &mut Vec<u32>,
+    before: &G::State,
+    phrase: &Phrase,
+) -> Option<(G::State, f64)> {
+    if !G::FREE {
+        target.clear();
+        target.push(TAILS[0]);
+        target.extend_from_slice(&phrase.words);
+    }
+    guide.edge(target, &[before], &mut Vec::new())
 }
 
 fn hash(h: &Hypothesis, states: &[State], guided: &impl Hash) -> u64 {

@@ -1,0 +1,123 @@
+use super::*;
+use crate::{
+    core::{
+        Vocabulary, Weights,
+        random::{Purpose, Stream},
+    },
+    decode::Model,
+    forest::{KBest, rescore},
+    metric::{Hypothesis, Scratch},
+    table::{Builder, Entry},
+};
+use std::collections::BTreeMap;
+
+/// A table of random phrases over a few words.
+fn model(seed: u64) -> Model {
+    let mut s = Stream::new(seed, Purpose::Test, 0, 0);
+    let (mut f, mut e) = (Vocabulary::default(), Vocabulary::default());
+    for k in 0..5 {
+        f.add(&format!("f{k}"));
+        e.add(&format!("e{k}"));
+    }
+    let mut all = BTreeMap::new();
+    for _ in 0..14 {
+        let mut phrase = |n: u64| -> Vec<u32> { (0..=s.below(2)).map(|_| s.below(n) as u32).collect() };
+        let pair = (phrase(4), phrase(5));
+        all.insert(pair, vec![s.uniform(0.1, 1.0)]);
+    }
+    let mut builder = Builder::new(false);
+    for ((source, target), scores) in &all {
+        let entry = Entry { source, target, links: &[], scores, counts: &[], reordering: &[] };
+        builder.entry(&entry).unwrap();
+    }
+    Model::new(builder.finish(&f, &e).unwrap(), Vec::new(), false).unwrap()
+}
+
+fn limits() -> Limits {
+    Limits { pop: None, stack: usize::MAX, table: usize::MAX, distortion: 3, ..Limits::default() }
+}
+
+fn bleu(text: &str, references: &[&str]) -> f64 {
+    let metric = Metric::Bleu(Bleu::default());
+    let mut scratch = Scratch::default();
+    let mut stats = vec![0.0; metric.width()];
+    let prepared = metric.prepare(references, &mut scratch);
+    metric.stats(&prepared, Hypothesis { text, columns: &[] }, &mut scratch, &mut stats);
+    metric.sentence_score(&stats, PlusOne::default())
+}
+
+/// What can be made is what the forest of all derivations holds, with the score of the best derivation; and what scores best
+/// is the best of those strings.
+#[test]
+fn searches_equal_enumeration() {
+    let (mut reached, mut missed) = (0, 0);
+    for seed in 0..60 {
+        let model = model(seed);
+        let weights = Weights::parse("w", "TranslationModel0 1\nWordPenalty0 0.3\nDistortion0 0.2\n").unwrap();
+        let mut s = Stream::new(seed, Purpose::Test, 1, 0);
+        let sentence: Vec<String> = (0..=s.below(4)).map(|_| format!("f{}", s.below(5))).collect();
+        let sentence = sentence.join(" ");
+        let decoder = Decoder::new(&model, &weights, limits());
+        let lattice = decoder.search(&sentence);
+        let forest = lattice.forest();
+        let scores = forest.scores(&decoder.local_weights(&forest.local));
+        let all: BTreeMap<String, f64> =
+            KBest::new(&forest, &scores, true).map(|d| (forest.text(&d.words), d.score)).collect();
+        let forcing = Decoder::new(&model, &weights, Forced::limits(limits()));
+        for k in 0..12 {
+            // One that is there, changed half of the time.
+            let known = all.keys().nth(s.below(all.len() as u64) as usize).unwrap();
+            let mut words: Vec<String> = known.split(' ').map(str::to_owned).collect();
+            if k % 2 == 1 {
+                let at = s.below(words.len() as u64) as usize;
+                words[at] = format!("e{}", s.below(6));
+            }
+            let text = words.join(" ");
+            let found = force(&forcing, &sentence, &[&text]).and_then(|l| l.best());
+            match all.get(&text) {
+                Some(score) => {
+                    let (made, best) = found.unwrap();
+                    assert_eq!(made, text);
+                    assert!((best - score).abs() < 1e-6, "{seed} {text}: {best} {score}");
+                    reached += 1;
+                }
+                None => {
+                    assert!(found.is_none(), "{seed} {text}");
+                    missed += 1;
+                }
+            }
+            // The same as rescoring the forest.
+            let numbers: Vec<u32> = (0..forest.words.len() as u32).collect();
+            let number = |w: &str| numbers.iter().copied().find(|&n| forest.words[n as usize] == w);
+            if let Some(words) = text.split(' ').map(number).collect::<Option<Vec<u32>>>() {
+                let only = rescore(&forest, &Forced { words }, &scores, None);
+                assert_eq!(only.is_empty(), !all.contains_key(&text), "{seed} {text}");
+            }
+            let reference = format!("{text} e0 e1");
+            let blind = Decoder::blind(&model, limits());
+            let (best, lattice) =
+                max_bleu(&blind, &forcing, &sentence, &[&reference, "e2 e3"], PlusOne::default()).unwrap();
+            let most = all.keys().map(|t| bleu(t, &[&reference, "e2 e3"])).fold(0.0, f64::max);
+            let ours = bleu(&best, &[&reference, "e2 e3"]);
+            assert!((ours - most).abs() < 1e-4, "{seed} {reference}: {best} {ours} {most}");
+            assert_eq!(lattice.best().unwrap().0, best);
+        }
+    }
+    assert!(reached > 200 && missed > 100, "{reached} {missed}");
+}
+
+#[test]
+fn empty_and_unknown() {
+    let model = model(1);
+    let weights = Weights::parse("w", "TranslationModel0 1\n").unwrap();
+    let decoder = Decoder::new(&model, &weights, Forced::limits(limits()));
+    assert_eq!(force(&decoder, "", &[""]).unwrap().best().unwrap().0, "");
+    assert!(force(&decoder, "", &["e0"]).is_none());
+    assert!(force(&decoder, "x y", &[""]).is_none());
+    assert_eq!(force(&decoder, "x y x", &["q", "x y x"]).unwrap().best().unwrap().0, "x y x");
+    let blind = Decoder::blind(&model, limits());
+    for references in [&[""][..], &["x"], &["q"], &[]] {
+        let (text, _) = max_bleu(&blind, &decoder, "x", references, PlusOne::default()).unwrap();
+        assert_eq!(text, "x");
+    }
+}
