@@ -24,6 +24,13 @@ struct Packing {
     place: Vec<u32>,
     /// All features of the forest.
     local: Arc<Local>,
+    /// Features at seams: of each arc in the order in which they are packed, then of each end, by number; where those of
+    /// each end; and the place of each number.
+    seams: Vec<u32>,
+    seam_ends: Vec<usize>,
+    seam_place: Vec<u32>,
+    /// How many arcs and ends have been packed.
+    packed: usize,
 }
 
 impl Lattice<'_> {
@@ -46,7 +53,8 @@ impl Lattice<'_> {
                 }
             }
         }
-        let mut packing = self.packing(&wanted);
+        let order = (1..self.nodes()).filter(|&n| wanted[n]).flat_map(into).copied();
+        let mut packing = self.packing(order);
         let mut node = vec![NONE; self.nodes()];
         let empty = packing.builder.rule([], &[]);
         packing.builder.edge([NONE; 2], empty, &[]);
@@ -67,27 +75,27 @@ impl Lattice<'_> {
             for k in (0..self.decoder.lms).filter(|k| self.model.uses(lm + k)) {
                 packing.features.push((packing.place[lm + k], self.ending(h, k)));
             }
-            if let Some(seams) = &self.seams {
-                end_seams(seams.on, &self.last(h), |seam| packing.seam(self, seam));
-            }
+            packing.next_seams();
             packing.builder.edge([node[h as usize], NONE], through, &packing.features);
         }
         packing.builder.node();
         packing.builder.finish(packing.local, Arc::new(packing.words))
     }
 
-    /// An empty forest that knows which features it will have.
-    fn packing(&self, wanted: &[bool]) -> Packing {
+    /// An empty forest that knows which features it will have, of arcs in their order.
+    fn packing(&self, arcs: impl Iterator<Item = u32>) -> Packing {
         if self.model.sparse.is_none() {
             let (place, local) = (self.model.place.clone(), self.model.local.clone());
             return Packing { place, local, ..Packing::default() };
         }
-        let mut keys: Vec<FeatureKey> = self.model.keys.clone();
+        let mut packing = Packing::default();
         let mut phrases = Vec::new();
-        for arc in self.arcs.iter().filter(|a| wanted[a.head as usize]) {
+        for arc in arcs.map(|a| &self.arcs[a as usize]) {
             phrases.push(arc.phrase);
-            self.each_seam(arc, |seam| keys.extend(self.key_of(seam)));
+            self.each_seam(arc, |seam| packing.seams.extend(self.seam_number(seam)));
+            packing.seam_ends.push(packing.seams.len());
         }
+        let mut keys: Vec<FeatureKey> = self.model.keys.clone();
         phrases.sort_unstable();
         phrases.dedup();
         for phrase in phrases {
@@ -95,16 +103,28 @@ impl Lattice<'_> {
         }
         if let Some(seams) = &self.seams {
             for &h in &self.complete {
-                end_seams(seams.on, &self.last(h), |seam| keys.extend(self.key_of(seam)));
+                end_seams(seams.on, &self.last(h), |seam| packing.seams.extend(self.seam_number(seam)));
+                packing.seam_ends.push(packing.seams.len());
             }
+            let mut used = vec![false; seams.len()];
+            for &n in &packing.seams {
+                used[n as usize] = true;
+            }
+            keys.extend((0..seams.len() as u32).filter(|&n| used[n as usize]).map(|n| seams.key(n)));
+            packing.local = Arc::new(Local::new(keys));
+            let place = |n: u32| packing.local.position(seams.key(n)).map_or(u32::MAX, |p| p as u32);
+            let places = (0..seams.len() as u32).map(|n| if used[n as usize] { place(n) } else { u32::MAX });
+            packing.seam_place = places.collect();
+        } else {
+            packing.local = Arc::new(Local::new(keys));
         }
-        let local = Arc::new(Local::new(keys));
-        let place = self.model.keys.iter().map(|k| local.position(*k).unwrap_or_default() as u32).collect();
-        Packing { place, local, ..Packing::default() }
+        let place = |k: &FeatureKey| packing.local.position(*k).unwrap_or_default() as u32;
+        packing.place = self.model.keys.iter().map(place).collect();
+        packing
     }
 
-    fn key_of(&self, seam: Seam) -> Option<FeatureKey> {
-        self.seams.as_ref().and_then(|s| s.number(seam)).map(|s| s.1)
+    fn seam_number(&self, seam: Seam) -> Option<u32> {
+        self.seams.as_ref().and_then(|s| s.number(seam))
     }
 
     /// The sparse features at the seam of an arc.
@@ -158,7 +178,7 @@ impl Lattice<'_> {
                 packing.put(self, reordering + 3 + way, last.scores[tables + 3 + way]);
             }
         }
-        self.each_seam(arc, |seam| packing.seam(self, seam));
+        packing.next_seams();
     }
 }
 
@@ -177,10 +197,14 @@ impl Packing {
         }
     }
 
-    fn seam(&mut self, lattice: &Lattice<'_>, seam: Seam) {
-        if let Some(key) = lattice.key_of(seam) {
-            self.sparse(key);
+    /// Features at the seam of the arc or end that is packed next.
+    fn next_seams(&mut self) {
+        let Some(&end) = self.seam_ends.get(self.packed) else { return };
+        let start = if self.packed == 0 { 0 } else { self.seam_ends[self.packed - 1] };
+        for n in &self.seams[start..end] {
+            self.features.push((self.seam_place[*n as usize], 1.0));
         }
+        self.packed += 1;
     }
 
     /// The rule of a phrase: its words behind those before it, and what it is worth by itself.

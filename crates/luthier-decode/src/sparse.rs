@@ -469,9 +469,19 @@ impl<'d> Seams<'d> {
         })
     }
 
-    /// The number of a feature that has been met, and its key.
-    pub(crate) fn number(&self, seam: Seam) -> Option<(u32, FeatureKey)> {
-        self.known.get(&seam).map(|&n| (n, self.all[n as usize].1))
+    /// How many features have been met.
+    pub(crate) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// The number of a feature that has been met.
+    pub(crate) fn number(&self, seam: Seam) -> Option<u32> {
+        self.known.get(&seam).copied()
+    }
+
+    /// Its key.
+    pub(crate) fn key(&self, number: u32) -> FeatureKey {
+        self.all[number as usize].1
     }
 
     /// Names of the features whose keys are wanted.
