@@ -185,7 +185,20 @@ fn dual_coordinate_descent_closes_the_gap() {
         let hinge: f64 = points.0.iter().map(|x| (1.0 - dot(x, &w)).max(0.0)).sum();
         let (primal, dual) = (half + c * hinge, found.alpha.iter().sum::<f64>() - half);
         assert!(found.gap <= 1e-9 && (primal - dual).abs() < 1e-8 * primal, "{primal} {dual} {found:?}");
+        // Newton steps come to the same point, also from elsewhere.
+        let mut v = vec![0.0; 2];
+        let newton = dual_newton(&points, &mut v, c, 1e-7, 1000);
+        assert!(newton.gap <= 1e-7, "{newton:?}");
+        assert!(v.iter().zip(&w).all(|(v, w)| (v - w).abs() < 1e-3 * (1.0 + w.abs())), "{v:?} {w:?}");
+        assert!(newton.alpha.iter().all(|a| (0.0..=c).contains(a)));
+        let (mut w, mut v) = (vec![0.7, -2.0], vec![0.7, -2.0]);
+        super::dual(&points, &mut w, c, 1e-9, 100_000, &mut draw);
+        let newton = dual_newton(&points, &mut v, c, 1e-7, 1000);
+        assert!(newton.gap <= 1e-7, "{} {}", newton.gap, newton.sweeps);
+        assert!(v.iter().zip(&w).all(|(v, w)| (v - w).abs() < 1e-3 * (1.0 + w.abs())), "{v:?} {w:?}");
     }
+    let mut w = vec![1.0];
+    assert_eq!(dual_newton(&Points(Vec::new()), &mut w, 1.0, 1e-9, 10).gap, 0.0);
 }
 
 /// One slack for all: primal and dual values meet there, too.

@@ -11,7 +11,7 @@ use luthier_core::{
     random::{Purpose, Stream},
 };
 use luthier_metric::{Metric, PlusOne};
-use luthier_optim::{Examples, dot, dual, dual_simplex};
+use luthier_optim::{Examples, dot, dual, dual_newton, dual_simplex};
 use std::sync::Arc;
 
 /// What wrong order costs.
@@ -124,6 +124,8 @@ pub struct Rank {
     pub rule: Rule,
     /// How near inner problems are solved: largest gap between primal and dual value, relative.
     pub tolerance: f64,
+    /// Up to this many features in a batch inner problems are solved by Newton steps, else by dual coordinate descent.
+    pub few: usize,
     /// Seed of orders.
     pub seed: u64,
 }
@@ -135,7 +137,7 @@ impl Rank {
     /// With oracles of the batch.
     pub fn new(metric: Metric, rule: Rule, seed: u64) -> Self {
         let plus_one = PlusOne::default();
-        Rank { metric, plus_one, sentence_oracles: false, rule, tolerance: 0.01, seed }
+        Rank { metric, plus_one, sentence_oracles: false, rule, tolerance: 0.01, few: 64, seed }
     }
 }
 
@@ -213,7 +215,11 @@ impl Rank {
         } else {
             let mut stream = Stream::new(self.seed, Purpose::Pairs, (k >> 32) as u32, k as u32);
             let mut below = |n: usize| stream.below(n as u64) as usize;
-            let found = dual(examples, &mut w, eta, self.tolerance, SWEEPS, &mut below);
+            let found = if w.len() <= self.few {
+                dual_newton(examples, &mut w, eta, self.tolerance, SWEEPS)
+            } else {
+                dual(examples, &mut w, eta, self.tolerance, SWEEPS, &mut below)
+            };
             let sum: f64 = found.alpha.iter().sum();
             if bound == Bound::Normalized && sum > eta {
                 scale = eta / sum;
@@ -501,6 +507,26 @@ impl Examples for Pairs<'_> {
                     w[p as usize] += a * f64::from(x);
                 }
             }
+        }
+    }
+
+    /// By way of the candidates, which are fewer.
+    fn dots(&self, w: &[f64], out: &mut [f64]) {
+        let candidates = self.problem.offsets.len() as u32 - 1;
+        let scores: Vec<f64> = (0..candidates).map(|i| self.problem.score(i, w)).collect();
+        for (d, &(better, worse)) in out.iter_mut().zip(&self.pairs) {
+            *d = scores[better as usize] - scores[worse as usize];
+        }
+    }
+
+    fn add_all(&self, a: &[f64], w: &mut [f64]) {
+        let mut of = vec![0.0; self.problem.offsets.len() - 1];
+        for (a, &(better, worse)) in a.iter().zip(&self.pairs) {
+            of[better as usize] += a;
+            of[worse as usize] -= a;
+        }
+        for (i, &a) in of.iter().enumerate().filter(|a| *a.1 != 0.0) {
+            self.problem.add(i as u32, a, w);
         }
     }
 
