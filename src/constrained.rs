@@ -144,9 +144,11 @@ impl MaxBleu {
             stats[k] = matches[k] as f32;
             stats[n + k] = (length - k as f64).max(0.0) as f32;
         }
-        let closest = self.lengths.iter().map(|&l| l as f64).min_by(|a, b| {
-            (a - length).abs().total_cmp(&(b - length).abs()).then(a.total_cmp(b))
-        });
+        let closest = self
+            .lengths
+            .iter()
+            .map(|&l| l as f64)
+            .min_by(|a, b| (a - length).abs().total_cmp(&(b - length).abs()).then(a.total_cmp(b)));
         stats[2 * n] = closest.unwrap_or(0.0) as f32;
         self.metric.sentence_score(&stats[..=2 * n], self.plus_one)
     }
@@ -232,6 +234,12 @@ pub fn max_bleu<'d>(
     references: &[&str],
     plus_one: PlusOne,
 ) -> Option<(String, Lattice<'d>)> {
+    // Nothing scores better than a reference.
+    if let Some(lattice) = force(forcing, sentence, references)
+        && let Some((text, _)) = lattice.best()
+    {
+        return Some((text, lattice));
+    }
     let guide = MaxBleu::new(blind, sentence, references, plus_one);
     let (text, _) = blind.guided(sentence, &guide).best()?;
     let lattice = force(forcing, sentence, &[&text])?;

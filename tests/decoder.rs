@@ -161,7 +161,7 @@ fn strategies_and_smoothing() {
     for (i, more) in [
         "--strategy koehn --random-directions 3 --rounds 2",
         "--strategy powell",
-        "--strategy random --patience 5",
+        "--strategy random --direction-patience 5",
         "--strategy simplex",
         "--smooth average --window 5",
         "--smooth max",

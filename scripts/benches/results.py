@@ -56,4 +56,5 @@ def main():
             print(f"\n{tuner}: HMM against fast_align {between['delta']:+.2f}, p = {between['p_value']:.3f}")
 
 
-main()
+if __name__ == "__main__":
+    main()

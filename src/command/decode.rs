@@ -4,8 +4,8 @@ use super::{Done, Failure, write_out};
 use crate::talk::{Talk, thousands};
 use clap::ValueEnum;
 use luthier::{
-    core::{AtomicFile, Error, FeatureKey, Input, Weights, text},
     constrained::{Forced, force, max_bleu},
+    core::{AtomicFile, Error, FeatureKey, Input, Weights, text},
     decode::{Config, Decoder, Lattice, Limits, MAX_DISTORTION, Model, Stats, Templates},
     decoder::{Translation, for_lists, sparse_names, translations},
     forest::{Forest, text::write_json},
@@ -283,8 +283,11 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
             break;
         }
         goal.check(id + batch.len(), false)?;
-        let answers: Vec<Answer> =
-            batch.par_iter().enumerate().map(|(k, line)| answer(args, &decoder, &goal, line, id + k)).collect();
+        let answers: Vec<Answer> = batch
+            .par_iter()
+            .enumerate()
+            .map(|(k, line)| answer(args, &decoder, &goal, line, id + k))
+            .collect();
         id += batch.len();
         for a in &answers {
             total += a.stats;

@@ -160,8 +160,8 @@ fn go(input: &Input, metric: &Metric, mut plan: Plan<'_>, talk: Talk) -> Done {
     for remark in (plan.remarks)(&outcome, length) {
         talk.warn(&remark);
     }
-    if let Some(last) =
-        last.as_ref().filter(|e| e.iteration > 0 && outcome.iteration == 0 && source.is_fixed())
+    let chosen = source.is_fixed() || job.select.is_some();
+    if let Some(last) = last.as_ref().filter(|e| e.iteration > 0 && outcome.iteration == 0).filter(|_| chosen)
         && last.select.unwrap_or(last.score) < outcome.score
     {
         talk.warn(&format!(
@@ -171,7 +171,9 @@ fn go(input: &Input, metric: &Metric, mut plan: Plan<'_>, talk: Talk) -> Done {
         ));
     }
     if plan.schedule.online.is_some() && !source.is_fixed() && job.select.is_none() {
-        talk.say("without --select-source the last weights are taken; scores are of what was said while learning");
+        talk.say(
+            "without --select-source the last weights are taken; scores are of what was said while learning",
+        );
     }
     if let Some(ratio) = outcome.length_ratio.filter(|r| !(0.95..=1.05).contains(r)) {
         talk.warn(&format!(

@@ -79,7 +79,14 @@ pub(crate) struct Phrases<'m> {
 impl<'m> Phrases<'m> {
     pub(crate) fn new(model: &'m Model, weights: &'m Weights, limit: usize) -> Self {
         let lms = model.lms.len();
-        Phrases { model, sparse: weights, weights: model.weights(weights), limit, lms, known: Mutex::default() }
+        Phrases {
+            model,
+            sparse: weights,
+            weights: model.weights(weights),
+            limit,
+            lms,
+            known: Mutex::default(),
+        }
     }
 
     /// Without any opinion: no feature weighs anything, and language models are not asked.
@@ -101,7 +108,9 @@ impl<'m> Phrases<'m> {
     /// The best translations of a source phrase, best first; only those that a guide takes.
     pub(crate) fn of<G: Guide>(&self, node: Node, source: &[&str], guide: &G) -> Arc<[Phrase]> {
         let entries = node.entries();
-        if G::FREE && let Some(found) = self.lock().get(&entries.start) {
+        if G::FREE
+            && let Some(found) = self.lock().get(&entries.start)
+        {
             return found.clone();
         }
         let (mut words, mut scores) = (Vec::new(), Vec::new());

@@ -887,8 +887,12 @@ impl Lattice<'_> {
             parts.push(arc.phrase);
             at = arc.tail;
         }
-        let words: Vec<&str> =
-            parts.iter().rev().flat_map(|&p| self.phrase(p).2.words.iter()).map(|&w| self.words().target(w)).collect();
+        let words: Vec<&str> = parts
+            .iter()
+            .rev()
+            .flat_map(|&p| self.phrase(p).2.words.iter())
+            .map(|&w| self.words().target(w))
+            .collect();
         Some((words.join(" "), score))
     }
 }

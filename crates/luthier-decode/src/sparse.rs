@@ -144,7 +144,8 @@ impl Templates {
 
 impl std::fmt::Display for Templates {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<&str> = Template::ALL.into_iter().filter(|t| self.has(*t)).map(Template::name).collect();
+        let names: Vec<&str> =
+            Template::ALL.into_iter().filter(|t| self.has(*t)).map(Template::name).collect();
         f.write_str(if names.is_empty() { "none".to_owned() } else { names.join(",") }.as_str())
     }
 }
@@ -180,7 +181,7 @@ impl FromStr for Templates {
 /// How many words have features of their own.
 const FREQUENT: usize = 500;
 /// The longest jump that is told from longer ones.
-const FAR: i64 = 6;
+const FAR: u32 = 6;
 const BEGIN: &str = "<s>";
 const END: &str = "</s>";
 const WAYS: [&str; 3] = ["monotone", "swap", "discontinuous"];
@@ -197,12 +198,19 @@ pub(crate) struct Sparse {
 impl Sparse {
     pub(crate) fn new(table: &Table, on: Templates) -> Self {
         let words = [Template::WordPair, Template::Insertion, Template::Deletion];
-        let frequent = if words.into_iter().any(|t| on.has(t)) { frequent(table) } else { Default::default() };
+        let frequent =
+            if words.into_iter().any(|t| on.has(t)) { frequent(table) } else { Default::default() };
         Sparse { on, keys: (0..table.len()).map(|_| OnceLock::new()).collect(), frequent }
     }
 
     /// Features of an entry by itself.
-    pub(crate) fn keys_of(&self, table: &Table, entry: u32, source: &[&str], target: &[u32]) -> &[FeatureKey] {
+    pub(crate) fn keys_of(
+        &self,
+        table: &Table,
+        entry: u32,
+        source: &[&str],
+        target: &[u32],
+    ) -> &[FeatureKey] {
         self.keys[entry as usize].get_or_init(|| {
             let (mut links, mut keys) = (Vec::new(), Vec::new());
             table.links(entry, &mut links);
@@ -394,8 +402,9 @@ pub(crate) fn source_seams(on: Templates, last: &Last, span: (usize, usize), mut
         runs(Template::SourceBigram, before, (first, second), &mut each);
     }
     if on.has(Template::SourceDistortion) {
-        let jump = (span.0 as i64 - last.end as i64).clamp(-FAR, FAR);
-        let kind = Template::SourceDistortion as u32 + ((jump + FAR) as u32 * 16);
+        // From 0 for FAR back to 2·FAR for as far ahead.
+        let jump = ((span.0 + FAR as usize).saturating_sub(last.end) as u32).min(2 * FAR);
+        let kind = Template::SourceDistortion as u32 + jump * 16;
         each([kind, before[1], first, NO_WORD, NO_WORD]);
     }
 }
@@ -538,7 +547,7 @@ fn spell(name: &mut String, seam: Seam, text: Text<'_>) {
             *name += WAYS[seam[0] as usize / 16];
         }
         Template::SourceDistortion => {
-            let _ = write!(name, "~{}", i64::from(seam[0] / 16) - FAR);
+            let _ = write!(name, "~{}", i64::from(seam[0] / 16) - i64::from(FAR));
         }
         _ if seam[3] != NO_WORD => {
             name.push('_');

@@ -219,7 +219,7 @@ fn sparse(
         add(format!("pl:{}~{}", now.0.len(), now.1.len()));
         let seam = |x: &[String], y: &[String]| format!("{}_{}", x[x.len() - 1], y[0]);
         let before_end = if k == 0 { 0 } else { before.2 + before.0.len() };
-        let jump = now.2 as i64 - before_end as i64;
+        let jump = i64::from(now.2 as u32) - i64::from(before_end as u32);
         add(format!("sd:{}~{}", seam(&before.0, &now.0), jump.clamp(-6, 6)));
         let way = if jump == 0 {
             "monotone"
@@ -349,7 +349,9 @@ fn sparse_features_are_those_of_the_definition() {
                 let of = |m: &Made| -> BTreeMap<String, f64> {
                     m.features.iter().filter(|f| f.0.contains(':')).map(|f| (f.0.clone(), *f.1)).collect()
                 };
-                let same = |m: &Made| of(m).iter().map(|(n, v)| (n.as_str(), *v)).eq(ours.iter().map(|(n, v)| (*n, *v)));
+                let same = |m: &Made| {
+                    of(m).iter().map(|(n, v)| (n.as_str(), *v)).eq(ours.iter().map(|(n, v)| (*n, *v)))
+                };
                 assert!(all.iter().any(|m| m.text.join(" ") == words && same(m)), "{seed} {words} {ours:?}");
             }
         }
@@ -374,7 +376,8 @@ fn dense_features_can_be_left_out() {
     let mut world = world(4, 1);
     world.model.keep(|n| ["WordPenalty0", "Distortion0"].contains(&n));
     assert_eq!(world.model.names(), ["Distortion0", "WordPenalty0"]);
-    let weights = Weights::parse("w", "WordPenalty0 -1\nDistortion0 1\nLM0 5\nTranslationModel0[0] 3\n").unwrap();
+    let weights =
+        Weights::parse("w", "WordPenalty0 -1\nDistortion0 1\nLM0 5\nTranslationModel0[0] 3\n").unwrap();
     let decoder = Decoder::new(&world.model, &weights, everything(None, 6));
     let lattice = decoder.search("f0 f1 f2");
     let forest = lattice.forest();

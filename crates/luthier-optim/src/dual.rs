@@ -292,7 +292,8 @@ pub fn dual_simplex(examples: &dyn Examples, w: &mut [f64], c: f64, tolerance: f
         for _ in 0..INNER {
             let at: Vec<f64> = active.iter().map(|&i| gradient(i, w)).collect();
             let lowest = (0..at.len()).min_by(|&a, &b| at[a].total_cmp(&at[b]));
-            let giving = (0..at.len()).filter(|&k| alpha[active[k]] > 0.0).max_by(|&a, &b| at[a].total_cmp(&at[b]));
+            let giving =
+                (0..at.len()).filter(|&k| alpha[active[k]] > 0.0).max_by(|&a, &b| at[a].total_cmp(&at[b]));
             // The slack is an example without features whose gradient is 0.
             let to = lowest.filter(|&k| at[k] < 0.0);
             let from = giving.filter(|&k| at[k] > 0.0 || slack <= 0.0);

@@ -41,6 +41,6 @@ pub trait Learner: Sync {
 
 /// Gives all sparse features of a list that brings their names along a place.
 pub(crate) fn grow(weights: &mut Weights, list: &List) -> Result<()> {
-    let named = list.local.keys().iter().zip(&list.names);
-    named.map(|(&key, name)| weights.place(key, name).map(drop)).collect()
+    let mut named = list.local.keys().iter().zip(&list.names);
+    named.try_for_each(|(&key, name)| weights.place(key, name).map(drop))
 }

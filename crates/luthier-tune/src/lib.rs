@@ -9,8 +9,8 @@ mod fleet;
 mod learner;
 mod line;
 mod list;
-mod mixing;
 pub mod loss;
+mod mixing;
 mod oracle;
 mod pairs;
 mod pool;
@@ -24,8 +24,8 @@ mod state;
 pub use design::Design;
 pub use fleet::{Alone, Fleet, Wire};
 pub use learner::{
-    Bound, Descent, HopeFear, Learner, Limits, LineSearch, Linearize, Loss, Minimize, Norm, Note, OneBest, Progress,
-    Rank, RankLoss, RankMargin, Rate, Rule, Update,
+    Bound, Descent, HopeFear, Learner, Limits, LineSearch, Linearize, Loss, Minimize, Norm, Note, OneBest,
+    Progress, Rank, RankLoss, RankMargin, Rate, Rule, Update,
 };
 pub use line::{Flat, ListWalker, Smoothing, Surface};
 pub use list::{Candidate, List};

@@ -1,6 +1,6 @@
 //! From the weights of shards to one.
 
-use crate::{Mixing, State, list::List, line::ListWalker};
+use crate::{Mixing, State, line::ListWalker, list::List};
 use luthier_core::{FeatureKey, Result, Weights};
 use luthier_metric::Metric;
 use luthier_optim::{Direction, Walker};

@@ -50,7 +50,7 @@ pub(crate) struct Kept<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Line {
-    Iteration(Event),
+    Iteration(Box<Event>),
     End { stop: Stop, best: u32, score: f64 },
 }
 
@@ -213,7 +213,7 @@ impl RunDir {
             self.columns = Some(list.columns.clone());
         }
         let learned = event.change.is_some();
-        self.lines.push(Line::Iteration(event));
+        self.lines.push(Line::Iteration(Box::new(event)));
         self.write_log()?;
         if learned {
             self.write_weights(state)?;
@@ -295,7 +295,7 @@ impl RunDir {
     }
 
     fn events(&self) -> impl Iterator<Item = &Event> {
-        self.lines.iter().filter_map(|l| if let Line::Iteration(e) = l { Some(e) } else { None })
+        self.lines.iter().filter_map(|l| if let Line::Iteration(e) = l { Some(&**e) } else { None })
     }
 
     fn state_path(&self, n: u32) -> PathBuf {

@@ -35,7 +35,7 @@ pub struct Batches {
     pub seed: u64,
 }
 
-/// How weights of shards become one (McDonald et al. 2010; Watanabe 2012, §4.2).
+/// How weights of shards become one (`McDonald` et al. 2010; Watanabe 2012, §4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mixing {
     /// Their mean.

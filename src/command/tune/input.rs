@@ -222,7 +222,14 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
                 for set in input.held_out.sets() {
                     let made = set.read(metric, &mut settings)?.map(|(_, sentences, files)| {
                         let references = by_segment(&files)?;
-                        Ok::<_, Error>(InProcess::new(model.clone(), sentences, limits, 1, metric, &references))
+                        Ok::<_, Error>(InProcess::new(
+                            model.clone(),
+                            sentences,
+                            limits,
+                            1,
+                            metric,
+                            &references,
+                        ))
                     });
                     held(&set, made.transpose()?.map(|s| Box::new(s) as Box<dyn Source>));
                 }
@@ -277,7 +284,9 @@ impl HeldOut<'_> {
     fn read_references(&self, metric: &Metric, settings: &mut Settings) -> Result<Vec<text::Lines>> {
         let name = self.name;
         if self.references.is_empty() && metric.columns().is_empty() {
-            return Err(Error::new(format!("no references for the {name} set: give them with --{name}-ref FILE")));
+            return Err(Error::new(format!(
+                "no references for the {name} set: give them with --{name}-ref FILE"
+            )));
         }
         let files = read_references(self.references)?;
         check_references(&files, metric)?;
@@ -292,7 +301,9 @@ impl HeldOut<'_> {
             return Ok(());
         }
         let name = self.name;
-        Err(Error::new(format!("--{name}-ref without --{name}-{option}: there is nothing to compare with it")))
+        Err(Error::new(format!(
+            "--{name}-ref without --{name}-{option}: there is nothing to compare with it"
+        )))
     }
 
     /// A text for a decoder.

@@ -27,7 +27,7 @@ pub(crate) struct Args {
     random_directions: usize,
     /// Directions in a row without gain after which random stops.
     #[arg(long, default_value_t = 30, value_name = "N", help_heading = "MERT")]
-    patience: usize,
+    direction_patience: usize,
     /// Judge a plateau together with its neighbours: by their average, or by the worst (Cer et al. 2008).
     #[arg(long, value_enum, default_value_t = SmoothName::None, help_heading = "MERT")]
     smooth: SmoothName,
@@ -100,7 +100,7 @@ pub(super) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     settings.add("restarts", args.restarts);
     settings.add("rounds", args.rounds);
     settings.add("random-directions", args.random_directions);
-    settings.add("patience", args.patience);
+    settings.add("direction-patience", args.direction_patience);
     settings.add("smoothing", format!("{smoothing:?}").to_lowercase());
     settings.add("fix", args.fix.join(" "));
     let bounds: Vec<String> = args.bound.iter().map(|b| format!("{}={},{}", b.name, b.low, b.high)).collect();
@@ -112,7 +112,7 @@ pub(super) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let learner = LineSearch {
         strategy,
         random_directions: args.random_directions,
-        patience: args.patience,
+        patience: args.direction_patience,
         smoothing,
         restarts: args.restarts,
         rounds: args.rounds,

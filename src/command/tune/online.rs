@@ -10,7 +10,8 @@ use luthier::{
     core::Error,
     metric::Metric,
     tune::{
-        Batches, Bound, Learner, Linearize, Mixing, Norm, OneBest, Rank, RankLoss, Rate, Rule, Schedule, Update,
+        Batches, Bound, Learner, Linearize, Mixing, Norm, OneBest, Rank, RankLoss, Rate, Rule, Schedule,
+        Update,
     },
 };
 
@@ -163,13 +164,13 @@ pub(super) fn perceptron(args: &PerceptronArgs, common: &Common, talk: Talk) -> 
     go(&args.input, &metric, plan("perceptron", Box::new(learner), settings, schedule, plus_one), talk)
 }
 
-pub(super) fn plan<'a>(
-    name: &'a str,
+pub(super) fn plan(
+    name: &str,
     learner: Box<dyn Learner>,
     settings: Settings,
     schedule: Schedule,
     plus_one: luthier::metric::PlusOne,
-) -> Plan<'a> {
+) -> Plan<'_> {
     Plan {
         name,
         learner: Box::new(move |_| learner),

@@ -46,7 +46,14 @@ impl OneBest {
     }
 
     /// What a segment's step aims at.
-    fn target(&self, list: &Arc<List>, gain: &[f64], scores: &[f64], at: usize, state: &mut State) -> Arc<List> {
+    fn target(
+        &self,
+        list: &Arc<List>,
+        gain: &[f64],
+        scores: &[f64],
+        at: usize,
+        state: &mut State,
+    ) -> Arc<List> {
         let segment = state.online.batch[at].0;
         if let Some(Some(reference)) = state.online.references.get(at) {
             return reference.clone();

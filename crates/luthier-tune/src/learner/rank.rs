@@ -178,7 +178,7 @@ impl Learner for Rank {
                 let start = problem.gather(state.weights.values());
                 let solved = match loss {
                     RankLoss::Hinge => {
-                        let pairs = Pairs { problem: &problem, pairs: problem.pairs(), margins: None };
+                        let pairs = Pairs { problem: &problem, all: problem.pairs(), margins: None };
                         self.solve(&pairs, &start, eta, bound, k)
                     }
                     RankLoss::Softmax => {
@@ -196,7 +196,7 @@ impl Learner for Rank {
                     RankMargin::Error => Some(errors(lists, &oracle, &pairs, &problem, &self.metric)),
                 };
                 let start = problem.gather(state.weights.values());
-                let pairs = Pairs { problem: &problem, pairs, margins };
+                let pairs = Pairs { problem: &problem, all: pairs, margins };
                 let solved = self.solve(&pairs, &start, c, Bound::Box, k);
                 problem.scatter(1.0, &solved, state.weights.values_mut());
             }
@@ -418,12 +418,15 @@ impl<'a> Problem<'a> {
             (_, Norm::Pairs) => all as f64,
         };
         if by > 0.0 {
-            out.iter_mut().for_each(|g| *g /= by);
+            for g in &mut out {
+                *g /= by;
+            }
         }
         out
     }
 
-    /// How much more likely each candidate is among the oracles than among all, and log(Z_oracle/Z).
+    /// How much more likely each candidate is among the oracles than among all, and the logarithm
+    /// of the oracles' share.
     fn soft(&self, s: usize, w: &[f64]) -> (Vec<f64>, f64) {
         let scores: Vec<f64> = self.segment(s).map(|i| self.score(i, w)).collect();
         let oracle = &self.oracle[s];
@@ -436,9 +439,8 @@ impl<'a> Problem<'a> {
             return (Vec::new(), 0.0);
         }
         let (good, all) = (sum(&|i| oracle[i]), sum(&|_| true));
-        let share = |(i, &x): (usize, &f64)| {
-            (if oracle[i] { (x - good).exp() } else { 0.0 }) - (x - all).exp()
-        };
+        let share =
+            |(i, &x): (usize, &f64)| (if oracle[i] { (x - good).exp() } else { 0.0 }) - (x - all).exp();
         (scores.iter().enumerate().map(share).collect(), good - all)
     }
 }
@@ -446,18 +448,18 @@ impl<'a> Problem<'a> {
 /// Differences of oracles and others.
 struct Pairs<'a> {
     problem: &'a Problem<'a>,
-    pairs: Vec<(u32, u32)>,
+    all: Vec<(u32, u32)>,
     /// What is wanted of each pair; 1 without.
     margins: Option<Vec<f64>>,
 }
 
 impl Examples for Pairs<'_> {
     fn len(&self) -> usize {
-        self.pairs.len()
+        self.all.len()
     }
 
     fn dot(&self, i: usize, w: &[f64]) -> f64 {
-        let (better, worse) = self.pairs[i];
+        let (better, worse) = self.all[i];
         let (x, y) = (self.problem.row(better), self.problem.row(worse));
         let mut total = 0.0;
         for ((x, y), w) in x.iter().zip(y).zip(w) {
@@ -473,7 +475,7 @@ impl Examples for Pairs<'_> {
     }
 
     fn square(&self, i: usize) -> f64 {
-        let (better, worse) = self.pairs[i];
+        let (better, worse) = self.all[i];
         let (x, y) = (self.problem.row(better), self.problem.row(worse));
         let mut total: f64 = x.iter().zip(y).map(|(x, y)| (x - y) * (x - y)).sum();
         // Both are in order of features.
@@ -496,7 +498,7 @@ impl Examples for Pairs<'_> {
     }
 
     fn add(&self, i: usize, a: f64, w: &mut [f64]) {
-        let (better, worse) = self.pairs[i];
+        let (better, worse) = self.all[i];
         let (x, y) = (self.problem.row(better), self.problem.row(worse));
         for ((x, y), w) in x.iter().zip(y).zip(w.iter_mut()) {
             *w += a * (x - y);
@@ -514,14 +516,14 @@ impl Examples for Pairs<'_> {
     fn dots(&self, w: &[f64], out: &mut [f64]) {
         let candidates = self.problem.offsets.len() as u32 - 1;
         let scores: Vec<f64> = (0..candidates).map(|i| self.problem.score(i, w)).collect();
-        for (d, &(better, worse)) in out.iter_mut().zip(&self.pairs) {
+        for (d, &(better, worse)) in out.iter_mut().zip(&self.all) {
             *d = scores[better as usize] - scores[worse as usize];
         }
     }
 
     fn add_all(&self, a: &[f64], w: &mut [f64]) {
         let mut of = vec![0.0; self.problem.offsets.len() - 1];
-        for (a, &(better, worse)) in a.iter().zip(&self.pairs) {
+        for (a, &(better, worse)) in a.iter().zip(&self.all) {
             of[better as usize] += a;
             of[worse as usize] -= a;
         }

@@ -5,12 +5,15 @@ use luthier_core::{
     random::{Purpose, Stream},
 };
 
+/// Features and statistics.
+type Row = (Vec<(FeatureKey, f64)>, Vec<f64>);
+
 /// Random lists, of which some features have no column.
 fn lists(s: &mut Stream, metric: &Metric) -> Vec<Arc<List>> {
     let columns = Arc::new(Local::new(vec![FeatureKey::of("a"), FeatureKey::of("b")]));
     (0..12)
         .map(|_| {
-            let rows: Vec<(Vec<(FeatureKey, f64)>, Vec<f64>)> = (0..10)
+            let rows: Vec<Row> = (0..10)
                 .map(|_| {
                     let names = ["a", "b", "s", "t"];
                     let f = names.iter().map(|n| (FeatureKey::of(n), s.uniform(-1.0, 1.0))).collect();
@@ -52,14 +55,18 @@ fn line_search_is_never_worse_than_either_end() {
         let mut s = Stream::new(seed, Purpose::Test, 0, 0);
         let lists = lists(&mut s, &metric);
         let weights = |s: &mut Stream| {
-            let text: String = ["a", "b", "s", "t"].iter().map(|n| format!("{n} {}\n", s.uniform(-1.0, 1.0))).collect();
+            let text: String =
+                ["a", "b", "s", "t"].iter().map(|n| format!("{n} {}\n", s.uniform(-1.0, 1.0))).collect();
             Weights::parse("w", &text).unwrap()
         };
         let (start, mean) = (weights(&mut s), weights(&mut s));
         let (mixed, rho) = mix(Mixing::LineSearch, &start, &mean, &lists, &metric);
         assert!((-1.0..=2.0).contains(&rho));
         let reached = score(&lists, &metric, &mixed);
-        assert!(reached >= score(&lists, &metric, &start) && reached >= score(&lists, &metric, &mean), "{seed}");
+        assert!(
+            reached >= score(&lists, &metric, &start) && reached >= score(&lists, &metric, &mean),
+            "{seed}"
+        );
         for (m, (a, b)) in mixed.values().iter().zip(start.values().iter().zip(mean.values())) {
             assert!((m - ((1.0 - rho) * a + rho * b)).abs() < 1e-12);
         }
@@ -91,5 +98,5 @@ fn means_know_the_features_of_all_shards() {
     let shards = [shard("a 2\nx 4\n", 4, &[2.0, 4.0]), shard("a 4\ny 6\nx 2\n", 2, &[0.0, 1.0])];
     let mean = mean(&start, &shards).unwrap();
     assert_eq!(mean.weights.iter().collect::<Vec<_>>(), [("a", 3.0), ("x", 3.0), ("y", 3.0)]);
-    assert_eq!(mean.visited, [(1.5 + 4.0) / 2.0, (3.0 + 2.0) / 2.0, (5.5) / 2.0]);
+    assert_eq!(mean.visited, [2.75, 2.5, 2.75]);
 }

@@ -154,8 +154,7 @@ fn aims(job: &Job<'_>, state: &mut State) -> Result<()> {
     let online = &mut state.online;
     online.references.clear();
     if job.learner.wants_references() {
-        let Evidence::Lists(lists) =
-            job.source.candidates(&online.batch, &state.weights, Goal::Reference)?;
+        let Evidence::Lists(lists) = job.source.candidates(&online.batch, &state.weights, Goal::Reference)?;
         online.references = lists.into_iter().map(|l| (l.k > 0).then_some(l)).collect();
     }
     if job.learner.wants_metric_best() {

@@ -227,9 +227,8 @@ fn online_runs_that_were_cut_go_on_to_the_same_bits() {
             let base = dir.path().join(format!("{l}-{size}"));
             let path = |name: &str| base.join(name);
             std::fs::create_dir_all(&base).unwrap();
-            let go = |name: &str, cut: u32| {
-                tune_with(&path(name), &Decoder::sparse(cut), &**learner, &schedule)
-            };
+            let go =
+                |name: &str, cut: u32| tune_with(&path(name), &Decoder::sparse(cut), &**learner, &schedule);
             let (whole, events) = go("whole", u32::MAX).unwrap();
             assert_eq!(events.len(), 5);
             assert!(whole.weights.len() > 20, "{}", whole.weights.len());
@@ -261,7 +260,10 @@ fn two_shards_are_two_runs() {
         schedule.iterations = 1;
         schedule.online.as_mut().unwrap().shuffle = false;
         let go = |name: String, decoder: &Decoder, schedule: &Schedule| {
-            tune_with(&dir.path().join(format!("{l}{name}")), decoder, &**learner, schedule).unwrap().0.weights
+            tune_with(&dir.path().join(format!("{l}{name}")), decoder, &**learner, schedule)
+                .unwrap()
+                .0
+                .weights
         };
         let both = go("both".into(), &Decoder::sparse(u32::MAX), &schedule);
         schedule.online.as_mut().unwrap().shards = 1;
@@ -283,7 +285,7 @@ fn two_shards_are_two_runs() {
         assert!(both.len() > 20);
         for (name, value) in both.iter() {
             let key = FeatureKey::of(name);
-            assert_eq!(value, (one.get(key) + two.get(key)) / 2.0, "{l} {name}");
+            assert_eq!(value, f64::midpoint(one.get(key), two.get(key)), "{l} {name}");
         }
     }
 }
@@ -294,8 +296,7 @@ fn patience_ends_a_run() {
     let dir = tempfile::tempdir().unwrap();
     let schedule = Schedule { iterations: 50, patience: Some(2), ..online(1, 1, crate::Mixing::Average) };
     let learner = &learners()[0];
-    let (outcome, events) =
-        tune_with(dir.path(), &Decoder::sparse(u32::MAX), &**learner, &schedule).unwrap();
+    let (outcome, events) = tune_with(dir.path(), &Decoder::sparse(u32::MAX), &**learner, &schedule).unwrap();
     assert_eq!(outcome.stop, Stop::Patience);
     assert!(events.len() < 50, "{}", events.len());
 }

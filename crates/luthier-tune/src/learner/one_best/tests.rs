@@ -5,19 +5,19 @@ use luthier_metric::Scratch;
 
 const REFERENCE: &str = "a b c d";
 
+/// Text, x, and sparse features.
+type Row<'a> = (&'a str, f64, &'a [(&'a str, f64)]);
+
 /// A list with one column x and sparse features.
-fn list(candidates: &[(&str, f64, &[(&str, f64)])]) -> Arc<List> {
+fn list(candidates: &[Row<'_>]) -> Arc<List> {
     let columns = Arc::new(Local::new(vec![FeatureKey::of("x")]));
     let features: Vec<Vec<(FeatureKey, f64)>> = candidates
         .iter()
         .map(|c| c.2.iter().chain(&[("x", c.1)]).map(|f| (FeatureKey::of(f.0), f.1)).collect())
         .collect();
     let all = candidates.iter().zip(&features);
-    let mut list = List::new(
-        &columns,
-        all.map(|(c, f)| Candidate { text: c.0, features: f, columns: &[] }),
-        true,
-    );
+    let mut list =
+        List::new(&columns, all.map(|(c, f)| Candidate { text: c.0, features: f, columns: &[] }), true);
     let metric: Metric = "bleu".parse().unwrap();
     let mut scratch = Scratch::default();
     list.judge(&metric, &metric.prepare(&[REFERENCE], &mut scratch), &mut scratch);

@@ -34,11 +34,8 @@ fn lists(seed: u64, segments: usize) -> Vec<Arc<List>> {
                 })
                 .collect();
             let all = texts.iter().zip(&features);
-            let mut list = List::new(
-                &columns,
-                all.map(|(t, f)| Candidate { text: t, features: f, columns: &[] }),
-                true,
-            );
+            let mut list =
+                List::new(&columns, all.map(|(t, f)| Candidate { text: t, features: f, columns: &[] }), true);
             list.judge(&metric, &metric.prepare(&["u v w x u"], &mut scratch), &mut scratch);
             let name = |key| NAMES.iter().find(|n| FeatureKey::of(n) == key).unwrap().to_string();
             Arc::new(list.named(name))
@@ -64,11 +61,20 @@ fn dense(list: &List, i: usize) -> [f64; 5] {
 fn learn(rule: Rule, lists: &[Arc<List>], start: &Weights, epoch: u32, at: u32) -> Vec<f64> {
     let by_descent = learn_by(rule, lists, start, (epoch, at), 0);
     let by_newton = learn_by(rule, lists, start, (epoch, at), 64);
-    assert!(by_descent.iter().zip(&by_newton).all(|(x, y)| (x - y).abs() < 1e-4), "{by_descent:?} {by_newton:?}");
+    assert!(
+        by_descent.iter().zip(&by_newton).all(|(x, y)| (x - y).abs() < 1e-4),
+        "{by_descent:?} {by_newton:?}"
+    );
     by_descent
 }
 
-fn learn_by(rule: Rule, lists: &[Arc<List>], start: &Weights, (epoch, at): (u32, u32), few: usize) -> Vec<f64> {
+fn learn_by(
+    rule: Rule,
+    lists: &[Arc<List>],
+    start: &Weights,
+    (epoch, at): (u32, u32),
+    few: usize,
+) -> Vec<f64> {
     let learner = Rank { tolerance: 1e-9, few, ..Rank::new("bleu:order=2".parse().unwrap(), rule, 1) };
     let mut state = State::new(start.clone());
     state.epoch = epoch;
@@ -101,7 +107,9 @@ fn by_hand(w: &[f64], lambda: f64, eta: f64, step: &[f64]) -> Vec<f64> {
     let mut new: Vec<f64> = w.iter().zip(step).map(|(w, g)| (1.0 - lambda * eta) * w + g).collect();
     let norm = new.iter().map(|x| x * x).sum::<f64>().sqrt();
     let most = (1.0 / lambda.sqrt() / norm).min(1.0);
-    new.iter_mut().for_each(|x| *x *= most);
+    for x in &mut new {
+        *x *= most;
+    }
     new
 }
 
@@ -139,8 +147,7 @@ fn gradient_steps_by_definition() {
                     };
                     *g = eta * (at(1e-5) - at(-1e-5)) / 2e-5 / lists.len() as f64;
                 }
-                let rule =
-                    Rule::Gradient { loss: RankLoss::Softmax, rate, lambda, norm: Norm::Violated };
+                let rule = Rule::Gradient { loss: RankLoss::Softmax, rate, lambda, norm: Norm::Violated };
                 let found = learn(rule, &lists, &start, epoch, at);
                 let expected = by_hand(w, lambda, eta, &step);
                 let scale = 1.0 + eta;
@@ -153,7 +160,7 @@ fn gradient_steps_by_definition() {
     }
 }
 
-/// Σ log(Z_oracle/Z).
+/// Summed logarithms of the oracles' share.
 fn likelihood(lists: &[Arc<List>], w: &[f64]) -> f64 {
     each_likelihood(lists, w).iter().sum()
 }
@@ -187,7 +194,11 @@ fn reference(xs: &[Vec<f64>], margins: &[f64], w: &[f64], eta: f64, set: &Set) -
         let gradient: Vec<f64> = xs.iter().zip(margins).map(|(x, m)| dot(x, &at) - m).collect();
         tau = momentum.iter().zip(&gradient).map(|(a, g)| a - g / lipschitz).collect();
         match set {
-            Set::Box => tau.iter_mut().for_each(|a| *a = a.clamp(0.0, eta)),
+            Set::Box => {
+                for a in &mut tau {
+                    *a = a.clamp(0.0, eta);
+                }
+            }
             Set::Simplex => {
                 let positive: f64 = tau.iter().map(|a| a.max(0.0)).sum();
                 let mut cut = 0.0;
@@ -204,7 +215,9 @@ fn reference(xs: &[Vec<f64>], margins: &[f64], w: &[f64], eta: f64, set: &Set) -
                         }
                     }
                 }
-                tau.iter_mut().for_each(|a| *a = (*a - cut).max(0.0));
+                for a in &mut tau {
+                    *a = (*a - cut).max(0.0);
+                }
             }
         }
         let next = f64::midpoint(1.0, (1.0 + 4.0 * t * t).sqrt());
@@ -260,7 +273,9 @@ fn optimized_steps_against_a_plain_solver() {
                 let mut tau = reference(xs, margins, &shrunk, eta, &set);
                 let sum: f64 = tau.iter().sum();
                 if bound == Bound::Normalized && sum > eta {
-                    tau.iter_mut().for_each(|a| *a *= eta / sum);
+                    for a in &mut tau {
+                        *a *= eta / sum;
+                    }
                 }
                 let step = moved(xs, &tau);
                 let expected = by_hand(start.values(), lambda, eta, &step);
@@ -272,14 +287,12 @@ fn optimized_steps_against_a_plain_solver() {
         }
         // MIRA: no shrinking, no projection; margins of 1, or what the batch loses.
         let tau = reference(&pairs, &ones, start.values(), 0.01, &Set::Box);
-        let expected: Vec<f64> =
-            start.values().iter().zip(moved(&pairs, &tau)).map(|(w, d)| w + d).collect();
+        let expected: Vec<f64> = start.values().iter().zip(moved(&pairs, &tau)).map(|(w, d)| w + d).collect();
         let found = learn(Rule::Passive { c: 0.01, margin: RankMargin::One }, &lists, &start, epoch, at);
         assert!(found.iter().zip(&expected).all(|(x, y)| (x - y).abs() < 1e-4), "{found:?} {expected:?}");
         let errors = losses(&lists);
         let tau = reference(&pairs, &errors, start.values(), 0.01, &Set::Box);
-        let expected: Vec<f64> =
-            start.values().iter().zip(moved(&pairs, &tau)).map(|(w, d)| w + d).collect();
+        let expected: Vec<f64> = start.values().iter().zip(moved(&pairs, &tau)).map(|(w, d)| w + d).collect();
         let found = learn(Rule::Passive { c: 0.01, margin: RankMargin::Error }, &lists, &start, epoch, at);
         assert!(found.iter().zip(&expected).all(|(x, y)| (x - y).abs() < 1e-4), "{found:?} {expected:?}");
     }
