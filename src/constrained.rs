@@ -4,7 +4,7 @@
 //! decoder's own words.
 
 use crate::{
-    decode::{Decoder, Guide, Lattice, Limits},
+    decode::{Decoder, Found, Guide, Limits},
     forest::{Stateful, TAILS},
     metric::{Bleu, Metric, PlusOne},
 };
@@ -60,8 +60,8 @@ impl Guide for Forced {
 }
 
 /// The best derivation of one of several translations under a decoder's weights.
-pub fn force<'d>(decoder: &'d Decoder<'_>, sentence: &str, translations: &[&str]) -> Option<Lattice<'d>> {
-    let mut best: Option<(f64, Lattice<'d>)> = None;
+pub fn force<'d>(decoder: &'d Decoder<'_>, sentence: &str, translations: &[&str]) -> Option<Found<'d>> {
+    let mut best: Option<(f64, Found<'d>)> = None;
     for translation in translations {
         let Some(forced) = Forced::new(decoder, sentence, translation) else { continue };
         let lattice = decoder.guided(sentence, &forced);
@@ -233,7 +233,7 @@ pub fn max_bleu<'d>(
     sentence: &str,
     references: &[&str],
     plus_one: PlusOne,
-) -> Option<(String, Lattice<'d>)> {
+) -> Option<(String, Found<'d>)> {
     // Nothing scores better than a reference.
     if let Some(lattice) = force(forcing, sentence, references)
         && let Some((text, _)) = lattice.best()

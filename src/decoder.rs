@@ -3,7 +3,7 @@
 use crate::{
     constrained::{Forced, force, max_bleu},
     core::{FeatureKey, Local, Result, SegmentId, Weights},
-    decode::{Decoder, Lattice, Limits, Model},
+    decode::{Decoder, Found, Limits, Model, Templates},
     forest::{Derivation, Forest, KBest},
     metric::{Metric, PlusOne, Prepared, Scratch},
     tune::{Candidate, Evidence, Goal, List, Source},
@@ -26,6 +26,8 @@ pub struct Translation {
     pub features: Vec<f64>,
     /// Its sparse features, in the order of their keys.
     pub sparse: Vec<(FeatureKey, f64)>,
+    /// What words that are passed through add to its score.
+    pub passed: f64,
 }
 
 /// Steps that the search for another string may take.
@@ -34,10 +36,19 @@ const STEPS: usize = 100_000;
 /// The `k` best translations of a forest that differ in words.
 pub fn translations(decoder: &Decoder<'_>, forest: &Forest<'_>, k: usize) -> Vec<Translation> {
     let model = decoder.model();
-    let scores = forest.scores(&decoder.local_weights(&forest.local));
+    let weights = decoder.local_weights(&forest.local);
+    let scores = forest.scores(&weights);
     let places: Vec<Option<usize>> =
         model.names().iter().map(|n| forest.local.position(FeatureKey::of(n))).collect();
     let is_sparse: Vec<bool> = forest.local.keys().iter().map(|&k| model.name_of(k).is_none()).collect();
+    let mut tuned = vec![false; weights.len()];
+    for p in places.iter().flatten() {
+        tuned[*p] = true;
+    }
+    let rest = |sums: &FxHashMap<u32, f64>, own: &[u32]| -> f64 {
+        let fixed = own.iter().map(|&p| p as usize).filter(|&p| !tuned[p] && !is_sparse[p]);
+        fixed.map(|p| weights[p] * sums[&(p as u32)]).sum()
+    };
     let mut sums = FxHashMap::default();
     let best = KBest::new(forest, &scores, true).limit(STEPS);
     let whole = |d: Derivation| {
@@ -48,9 +59,12 @@ pub fn translations(decoder: &Decoder<'_>, forest: &Forest<'_>, k: usize) -> Vec
             }
         }
         let sum = |p: usize| sums.get(&(p as u32)).copied().unwrap_or(0.0);
-        let mut own: Vec<u32> = sums.keys().copied().filter(|&p| is_sparse[p as usize]).collect();
+        let mut own: Vec<u32> = sums.keys().copied().collect();
         own.sort_unstable();
+        let passed = rest(&sums, &own);
+        own.retain(|&p| is_sparse[p as usize]);
         Translation {
+            passed,
             text: forest.text(&d.words),
             score: d.score,
             features: places.iter().map(|p| p.map_or(0.0, sum)).collect(),
@@ -61,7 +75,7 @@ pub fn translations(decoder: &Decoder<'_>, forest: &Forest<'_>, k: usize) -> Vec
 }
 
 /// Names of the sparse features of some translations.
-pub fn sparse_names(lattice: &Lattice<'_>, found: &[Translation]) -> FxHashMap<FeatureKey, String> {
+pub fn sparse_names(lattice: &Found<'_>, found: &[Translation]) -> FxHashMap<FeatureKey, String> {
     let wanted: FxHashSet<FeatureKey> = found.iter().flat_map(|t| t.sparse.iter().map(|f| f.0)).collect();
     let mut names = FxHashMap::default();
     if !wanted.is_empty() {
@@ -131,11 +145,16 @@ impl InProcess {
         self.model.names()
     }
 
+    /// The templates of its sparse features.
+    pub fn templates(&self) -> Templates {
+        self.model.templates()
+    }
+
     /// What a lattice holds as a list.
     fn list(
         &self,
         decoder: &Decoder<'_>,
-        lattice: Option<&Lattice<'_>>,
+        lattice: Option<&Found<'_>>,
         columns: &Columns,
         k: usize,
         at: usize,
@@ -160,6 +179,10 @@ impl InProcess {
         });
         let mut list = List::new(&columns.local, candidates, true);
         list.judge(&self.metric, &self.prepared[at], scratch);
+        // Words that are passed through cost something that is not tuned.
+        if found.iter().any(|t| t.passed != 0.0) && found.len() == list.k {
+            list.offset = found.iter().map(|t| t.passed).collect();
+        }
         if !list.local.keys().is_empty() {
             let names = sparse_names(lattice, &found);
             list = list.named(|key| names.get(&key).cloned().unwrap_or_default());
@@ -184,13 +207,16 @@ impl Source for InProcess {
         let columns = &Columns { local: Arc::new(Local::new(keys.clone())), keys };
         let limits = if goal == Goal::Model { self.limits } else { Forced::limits(self.limits) };
         let decoder = Decoder::new(&self.model, weights, limits);
-        let blind = (goal == Goal::Metric).then(|| Decoder::blind(&self.model, self.limits));
+        let steered = goal == Goal::Metric && !self.model.is_hierarchical();
+        let blind = steered.then(|| Decoder::blind(&self.model, self.limits));
         let lists = batch.par_iter().map_init(Scratch::default, |scratch, segment| {
             let at = segment.0 as usize;
             let sentence = &self.sentences[at];
             let references: Vec<&str> = self.references[at].iter().map(String::as_str).collect();
             let (lattice, k) = match (goal, &blind) {
                 (Goal::Model, _) => (Some(decoder.search(sentence)), self.k),
+                // Rules are not steered yet: surrogates come from lists.
+                _ if self.model.is_hierarchical() => (None, 1),
                 (Goal::Metric, Some(blind)) => {
                     let found = max_bleu(blind, &decoder, sentence, &references, self.plus_one);
                     (found.map(|f| f.1), 1)

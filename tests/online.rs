@@ -251,3 +251,68 @@ fn bad_input_is_one_line() {
     );
     fails("tune oro --nbest c/dev.de --ref c/dev.en --run r --sparse arun-koehn", "--model");
 }
+
+#[test]
+fn found_in_review() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    small_model(dir);
+    write_pool(dir);
+    let small = "--nbest-size 15 --pop-limit 50 --stack-size 30 -q";
+    let base = format!("--model m --source c/dev.de --ref c/dev.en {small}");
+    let score = |words: &str| -> f64 {
+        ok_in(
+            dir,
+            &format!("decode --model m --in c/dev.de -o out --pop-limit 50 --stack-size 30 -q {words}"),
+        );
+        let found: Value =
+            serde_json::from_str(&ok_in(dir, "score out --ref c/dev.en --tokenize none --json")).unwrap();
+        found[0]["score"].as_f64().unwrap()
+    };
+    // From the initial weights to the last ones, both as the decoder would score; patience needs no selection set.
+    for words in
+        ["perceptron --sparse arun-koehn --patience 1 --iterations 8", "oro --patience 2 --iterations 4"]
+    {
+        let run = words.split(' ').next().unwrap();
+        let result: Value =
+            serde_json::from_str(&ok_in(dir, &format!("tune {words} {base} --run {run} --json"))).unwrap();
+        let near = |x: &Value, y: f64| assert!((x.as_f64().unwrap() - y).abs() < 1e-9, "{run} {x} {y}");
+        near(&result["initial"], score(""));
+        near(&result["score"], score(&format!("--weights {run}/best.txt")));
+    }
+    // Explicit templates replace those of the weights.
+    let with = score("--weights perceptron/best.txt");
+    assert_ne!(score("--weights perceptron/best.txt --sparse none"), with);
+    // Weights of sparse features alone are enough.
+    ok_in(
+        dir,
+        &format!("tune perceptron --dense none --sparse phrase-pair --iterations 1 --run alone {base}"),
+    );
+    let bare: String =
+        best(dir, "alone").lines().filter(|l| l.starts_with("pp:")).map(|l| format!("{l}\n")).collect();
+    fs::write(dir.join("bare"), bare).unwrap();
+    score("--weights bare");
+    score("--weights bare --dense none");
+    // Shards without segments do not count.
+    for shards in [40, 90] {
+        ok_in(
+            dir,
+            &format!("tune oro --mixing average --iterations 1 --shards {shards} --run s{shards} {base}"),
+        );
+    }
+    assert_eq!(best(dir, "s40"), best(dir, "s90"));
+    // Fixed lists have no search for the best of all, but a best of the list.
+    ok_in(dir, "tune perceptron --update max-bleu --nbest nbest --ref ref --iterations 1 --run f -q");
+    let weights = |n: &str| fs::read_to_string(dir.join(format!("f/weights/{n}.txt"))).unwrap();
+    assert_ne!(weights("000"), weights("001"));
+    let fails = |words: &str, message: &str| {
+        let output = in_dir(dir, words);
+        assert_eq!(output.status.code(), Some(2), "{words}");
+        assert!(stderr(&output).contains(message), "{words}: {}", stderr(&output));
+    };
+    fails(
+        "tune perceptron --weighted --metric ter --nbest nbest --ref ref --run g",
+        "--weighted needs a metric from 0 to 100: BLEU or chrF",
+    );
+    fails(&format!("tune perceptron --dense none --run g {base}"), "--dense none leaves no feature");
+}

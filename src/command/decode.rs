@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use luthier::{
     constrained::{Forced, force, max_bleu},
     core::{AtomicFile, Error, FeatureKey, Input, Weights, text},
-    decode::{Config, Decoder, Lattice, Limits, MAX_DISTORTION, Model, Stats, Templates},
+    decode::{Config, Decoder, Found, Limits, MAX_DISTORTION, Model, Stats, Templates},
     decoder::{Translation, for_lists, sparse_names, translations},
     forest::{Forest, text::write_json},
     metric::PlusOne,
@@ -52,7 +52,8 @@ pub(crate) struct Args {
     /// how many could be made.
     #[arg(long, value_name = "FILE", conflicts_with = "max_bleu")]
     force: Option<PathBuf>,
-    /// Make what has the highest sentence BLEU against this reference, whatever the model likes; repeat it for several.
+    /// Make what has the highest sentence BLEU against this reference, whatever the model likes; repeat it for several. BLEU
+    /// has four orders here, and words are the decoder's own.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["nbest", "forest_out"])]
     max_bleu: Vec<PathBuf>,
     /// Print JSON: `{"id":0,"text":"…","score":…,"features":{…}}` per line.
@@ -72,7 +73,8 @@ pub(crate) struct Args {
 #[command(next_help_heading = "Features")]
 pub(crate) struct FeatureArgs {
     /// Templates of sparse features: arun-koehn, hopkins-may, or some of phrase-pair, source-bigram, target-bigram,
-    /// orientation, source-distortion, word-pair, phrase-length, insertion, deletion [default: those that weights speak of].
+    /// orientation, source-distortion, word-pair, phrase-length, insertion, deletion; or none [default: those that weights speak
+    /// of].
     #[arg(long, requires = "model", value_name = "TEMPLATES", value_parser = templates)]
     sparse: Option<Templates>,
     /// Dense features to use, or `none`; a block by its name without number [default: all].
@@ -100,8 +102,20 @@ impl FeatureArgs {
             let dense = self.dense.clone();
             model.keep(|name| dense.iter().any(|d| is(name, d)));
         }
+        if self.has_sparse() && model.is_hierarchical() {
+            return Err(Error::new("templates of sparse features are for phrase-based models")
+                .hint("leave --sparse out"));
+        }
+        if model.is_hierarchical() {
+            return Ok(());
+        }
         let on = Templates::of(weights);
-        model.set_templates(self.sparse.map_or(on, |given| given.and(on)));
+        model.set_templates(self.sparse.unwrap_or(on));
+        if model.names().is_empty() && model.templates().is_empty() {
+            return Err(
+                Error::new("--dense none leaves no feature").hint("ask for sparse ones with --sparse")
+            );
+        }
         Ok(())
     }
 
@@ -139,6 +153,9 @@ pub(crate) struct LimitArgs {
     /// Translations of a source phrase [default: what the model says, else 20].
     #[arg(long, requires = "model", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     table_limit: Option<u32>,
+    /// Longest span of a rule, in words, with hierarchical models [default: what the model says, else 20].
+    #[arg(long, requires = "model", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    span_limit: Option<u32>,
     /// Leave unknown words out instead of passing them through.
     #[arg(long, requires = "model")]
     drop_unknown: bool,
@@ -160,6 +177,7 @@ impl LimitArgs {
             beam: self.beam.unwrap_or(f64::INFINITY),
             distortion: self.distortion_limit.map(usize::from).or(config.distortion_limit).unwrap_or(6),
             table: self.table_limit.map(|n| n as usize).or(config.table_limit).unwrap_or(20),
+            span: self.span_limit.map(|n| n as usize).or(config.span_limit).unwrap_or(20),
             drop_unknown: self.drop_unknown,
         }
     }
@@ -172,6 +190,7 @@ impl LimitArgs {
         settings.add("beam", limits.beam);
         settings.add("distortion-limit", limits.distortion);
         settings.add("table-limit", limits.table);
+        settings.add("span-limit", limits.span);
         settings.add("drop-unknown", limits.drop_unknown);
     }
 }
@@ -188,6 +207,9 @@ enum Goal<'m> {
 
 impl<'m> Goal<'m> {
     fn new(args: &Args, model: &'m Model, limits: Limits) -> Result<Self, Error> {
+        if model.is_hierarchical() && (args.force.is_some() || !args.max_bleu.is_empty()) {
+            return Err(Error::new("--force and --max-bleu are for phrase-based models so far"));
+        }
         if let Some(path) = &args.force {
             return Ok(Goal::Force(text::read_lines(path)?));
         }
@@ -224,7 +246,7 @@ impl<'m> Goal<'m> {
     }
 
     /// The search of one sentence; the text of an answer that is known beforehand.
-    fn search<'d>(&self, decoder: &'d Decoder<'_>, line: &str, id: usize) -> Option<Lattice<'d>> {
+    fn search<'d>(&self, decoder: &'d Decoder<'_>, line: &str, id: usize) -> Option<Found<'d>> {
         match self {
             Goal::Model => Some(decoder.search(line)),
             Goal::Force(file) => force(decoder, line, &[&file.lines[id]]),
@@ -392,7 +414,8 @@ pub(crate) fn check_weights(
 ) -> Result<(), Error> {
     let missing: Vec<&str> =
         names.iter().map(String::as_str).filter(|n| !weights.contains(FeatureKey::of(n))).collect();
-    if missing.len() == names.len() && !names.is_empty() {
+    let sparse = !Templates::of(weights).is_empty();
+    if missing.len() == names.len() && !names.is_empty() && !sparse {
         return Err(Error::in_file(
             path.display().to_string(),
             format!("has no weight for any feature of the model: {}", names.join(", ")),
@@ -451,7 +474,7 @@ fn answer(args: &Args, decoder: &Decoder<'_>, goal: &Goal<'_>, line: &str, id: u
         let forest = if args.forest_out.is_some() { empty_forest(id) } else { String::new() };
         return Answer { text, forest, ..Answer::default() };
     };
-    let mut answer = Answer { reached: true, stats: lattice.stats, ..Answer::default() };
+    let mut answer = Answer { reached: true, stats: lattice.stats(), ..Answer::default() };
     let names = decoder.model().names();
     let k = args.nbest.unwrap_or(0) as usize;
     let needed = k > 0 || args.json || args.forest_out.is_some();

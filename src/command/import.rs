@@ -16,7 +16,7 @@ use std::{
     time::Instant,
 };
 
-/// Make a model directory of a phrase-based Moses configuration.
+/// Make a model directory of a Moses configuration, phrase-based or hierarchical.
 ///
 /// Tables and language models are compiled; the weights of the configuration become weights.txt.
 #[derive(Debug, clap::Args)]
@@ -45,6 +45,7 @@ struct Ini {
     features: Vec<Feature>,
     distortion_limit: Option<i64>,
     chart: bool,
+    span_limit: Option<u64>,
     /// Sections that say how to search, which are flags here.
     ignored: Vec<String>,
 }
@@ -88,6 +89,12 @@ fn parse(file: &str, lines: &[String]) -> Result<Ini, Error> {
                 ini.distortion_limit = Some(limit);
             }
             "search-algorithm" => ini.chart |= line == "3",
+            "max-chart-span" if ini.span_limit.is_none() => {
+                let limit = line.parse().map_err(|_| {
+                    Error::at(file, at, format!("the longest span is {line:?}, expected a number"))
+                })?;
+                ini.span_limit = Some(limit);
+            }
             "stack" | "cube-pruning-pop-limit" | "beam-threshold" | "drop-unknown" | "ttable-limit" => {
                 ini.ignored.push(section.clone());
             }
@@ -128,13 +135,6 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     }
     let ini = parse(&lines.file, &lines.lines)?;
     let weights = Weights::read(&args.ini)?;
-    if ini.chart {
-        return Err(Error::in_file(
-            &lines.file,
-            "is a configuration of the chart decoder, expected phrase-based",
-        )
-        .into());
-    }
     let plan = plan(&args.ini, &lines.file, &ini)?;
     if !ini.ignored.is_empty() {
         talk.warn(&format!(
@@ -167,11 +167,28 @@ struct Plan {
     /// Names there and here.
     names: Vec<(String, String)>,
     table_limit: Option<usize>,
+    /// What a glue rule counts.
+    glue: Option<f64>,
+}
+
+/// What the rule that puts S and X together counts in a glue grammar.
+fn glue(path: &Path) -> Result<f64, Error> {
+    let lines = read_lines(path)?;
+    for (k, line) in lines.lines.iter().enumerate() {
+        let fields: Vec<&str> = line.split("|||").map(str::trim).collect();
+        if fields.first().is_some_and(|s| *s == "[X][S] [X][X] [X]") {
+            let value = fields.get(2).and_then(|v| v.parse::<f64>().ok()).filter(|v| *v > 0.0);
+            return value.map(f64::ln).ok_or_else(|| {
+                Error::at(&lines.file, k as u64 + 1, "the glue rule has no score, expected a number above 0")
+            });
+        }
+    }
+    Err(Error::in_file(&lines.file, "has no rule `[X][S] [X][X] [X]`, expected a glue grammar of Moses"))
 }
 
 fn plan(path: &Path, file: &str, ini: &Ini) -> Result<Plan, Error> {
     let (mut table, mut reordering, mut lms, mut names) = (None, None, Vec::new(), Vec::new());
-    let (mut seen, mut table_limit) = (Vec::new(), None);
+    let (mut seen, mut table_limit, mut glued) = (Vec::new(), None, None);
     let mut name = |there: &str, here: &str| names.push((there.to_owned(), here.to_owned()));
     for feature in &ini.features {
         let once = |taken: bool| {
@@ -188,7 +205,8 @@ fn plan(path: &Path, file: &str, ini: &Ini) -> Result<Plan, Error> {
                 name(&feature.name, &format!("{kind}0"));
             }
             "PhraseDictionaryMemory" | "PhraseDictionaryCompact" | "PhraseDictionaryOnDisk" => {
-                once(table.is_some())?;
+                let second = table.is_some();
+                once(second && (!ini.chart || glued.is_some()))?;
                 if feature.kind != "PhraseDictionaryMemory" {
                     return Err(Error::at(
                         file,
@@ -196,6 +214,11 @@ fn plan(path: &Path, file: &str, ini: &Ini) -> Result<Plan, Error> {
                         format!("{} is a binary of Moses", feature.kind),
                     )
                     .hint("name the text table that it was made of, as PhraseDictionaryMemory"));
+                }
+                if second {
+                    glued = Some(glue(&find(path, feature)?)?);
+                    name(&feature.name, "Glue0");
+                    continue;
                 }
                 table = Some(find(path, feature)?);
                 table_limit =
@@ -225,7 +248,10 @@ fn plan(path: &Path, file: &str, ini: &Ini) -> Result<Plan, Error> {
         }
     }
     let table = table.ok_or_else(|| Error::in_file(file, "has no PhraseDictionaryMemory"))?;
-    Ok(Plan { table, reordering, lms, names, table_limit })
+    if ini.chart && glued.is_none() {
+        return Err(Error::in_file(file, "has no second PhraseDictionaryMemory, expected the glue grammar"));
+    }
+    Ok(Plan { table, reordering, lms, names, table_limit, glue: glued })
 }
 
 fn convert(args: &Args, ini: &Ini, plan: &Plan, weights: &Weights, talk: Talk) -> Result<(), Error> {
@@ -233,15 +259,17 @@ fn convert(args: &Args, ini: &Ini, plan: &Plan, weights: &Weights, talk: Talk) -
     // A model that is half new is none.
     let _ = std::fs::remove_file(at("luthier.toml"));
     let table = read_text(&plan.table, plan.reordering.as_deref())?;
-    if table.shape().hierarchical {
+    if table.shape().hierarchical != ini.chart {
+        let (found, expected) = if ini.chart { ("phrases", "rules") } else { ("rules", "phrases") };
         return Err(Error::in_file(
             plan.table.display().to_string(),
-            "is a table of rules, expected phrases",
+            format!("is a table of {found}, expected {expected}"),
         ));
     }
     check_weights(args, plan, weights, &table)?;
     table.write(&at("table.bin"))?;
-    talk.say(&format!("{}: {} phrase pairs", plan.table.display(), thousands(table.len())));
+    let what = if ini.chart { "rules" } else { "phrase pairs" };
+    talk.say(&format!("{}: {} {what}", plan.table.display(), thousands(table.len())));
     let mut lms = Vec::new();
     for (k, path) in plan.lms.iter().enumerate() {
         let name = format!("lm{k}.bin");
@@ -251,12 +279,19 @@ fn convert(args: &Args, ini: &Ini, plan: &Plan, weights: &Weights, talk: Talk) -
     }
     AtomicFile::write_all_to(&at("weights.txt"), renamed(plan, weights, &table).as_bytes())?;
     let mut text = format!(
-        "# a model of luthier {}, imported from {}\nkind = \"phrase\"\ntable = \"table.bin\"\nweights = \"weights.txt\"\n\
+        "# a model of luthier {}, imported from {}\nkind = \"{}\"\ntable = \"table.bin\"\nweights = \"weights.txt\"\n\
          lm = [{}]\n",
         env!("CARGO_PKG_VERSION"),
         args.ini.display().to_string().replace(char::is_control, " "),
+        if ini.chart { "hiero" } else { "phrase" },
         lms.join(", ")
     );
+    if let Some(glue) = plan.glue {
+        let _ = writeln!(text, "glue = {glue:?}");
+    }
+    if let Some(limit) = ini.span_limit {
+        let _ = writeln!(text, "span-limit = {limit}");
+    }
     if let Some(limit) = plan.table_limit {
         let _ = writeln!(text, "table-limit = {limit}");
     }

@@ -385,6 +385,7 @@ fn configure(args: &Args, stages: &Stages) -> Made {
         add("Distortion0", &[0.3]);
     } else {
         add("Glue0", &[1.0]);
+        add("Rules0", &[0.0; 3]);
     }
     AtomicFile::write_all_to(&stages.path("weights.txt"), weights.as_bytes())?;
     let mut config = Settings::default();

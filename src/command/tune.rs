@@ -160,8 +160,7 @@ fn go(input: &Input, metric: &Metric, mut plan: Plan<'_>, talk: Talk) -> Done {
     for remark in (plan.remarks)(&outcome, length) {
         talk.warn(&remark);
     }
-    let chosen = source.is_fixed() || job.select.is_some();
-    if let Some(last) = last.as_ref().filter(|e| e.iteration > 0 && outcome.iteration == 0).filter(|_| chosen)
+    if let Some(last) = last.as_ref().filter(|e| e.iteration > 0 && outcome.iteration == 0)
         && last.select.unwrap_or(last.score) < outcome.score
     {
         talk.warn(&format!(
@@ -171,9 +170,10 @@ fn go(input: &Input, metric: &Metric, mut plan: Plan<'_>, talk: Talk) -> Done {
         ));
     }
     if plan.schedule.online.is_some() && !source.is_fixed() && job.select.is_none() {
-        talk.say(
-            "without --select-source the last weights are taken; scores are of what was said while learning",
-        );
+        talk.say("without --select-source the last weights are taken, whatever they score");
+        if outcome.score < outcome.initial {
+            talk.warn("they score less than the initial ones, which are in weights/000.txt");
+        }
     }
     if let Some(ratio) = outcome.length_ratio.filter(|r| !(0.95..=1.05).contains(r)) {
         talk.warn(&format!(
@@ -209,9 +209,6 @@ fn tell(event: &Event, metric: &Metric, talk: Talk) {
     }
     let mut line =
         format!("iteration {}  {} {:.2}", event.iteration, metric.name(), metric.shown(event.score));
-    if event.score == 0.0 && event.candidates == 0 {
-        line = format!("iteration {}", event.iteration);
-    }
     let parts = [("select", event.select), ("test", event.test), ("surrogate", event.surrogate)];
     for (name, score) in parts {
         if let Some(score) = score {

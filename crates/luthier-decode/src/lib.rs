@@ -1,6 +1,7 @@
-//! Phrase-based translation: a [`Model`] and weights make a [`Decoder`]; each sentence becomes a [`Lattice`], from which
-//! come the best translation and a forest of all that was found.
+//! Phrase-based and hierarchical translation: a [`Model`] and weights make a [`Decoder`]; each sentence becomes a [`Found`],
+//! from which come the best translation and a forest of all that was found.
 
+mod chart;
 mod guide;
 mod lattice;
 mod model;
@@ -8,8 +9,11 @@ mod phrase;
 mod search;
 mod sparse;
 
+pub use chart::Chart;
+use chart::RuleBook;
 pub use guide::{Free, Guide};
 use luthier_core::{FeatureKey, Local, Weights};
+use luthier_forest::Forest;
 pub use model::{Config, Model};
 use phrase::Phrases;
 pub use search::{Lattice, Limits, MAX_DISTORTION, Stats};
@@ -18,21 +22,74 @@ pub use sparse::{Template, Templates};
 /// A model with weights, ready to translate; threads share it.
 pub struct Decoder<'m> {
     model: &'m Model,
-    phrases: Phrases<'m>,
+    weights: &'m Weights,
+    engine: Engine<'m>,
     limits: Limits,
+}
+
+enum Engine<'m> {
+    Phrases(Phrases<'m>),
+    Rules(RuleBook<'m>),
+}
+
+/// What a search has found.
+pub enum Found<'d> {
+    /// By phrases.
+    Lattice(Box<Lattice<'d>>),
+    /// By rules.
+    Chart(Box<Chart<'d>>),
+}
+
+impl Found<'_> {
+    /// The best translation and its total score; nothing if there is none.
+    pub fn best(&self) -> Option<(String, f64)> {
+        match self {
+            Found::Lattice(l) => l.best(),
+            Found::Chart(c) => c.best(),
+        }
+    }
+
+    /// The forest of all complete translations.
+    pub fn forest(&self) -> Forest<'static> {
+        match self {
+            Found::Lattice(l) => l.forest(),
+            Found::Chart(c) => c.forest(),
+        }
+    }
+
+    /// What the search did.
+    pub fn stats(&self) -> Stats {
+        match self {
+            Found::Lattice(l) => l.stats,
+            Found::Chart(c) => c.stats,
+        }
+    }
+
+    /// Names of those sparse features of the translations that are wanted.
+    pub fn sparse_names(&self, wanted: &dyn Fn(FeatureKey) -> bool, each: &mut dyn FnMut(FeatureKey, &str)) {
+        if let Found::Lattice(l) = self {
+            l.sparse_names(wanted, each);
+        }
+    }
 }
 
 impl<'m> Decoder<'m> {
     /// Features without weight have 0; unknown words cost 100 each unless the weights say otherwise.
     pub fn new(model: &'m Model, weights: &'m Weights, limits: Limits) -> Self {
-        Decoder { model, phrases: Phrases::new(model, weights, limits.table), limits }
+        let engine = if model.is_hierarchical() {
+            Engine::Rules(RuleBook::new(model, weights, limits.table))
+        } else {
+            Engine::Phrases(Phrases::new(model, weights, limits.table))
+        };
+        Decoder { model, weights, engine, limits }
     }
 
     /// A decoder to which all translations are the same: guides decide alone. Language models are not asked, so lists and
-    /// forests have no features of theirs.
+    /// forests have no features of theirs. Of phrase-based models.
     pub fn blind(model: &'m Model, limits: Limits) -> Self {
         static NONE: std::sync::LazyLock<Weights> = std::sync::LazyLock::new(Weights::default);
-        Decoder { model, phrases: Phrases::blind(model, &NONE, limits.table), limits }
+        let engine = Engine::Phrases(Phrases::blind(model, &NONE, limits.table));
+        Decoder { model, weights: &NONE, engine, limits }
     }
 
     /// The model.
@@ -41,14 +98,19 @@ impl<'m> Decoder<'m> {
     }
 
     /// Searches the translations of a sentence, whose words are parted by blanks.
-    pub fn search(&self, sentence: &str) -> Lattice<'_> {
+    pub fn search(&self, sentence: &str) -> Found<'_> {
         self.guided(sentence, &Free)
     }
 
-    /// The same with a guide.
-    pub fn guided<G: Guide>(&self, sentence: &str, guide: &G) -> Lattice<'_> {
+    /// The same with a guide, to which hierarchical search does not listen.
+    pub fn guided<G: Guide>(&self, sentence: &str, guide: &G) -> Found<'_> {
         let words: Vec<&str> = sentence.split_ascii_whitespace().collect();
-        search::search(self.model, &self.phrases, &words, self.limits, guide)
+        match &self.engine {
+            Engine::Phrases(p) => {
+                Found::Lattice(Box::new(search::search(self.model, p, &words, self.limits, guide)))
+            }
+            Engine::Rules(r) => Found::Chart(Box::new(chart::search(self.model, r, &words, self.limits))),
+        }
     }
 
     /// The numbers of target words in a search of a sentence: those of the table, then words of the sentence that are passed
@@ -62,9 +124,13 @@ impl<'m> Decoder<'m> {
 
     /// Weights of a forest's features.
     pub fn local_weights(&self, local: &Local) -> Vec<f64> {
+        let dense = match &self.engine {
+            Engine::Phrases(p) => p.weights(),
+            Engine::Rules(r) => r.weights(),
+        };
         let weight = |key: &FeatureKey| match self.model.keys.iter().position(|k| k == key) {
-            Some(at) => self.phrases.weights()[at],
-            None => self.phrases.sparse_weights().get(*key),
+            Some(at) => dense[at],
+            None => self.weights.get(*key),
         };
         local.keys().iter().map(weight).collect()
     }

@@ -10,7 +10,7 @@ use std::{
 };
 
 /// What a model directory is made of: `luthier.toml`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// `phrase` or `hiero`.
     pub kind: String,
@@ -26,10 +26,15 @@ pub struct Config {
     pub distortion_limit: Option<usize>,
     /// Translations of a source phrase, if the model says so.
     pub table_limit: Option<usize>,
+    /// Words that a rule spans, if the model says so.
+    pub span_limit: Option<usize>,
+    /// What a glue rule counts; 1 unless the model says otherwise.
+    pub glue: Option<f64>,
 }
 
 /// What `luthier.toml` may say.
-const KEYS: [&str; 7] = ["kind", "table", "lm", "weights", "oov", "distortion-limit", "table-limit"];
+const KEYS: [&str; 9] =
+    ["kind", "table", "lm", "weights", "oov", "distortion-limit", "table-limit", "span-limit", "glue"];
 
 impl Config {
     /// Reads `luthier.toml` of a model directory; names of files become whole paths.
@@ -72,6 +77,11 @@ impl Config {
             Some(toml::Value::Boolean(b)) => *b,
             Some(other) => return Err(wrong(format!("has {other} as oov, expected true or false"))),
         };
+        let glue = match table.get("glue") {
+            None => None,
+            Some(toml::Value::Float(x)) if x.is_finite() => Some(*x),
+            Some(other) => return Err(wrong(format!("has {other} as glue, expected a number such as 1.0"))),
+        };
         Ok(Config {
             kind,
             table: directory.join(string("table")?),
@@ -80,6 +90,8 @@ impl Config {
             oov,
             distortion_limit: number("distortion-limit")?,
             table_limit: number("table-limit")?,
+            span_limit: number("span-limit")?,
+            glue,
         })
     }
 }
@@ -94,6 +106,9 @@ pub(crate) struct Layout {
     pub(crate) words: usize,
     pub(crate) phrases: usize,
     pub(crate) table: usize,
+    /// Glue rules, and rules without gap, with one and with two; of hierarchical models.
+    pub(crate) glue: usize,
+    pub(crate) kinds: usize,
     /// Words that are passed through; not among the names, because it is not tuned.
     pub(crate) unknown: usize,
 }
@@ -116,6 +131,8 @@ pub struct Model {
     /// Place in `local` of each feature.
     pub(crate) place: Vec<u32>,
     pub(crate) sparse: Option<Sparse>,
+    /// What a glue rule counts.
+    pub(crate) glue: f32,
 }
 
 /// Words that are passed through. Its weight is not tuned, and n-best lists do not have it, as in Moses: it is there to make
@@ -127,24 +144,24 @@ pub(crate) const UNKNOWN_COST: f32 = -100.0;
 impl Model {
     /// Opens the parts of a model directory.
     pub fn open(config: &Config) -> Result<Self> {
-        if config.kind != "phrase" {
+        let table = Table::open(&config.table)?;
+        if table.shape().hierarchical != (config.kind == "hiero") {
+            let holds = if table.shape().hierarchical { "rules" } else { "phrases" };
             return Err(Error::in_file(
                 config.table.display().to_string(),
-                "belongs to a hierarchical model, which cannot be decoded yet",
+                format!("holds {holds}, but luthier.toml says that the model is of kind {:?}", config.kind),
             )
-            .hint("use a model of `luthier train --kind phrase`"));
+            .hint("make the model again"));
         }
-        let table = Table::open(&config.table)?;
         let lms = config.lm.iter().map(|p| LanguageModel::open(p)).collect::<Result<Vec<_>>>()?;
-        Self::new(table, lms, config.oov)
+        let mut model = Self::new(table, lms, config.oov)?;
+        model.glue = config.glue.unwrap_or(1.0) as f32;
+        Ok(model)
     }
 
     /// Puts a model together.
     pub fn new(table: Table, lms: Vec<LanguageModel>, oov: bool) -> Result<Self> {
         let shape = table.shape();
-        if shape.hierarchical {
-            return Err(Error::new("the table holds rules, expected phrases"));
-        }
         let mut names = Vec::new();
         let mut add = |name: &str, n: usize| {
             let at = names.len();
@@ -154,7 +171,7 @@ impl Model {
             at
         };
         let reordering = (shape.reordering > 0).then(|| add("LexicalReordering0", shape.reordering));
-        let distortion = add("Distortion0", 1);
+        let distortion = add("Distortion0", usize::from(!shape.hierarchical));
         let lm = add("LM0", usize::from(!lms.is_empty()));
         for k in 1..lms.len() {
             add(&format!("LM{k}"), 1);
@@ -166,9 +183,20 @@ impl Model {
         let words = add("WordPenalty0", 1);
         let phrases = add("PhrasePenalty0", 1);
         let first = add("TranslationModel0", shape.scores);
-        let unknown = names.len();
-        let layout =
-            Layout { reordering, distortion, lm, oov: first_oov, words, phrases, table: first, unknown };
+        let glue = add("Glue0", usize::from(shape.hierarchical));
+        let kinds = add("Rules0", if shape.hierarchical { 3 } else { 0 });
+        let layout = Layout {
+            reordering,
+            distortion,
+            lm,
+            oov: first_oov,
+            words,
+            phrases,
+            table: first,
+            glue,
+            kinds,
+            unknown: names.len(),
+        };
         let all = names.iter().map(String::as_str).chain([UNKNOWN_NAME]);
         let keys: Vec<FeatureKey> = all.map(FeatureKey::of).collect();
         let local = Arc::new(Local::new(keys.clone()));
@@ -178,7 +206,20 @@ impl Model {
             lms.iter().map(|lm| (0..target).map(|w| lm.word(table.target_text(w))).collect()).collect();
         let used = vec![true; names.len()];
         let all = names.clone();
-        Ok(Model { table, lms, lm_words, layout, all, used, names, keys, local, place, sparse: None })
+        Ok(Model {
+            table,
+            lms,
+            lm_words,
+            layout,
+            all,
+            used,
+            names,
+            keys,
+            local,
+            place,
+            sparse: None,
+            glue: 1.0,
+        })
     }
 
     /// Uses only some of the dense features; the others have no weight and are in no list. Language models and reordering
@@ -204,6 +245,11 @@ impl Model {
     /// The templates that are used.
     pub fn templates(&self) -> Templates {
         self.sparse.as_ref().map(|s| s.on).unwrap_or_default()
+    }
+
+    /// Whether its table holds rules.
+    pub fn is_hierarchical(&self) -> bool {
+        self.table.shape().hierarchical
     }
 
     /// Whether a feature of the layout is used.

@@ -35,8 +35,10 @@ pub struct Limits {
     pub beam: f64,
     /// Longest jump, at most [`MAX_DISTORTION`].
     pub distortion: usize,
-    /// Translations of a source phrase.
+    /// Translations of a source phrase, or of the source side of a rule.
     pub table: usize,
+    /// Words that a rule spans at most, gaps included.
+    pub span: usize,
     /// Whether unknown words are left out instead of passed through.
     pub drop_unknown: bool,
 }
@@ -49,6 +51,7 @@ impl Default for Limits {
             beam: f64::INFINITY,
             distortion: 6,
             table: 20,
+            span: 20,
             drop_unknown: false,
         }
     }
@@ -113,7 +116,7 @@ fn low(bits: usize) -> u64 {
     if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
 }
 
-const NOBODY: u32 = u32::MAX;
+pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// A partial translation: a node of the lattice.
 #[derive(Debug, Clone, Copy)]
@@ -256,13 +259,13 @@ struct Group {
 
 /// An open-addressing table of hypotheses of the stack that is being filled.
 #[derive(Default)]
-struct Recombination {
-    slots: Vec<u32>,
-    used: Vec<u32>,
+pub(crate) struct Recombination {
+    pub(crate) slots: Vec<u32>,
+    pub(crate) used: Vec<u32>,
 }
 
 impl Recombination {
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         for &slot in &self.used {
             self.slots[slot as usize] = NOBODY;
         }
@@ -270,7 +273,7 @@ impl Recombination {
     }
 
     /// The slot of a hypothesis, or the empty one where it would be.
-    fn find(&self, hash: u64, same: impl Fn(u32) -> bool) -> usize {
+    pub(crate) fn find(&self, hash: u64, same: impl Fn(u32) -> bool) -> usize {
         let mask = self.slots.len() - 1;
         let mut slot = hash as usize & mask;
         loop {
@@ -282,7 +285,7 @@ impl Recombination {
         }
     }
 
-    fn reserve(&mut self, hash: impl Fn(u32) -> u64) {
+    pub(crate) fn reserve(&mut self, hash: impl Fn(u32) -> u64) {
         if self.slots.len() >= 2 * (self.used.len() + 1) {
             return;
         }

@@ -113,12 +113,6 @@ impl Templates {
         Templates(self.0 | 1 << template as u16)
     }
 
-    /// Those of either.
-    #[must_use]
-    pub fn and(self, other: Templates) -> Self {
-        Templates(self.0 | other.0)
-    }
-
     /// Whether there is none.
     pub fn is_empty(self) -> bool {
         self.0 == 0
@@ -326,8 +320,10 @@ fn words(name: &mut String, all: &[&str]) {
 }
 
 fn escape(name: &mut String, word: &str) {
+    // A word that looks like an end of the sentence is none.
+    let mark = [BEGIN, END].contains(&word);
     for c in word.chars() {
-        if "%_~|*=".contains(c) || c.is_control() || c.is_whitespace() {
+        if "%_~|*=".contains(c) || c.is_control() || c.is_whitespace() || (mark && c == '<') {
             for byte in c.encode_utf8(&mut [0; 4]).bytes() {
                 let _ = write!(name, "%{byte:02X}");
             }

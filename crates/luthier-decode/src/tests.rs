@@ -16,7 +16,7 @@ struct World {
     entries: Vec<Row>,
 }
 
-fn language_model(s: &mut Stream) -> LanguageModel {
+pub(crate) fn language_model(s: &mut Stream) -> LanguageModel {
     let words = ["e0", "e1", "e2", "e3"];
     let mut unigrams = String::from("-2 <unk>\n-99 <s> -0.4\n-1.5 </s>\n");
     let mut bigrams = Vec::new();
@@ -448,7 +448,7 @@ fn pruning_never_finds_more_and_unknown_words_may_be_dropped() {
     let dropping = Limits { drop_unknown: true, ..Limits::default() };
     let decoder = Decoder::new(&world.model, &weights, dropping);
     assert_eq!(decoder.search("x y").best().unwrap().0, "");
-    assert_eq!(decoder.search("x y").stats.unknown, 2);
+    assert_eq!(decoder.search("x y").stats().unknown, 2);
 }
 
 #[test]

@@ -35,6 +35,9 @@ pub struct List {
     pub local: Local,
     /// Their names, where the list brought them along.
     pub names: Vec<String>,
+    /// What each candidate has besides its features, in scores that tell what a decoder says; empty for nothing. Nothing is
+    /// learned from it, and merged lists do not have it.
+    pub offset: Vec<f64>,
     /// Candidates with equal statistics share a class.
     pub class: Vec<u32>,
     /// Statistics by class, `width` numbers each.
@@ -92,7 +95,8 @@ impl List {
         rows.copy(self, i);
         rows.class[0] = 0;
         let stats = self.stats_of(self.class[i]).to_vec();
-        let list = List { stats, width: self.width, ..rows.finish(&self.columns) };
+        let offset = self.offset.get(i).copied().into_iter().collect();
+        let list = List { stats, width: self.width, offset, ..rows.finish(&self.columns) };
         if self.names.is_empty() {
             return list;
         }
@@ -155,6 +159,9 @@ impl List {
     /// s = Xw for all candidates: `dense` are the weights of `columns`, sparse ones are looked up.
     pub fn scores(&self, dense: &[f64], weights: &Weights, out: &mut [f64]) {
         self.sparse_scores(weights, out);
+        for (s, x) in out.iter_mut().zip(&self.offset) {
+            *s += x;
+        }
         for (c, &w) in dense.iter().enumerate() {
             for (s, x) in out.iter_mut().zip(self.column(c)) {
                 *s += w * x;
@@ -335,6 +342,7 @@ impl Builder {
             values: self.sparse.iter().map(|f| f.1).collect(),
             local,
             names: Vec::new(),
+            offset: Vec::new(),
             class: self.class,
             stats: Vec::new(),
             width: 0,

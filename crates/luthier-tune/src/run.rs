@@ -17,7 +17,7 @@ pub struct Event {
     /// Number of the weights that were decoded with.
     pub iteration: u32,
     /// Their score, from the decode that they caused. While a decoder's weights change from batch to batch, the score of
-    /// what it said on the way.
+    /// what it said on the way, but for the first and the last ones.
     pub score: f64,
     /// Their score on the selection set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -166,12 +166,20 @@ pub fn run(
         }
         let mut event = Event { iteration: state.epoch, ..Event::default() };
         let mut fresh = Vec::new();
-        if schedule.online.is_none() || source.is_fixed() || state.epoch >= schedule.iterations {
+        // Online learning decodes on the way; by itself only what nothing else tells about.
+        let on_the_way = schedule.online.is_some() && !source.is_fixed();
+        let mut stop = None;
+        if on_the_way {
+            held_out(job, &state.answer(), &mut event)?;
+            stop = self::stop(job, &state, dir, &event);
+        }
+        let first = state.epoch == 0 && job.select.is_none();
+        let scored = !on_the_way || stop.is_some() || first;
+        if scored {
             let answer = state.answer();
             let evidence = source.candidates(&all, &answer, Goal::Model)?;
             let totals = best_totals(&evidence, &answer, metric);
-            let names_itself = schedule.online.is_some() && !source.is_fixed();
-            if !names_itself {
+            if !on_the_way {
                 commit(&mut state.weights, &evidence, source)?;
             }
             event.score = metric.score(&totals);
@@ -189,19 +197,22 @@ pub fn run(
             if state.epoch == 0 {
                 event.constant = constant(&pool, &state.weights);
             }
+            if on_the_way {
+                pool.clear();
+            }
         }
         if state.epoch == 0 {
             dir.begin(&state)?;
         }
-        if job.select.is_some() || job.test.is_some() {
+        if !on_the_way {
             held_out(job, &state.answer(), &mut event)?;
+            stop = self::stop(job, &state, dir, &event);
         }
         event.decode_seconds = clock.elapsed().as_secs_f64();
-        let stop = stop(job, &state, dir, &event);
         if stop.is_none() {
             let before = state.answer().into_owned();
             if let Some(batches) = &schedule.online {
-                online::epoch(job, batches, &mut state, &mut event)?;
+                online::epoch(job, batches, &mut state, &mut event, scored)?;
             } else {
                 let clock = Instant::now();
                 event.note = learner.learn(&Evidence::Lists(pool.clone()), &mut state, fleet)?;
@@ -228,13 +239,15 @@ fn stop(job: &Job<'_>, state: &State, dir: &RunDir, event: &Event) -> Option<Sto
     let schedule = job.schedule;
     let still = dir.last_event().and_then(|e| e.change).is_some_and(|c| c <= schedule.min_change);
     let batch = schedule.online.is_none();
+    // While a decoder learns, the score of these weights is not known yet.
+    let next = Some(event).filter(|e| e.select.is_some() || batch || job.source.is_fixed());
     match state.epoch {
         0 => None,
         _ if batch && job.source.is_fixed() => Some(Stop::FixedLists),
         _ if batch && event.new == 0 => Some(Stop::NoNewCandidates),
         _ if batch && still => Some(Stop::Converged),
         n if n >= schedule.iterations => Some(Stop::Iterations),
-        _ if schedule.patience.is_some_and(|p| dir.since_best(event) >= p) => Some(Stop::Patience),
+        _ if schedule.patience.is_some_and(|p| dir.since_best(next) >= p) => Some(Stop::Patience),
         _ => None,
     }
 }

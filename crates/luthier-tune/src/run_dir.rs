@@ -139,16 +139,17 @@ impl RunDir {
         self.last = last;
     }
 
-    /// How many iterations ago the best score was reached, if this is the next event.
-    pub(crate) fn since_best(&self, next: &Event) -> u32 {
-        let mut best = (0, f64::NEG_INFINITY);
-        for event in self.events().chain([next]) {
-            let value = event.select.unwrap_or(event.score);
+    /// For how many iterations the score has not been better, the next one included if it is known.
+    pub(crate) fn since_best(&self, next: Option<&Event>) -> u32 {
+        let (mut best, mut last) = ((0, f64::NEG_INFINITY), 0);
+        for event in self.events().chain(next) {
+            let value = event.select.or(event.guess).unwrap_or(event.score);
             if value > best.1 {
                 best = (event.iteration, value);
             }
+            last = event.iteration;
         }
-        next.iteration - best.0
+        last - best.0
     }
 
     /// Writes the initial weights, once their features are known.

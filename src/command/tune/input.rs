@@ -237,7 +237,9 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
                 if let Some(path) = start {
                     check_weights(&initial, path, own.names(), talk)?;
                     let mut keys: Vec<FeatureKey> = own.names().iter().map(|n| FeatureKey::of(n)).collect();
-                    let sparse = |n: &str| Template::ALL.iter().any(|t| n.starts_with(t.prefix()));
+                    let on = own.templates();
+                    let sparse =
+                        |n: &str| Template::ALL.iter().any(|t| on.has(*t) && n.starts_with(t.prefix()));
                     keys.extend(initial.iter().filter(|w| sparse(w.0)).map(|w| FeatureKey::of(w.0)));
                     keys.sort_unstable();
                     initial.retain(|key| keys.binary_search(&key).is_ok());

@@ -85,7 +85,7 @@ pub(super) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
             let c = args.c.unwrap_or(f64::INFINITY);
             let mut settings = args.settings();
             settings.add("c", c);
-            let learner = args.surrogates.learner(&metric, &args.sentence, Some(c), &mut settings);
+            let learner = args.surrogates.learner(&metric, &args.sentence, Some(c), &mut settings)?;
             let schedule = args.online.schedule(&args.input, (1, MixingName::Average), seed, &mut settings);
             let plus_one = args.sentence.plus_one();
             go(&args.input, &metric, plan("mira", Box::new(learner), settings, schedule, plus_one), talk)

@@ -89,7 +89,7 @@ pub(super) struct SurrogateArgs {
     /// best of all that can be made [default: local].
     #[arg(long, value_name = "WHAT")]
     update: Option<UpdateName>,
-    /// Weigh each step by the sentence score of what it aims at; for metrics from 0 to 100.
+    /// Weigh each step by the sentence score of what it aims at; with BLEU and chrF.
     #[arg(long)]
     weighted: bool,
     /// Do not ask whether references themselves can be made.
@@ -120,7 +120,10 @@ impl SurrogateArgs {
         sentence: &Sentence,
         passive: Option<f64>,
         settings: &mut Settings,
-    ) -> OneBest {
+    ) -> Result<OneBest, Error> {
+        if self.weighted && !matches!(metric, Metric::Bleu(_) | Metric::Chrf(_)) {
+            return Err(Error::new("--weighted needs a metric from 0 to 100: BLEU or chrF"));
+        }
         let update = self.update.unwrap_or(UpdateName::Local);
         settings.add("update", value_name(&update));
         settings.add("weighted", self.weighted);
@@ -131,13 +134,13 @@ impl SurrogateArgs {
             UpdateName::Local => Update::Local,
             UpdateName::MaxBleu => Update::MaxBleu,
         };
-        OneBest {
+        Ok(OneBest {
             plus_one: sentence.plus_one(),
             weighted: self.weighted,
             references: !self.no_references,
             average: !self.no_average,
             ..OneBest::new(metric.clone(), update, passive)
-        }
+        })
     }
 }
 
@@ -157,7 +160,7 @@ pub(crate) struct PerceptronArgs {
 pub(super) fn perceptron(args: &PerceptronArgs, common: &Common, talk: Talk) -> Done {
     let metric = metric_of(&args.input)?;
     let mut settings = Settings::default();
-    let learner = args.surrogates.learner(&metric, &args.sentence, None, &mut settings);
+    let learner = args.surrogates.learner(&metric, &args.sentence, None, &mut settings)?;
     let seed = common.seed.unwrap_or(1);
     let schedule = args.online.schedule(&args.input, (1, MixingName::Average), seed, &mut settings);
     let plus_one = args.sentence.plus_one();

@@ -59,11 +59,11 @@ impl OneBest {
             return reference.clone();
         }
         let better = |i: usize, j: usize| gain[i] > gain[j] || (gain[i] == gain[j] && scores[i] > scores[j]);
-        let new = match self.update {
-            Update::Local => (1..list.k).fold(0, |best, i| if better(i, best) { i } else { best }),
-            Update::MaxBleu => argmax(scores),
-        };
         let kept = state.online.surrogates.get(&segment);
+        let new = match self.update {
+            Update::MaxBleu if kept.is_some() => argmax(scores),
+            _ => (1..list.k).fold(0, |best, i| if better(i, best) { i } else { best }),
+        };
         let known = kept.map(|kept| gains_of(kept, &self.metric, self.plus_one)[0]);
         match (kept, known) {
             (Some(kept), Some(known)) if known >= gain[new] && self.update == Update::MaxBleu => kept.clone(),

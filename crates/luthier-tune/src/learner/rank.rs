@@ -137,7 +137,7 @@ impl Rank {
     /// With oracles of the batch.
     pub fn new(metric: Metric, rule: Rule, seed: u64) -> Self {
         let plus_one = PlusOne::default();
-        Rank { metric, plus_one, sentence_oracles: false, rule, tolerance: 0.01, few: 64, seed }
+        Rank { metric, plus_one, sentence_oracles: false, rule, tolerance: 1e-3, few: 64, seed }
     }
 }
 
@@ -413,7 +413,7 @@ impl<'a> Problem<'a> {
             }
         }
         let by = match (loss, norm) {
-            (RankLoss::Softmax, _) => self.oracle.len() as f64,
+            (RankLoss::Softmax, _) => self.oracle.iter().filter(|o| !o.is_empty()).count() as f64,
             (_, Norm::Violated) => violated as f64,
             (_, Norm::Pairs) => all as f64,
         };

@@ -28,8 +28,14 @@ struct Shard {
     learn: f64,
 }
 
-/// One epoch over all segments.
-pub(super) fn epoch(job: &Job<'_>, batches: &Batches, state: &mut State, event: &mut Event) -> Result<()> {
+/// One epoch over all segments. The score of the event is that of the guesses, unless it is known already.
+pub(super) fn epoch(
+    job: &Job<'_>,
+    batches: &Batches,
+    state: &mut State,
+    event: &mut Event,
+    scored: bool,
+) -> Result<()> {
     let visited = AtomicUsize::new(0);
     let shards: Vec<Shard> = (0..batches.shards)
         .into_par_iter()
@@ -55,7 +61,10 @@ pub(super) fn epoch(job: &Job<'_>, batches: &Batches, state: &mut State, event: 
         event.learn_seconds += shard.learn;
         event.note = event.note.take().or(shard.note);
         lists.append(&mut shard.lists);
-        states.push(shard.state);
+        // Shards without a segment have nothing to say.
+        if shard.state.online.batches > 0 {
+            states.push(shard.state);
+        }
     }
     let mean = mixing::mean(&state.weights, &states)?;
     let (weights, rho) = mixing::mix(batches.mixing, &state.weights, &mean.weights, &lists, job.metric);
@@ -68,7 +77,7 @@ pub(super) fn epoch(job: &Job<'_>, batches: &Batches, state: &mut State, event: 
         }
     }
     let score = job.metric.score(&guessed);
-    if !job.source.is_fixed() {
+    if !scored {
         event.score = score;
         event.length_ratio = job.metric.length_ratio(&guessed);
     }
