@@ -109,9 +109,9 @@ impl<'m> RuleBook<'m> {
         let each = model.lms.iter().zip(&model.lm_words);
         let lm: Box<[Box<[u32]>]> =
             each.map(|(lm, known)| target.iter().map(|&s| number(known, lm, s)).collect()).collect();
-        let count = |words: &Box<[u32]>| words.iter().filter(|w| **w == UNKNOWN).count() as u32;
+        let count = |words: &[u32]| words.iter().filter(|w| **w == UNKNOWN).count() as u32;
         let mut rule = Rule {
-            unknown: lm.iter().map(count).collect(),
+            unknown: lm.iter().map(|words| count(words)).collect(),
             target,
             lm,
             scores: scores.into(),
