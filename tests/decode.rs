@@ -3,14 +3,13 @@
 
 mod common;
 
-use common::{data, fails, in_dir, luthier, ok_in, stderr, stdout};
+use common::{data, fails, in_dir, kill_after, luthier, ok_in, stderr, stdout};
 use std::{
     collections::BTreeMap,
     fs,
     io::{BufRead as _, BufReader, Write as _},
     path::Path,
     process::Stdio,
-    time::Duration,
 };
 
 /// A small model of the generated corpus.
@@ -214,17 +213,7 @@ fn tuning_does_not_depend_on_the_machine() {
         let expected = best(&format!("{algorithm}-1"));
         assert_eq!(best(&format!("{algorithm}-2")), expected);
         let run = format!("{algorithm}-killed");
-        for delay in [150, 400, 900] {
-            let mut child = luthier()
-                .args(words.split_whitespace())
-                .args(["--model", "m", "--run", &run])
-                .current_dir(dir)
-                .spawn()
-                .unwrap();
-            std::thread::sleep(Duration::from_millis(delay));
-            let _ = child.kill();
-            child.wait().unwrap();
-        }
+        kill_after(dir, &format!("{words} --model m --run {run}"), &[150, 400, 900]);
         ok_in(dir, &format!("{words} --model m --run {run}"));
         assert_eq!(best(&run), expected);
         // The decoder as a program of its own.

@@ -3,9 +3,9 @@
 
 mod common;
 
-use common::{in_dir, luthier, ok_in, stderr, write_pool};
+use common::{in_dir, kill_after, ok_in, stderr, write_pool};
 use serde_json::Value;
-use std::{fs, path::Path, time::Duration};
+use std::{fs, path::Path};
 
 /// A small model of the generated corpus, with phrases of three words.
 fn small_model(dir: &Path) {
@@ -50,16 +50,7 @@ fn learning_does_not_depend_on_the_machine() {
         let expected = best(dir, &format!("{name}-1"));
         assert_eq!(best(dir, &format!("{name}-2")), expected);
         let run = format!("{name}-killed");
-        for delay in [60, 150, 300] {
-            let mut child = luthier()
-                .args(format!("{words} {common} --run {run}").split_whitespace())
-                .current_dir(dir)
-                .spawn()
-                .unwrap();
-            std::thread::sleep(Duration::from_millis(delay));
-            let _ = child.kill();
-            child.wait().unwrap();
-        }
+        kill_after(dir, &format!("{words} {common} --run {run}"), &[60, 150, 300]);
         ok_in(dir, &format!("{words} {common} --run {run}"));
         assert_eq!(best(dir, &run), expected, "{name}");
         let scores = |run: &str| -> Vec<String> {

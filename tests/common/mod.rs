@@ -41,6 +41,21 @@ pub(crate) fn in_dir(dir: &Path, words: &str) -> Output {
     luthier().args(words.split_whitespace()).current_dir(dir).output().unwrap()
 }
 
+/// Starts a command and kills it, once after each of some milliseconds.
+pub(crate) fn kill_after(dir: &Path, words: &str, delays: &[u64]) {
+    for &delay in delays {
+        let mut child = luthier()
+            .args(words.split_whitespace())
+            .current_dir(dir)
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(delay));
+        let _ = child.kill();
+        child.wait().unwrap();
+    }
+}
+
 /// Asserts exit code 2 and one line on standard error, and returns it.
 pub(crate) fn fails(words: &str) -> String {
     let output = run(words);
