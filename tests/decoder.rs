@@ -263,3 +263,46 @@ fn initial_weights_are_put_within_bounds() {
     ));
     assert!(both.contains("A[0] is both fixed and bounded"), "{both}");
 }
+
+/// A metric that reads numbers of the candidates finds them again when a run goes on.
+#[test]
+fn columns_survive_an_interruption() {
+    use luthier::core::random::{Purpose, Stream};
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let mut s = Stream::new(5, Purpose::Test, 0, 0);
+    let mut write = |iteration: usize| {
+        let mut text = String::new();
+        for segment in 0..4 {
+            for _ in 0..5 {
+                let [a, b, q] = [0; 3].map(|_: i32| s.uniform(0.0, 1.0));
+                text += &format!(
+                    "{{\"id\":{segment},\"text\":\"t{}\",\"features\":{{\"a\":{a},\"b\":{b}}},\"scores\":{{\"q\":{q}}}}}\n",
+                    s.below(50)
+                );
+            }
+        }
+        std::fs::write(dir.join(format!("list{iteration}")), text).unwrap();
+    };
+    (0..6).for_each(&mut write);
+    std::fs::write(dir.join("src"), "a\nb\nc\nd\n").unwrap();
+    let go = |run: &str| {
+        let words =
+            format!("tune mert --source src --ref src --metric column:q --run {run} --iterations 4 -q");
+        let command = "cat list{iteration} # {weights}";
+        common::luthier()
+            .args(words.split_whitespace())
+            .args(["--command", command])
+            .current_dir(dir)
+            .output()
+            .unwrap()
+    };
+    assert!(go("whole").status.success());
+    std::fs::rename(dir.join("list2"), dir.join("away")).unwrap();
+    assert_eq!(go("cut").status.code(), Some(2));
+    std::fs::rename(dir.join("away"), dir.join("list2")).unwrap();
+    let again = go("cut");
+    assert!(again.status.success(), "{}", common::stderr(&again));
+    let best = |run: &str| std::fs::read_to_string(dir.join(run).join("best.txt")).unwrap();
+    assert_eq!(best("cut"), best("whole"));
+}

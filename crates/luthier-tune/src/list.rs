@@ -48,7 +48,7 @@ pub struct List {
     pub fingerprint: Vec<u128>,
     text: String,
     text_end: Vec<u32>,
-    /// Metric columns of each candidate, until they have been judged.
+    /// Metric columns of each candidate; statistics that were given only until they have been taken.
     given: Vec<f64>,
 }
 
@@ -154,6 +154,13 @@ impl List {
             metric.stats(prepared, hypothesis, scratch, &mut out);
             self.class[i] = classes.of(&out, &mut self.stats);
         }
+        self.given = given;
+    }
+
+    /// Numbers of a candidate that the metric has read.
+    pub(crate) fn given(&self, i: usize) -> &[f64] {
+        let width = self.given.len().checked_div(self.k).unwrap_or(0);
+        &self.given[i * width..(i + 1) * width]
     }
 
     /// s = Xw for all candidates: `dense` are the weights of `columns`, sparse ones are looked up.
@@ -298,6 +305,7 @@ impl Builder {
         self.rows.extend((0..list.columns.keys().len()).map(|c| list.dense[c * list.k + i]));
         let range = list.offsets[i] as usize..list.offsets[i + 1] as usize;
         self.sparse.extend(range.map(|p| (list.local.keys()[list.ids[p] as usize], list.values[p])));
+        self.given.extend_from_slice(list.given(i));
         self.end(list.text(i), list.fingerprint[i], list.class[i]);
     }
 

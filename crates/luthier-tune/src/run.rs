@@ -227,7 +227,7 @@ pub fn run(
         event.seconds = clock.elapsed().as_secs_f64();
         on_event(&event);
         let keep = (!source.is_fixed() && schedule.accumulate).then_some(Kept { pool: &pool, fresh: &fresh });
-        dir.checkpoint(event, &state, keep)?;
+        dir.checkpoint(event, &state, metric, keep)?;
         if let Some(stop) = stop {
             dir.finish(stop, metric)?;
             return outcome(dir, stop);

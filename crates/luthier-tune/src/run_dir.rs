@@ -4,12 +4,12 @@
 //! state (its presence is what makes an iteration complete), `nbest/NNN.gz` the new candidates of accumulating
 //! runs, `log.jsonl` one event a line, `best.txt` the answer. Every file appears whole or not at all.
 
-use crate::{Event, List, State, Stop};
+use crate::{Event, Judge, List, State, Stop};
 use luthier_core::{
     AtomicFile, Error, FeatureKey, Local, Result, Settings, Weights, WorkDir, WorkKind,
     nbest::{self, Options, Rows},
 };
-use luthier_metric::{Metric, Scratch};
+use luthier_metric::Metric;
 use serde::{Deserialize, Serialize};
 use std::{
     fs,
@@ -188,16 +188,11 @@ impl RunDir {
             let options = Options { dialect: Some(nbest::Dialect::Bars), per_source: None };
             nbest::read(path, &options, &mut rows)?;
         }
-        let mut lists = crate::lists(&rows, columns, None)?;
-        let mut scratch = Scratch::default();
-        for (segment, references) in self.references.iter().enumerate() {
-            if segment == lists.len() {
-                lists.push(List::empty(columns));
-            }
-            let references: Vec<&str> = references.iter().map(String::as_str).collect();
-            let prepared = metric.prepare(&references, &mut scratch);
-            lists[segment].judge(metric, &prepared, &mut scratch);
-        }
+        let references: Vec<Vec<&str>> =
+            self.references.iter().map(|r| r.iter().map(String::as_str).collect()).collect();
+        let mut judge = Judge::new(metric, &references, "the run");
+        judge.allow_missing = true;
+        let mut lists = crate::lists(&rows, columns, Some(judge))?;
         if named {
             let name = |key| rows.names.get(key).unwrap_or_default().to_owned();
             lists = lists.into_iter().map(|l| l.named(name)).collect();
@@ -206,9 +201,15 @@ impl RunDir {
     }
 
     /// Makes an iteration permanent.
-    pub(crate) fn checkpoint(&mut self, event: Event, state: &State, keep: Option<Kept<'_>>) -> Result<()> {
+    pub(crate) fn checkpoint(
+        &mut self,
+        event: Event,
+        state: &State,
+        metric: &Metric,
+        keep: Option<Kept<'_>>,
+    ) -> Result<()> {
         if let Some(kept) = keep {
-            self.write_lists(event.iteration, &state.weights, kept)?;
+            self.write_lists(event.iteration, (&state.weights, metric), kept)?;
             self.columns = kept.pool.first().map(|l| l.columns.clone());
         } else if let Some(list) = state.online.surrogates.values().next() {
             self.columns = Some(list.columns.clone());
@@ -231,7 +232,7 @@ impl RunDir {
             }
             if surrogates > 0 {
                 let all = state.online.surrogates.iter().map(|(s, list)| (*s as usize, &**list, 0..1));
-                write_candidates(&self.beside(state.epoch, "surrogates"), all, &state.weights)?;
+                write_candidates(&self.beside(state.epoch, "surrogates"), all, &state.weights, metric)?;
             }
             let saved = serde_json::to_string(&Saved { epoch: state.epoch, columns, means, surrogates })
                 .map_err(|e| Error::new(e.to_string()))?;
@@ -326,12 +327,17 @@ impl RunDir {
         AtomicFile::write_all_to(&self.path.join("log.jsonl"), text.as_bytes())
     }
 
-    fn write_lists(&self, iteration: u32, weights: &Weights, kept: Kept<'_>) -> Result<()> {
+    fn write_lists(
+        &self,
+        iteration: u32,
+        (weights, metric): (&Weights, &Metric),
+        kept: Kept<'_>,
+    ) -> Result<()> {
         let path = self.nbest_path(iteration);
         fs::create_dir_all(self.path.join("nbest"))
             .map_err(|e| Error::io(path.display().to_string(), "write it", &e))?;
         let all = kept.pool.iter().zip(kept.fresh).enumerate();
-        write_candidates(&path, all.map(|(s, (list, fresh))| (s, &**list, fresh.clone())), weights)
+        write_candidates(&path, all.map(|(s, (list, fresh))| (s, &**list, fresh.clone())), weights, metric)
     }
 }
 
@@ -340,8 +346,10 @@ fn write_candidates<'a>(
     path: &Path,
     all: impl Iterator<Item = (usize, &'a List, Range<usize>)>,
     weights: &Weights,
+    metric: &Metric,
 ) -> Result<()> {
     let failed = |e: std::io::Error| Error::io(path.display().to_string(), "write it", &e);
+    let columns = metric.columns();
     let mut file = AtomicFile::create(path)?;
     for (segment, list, some) in all {
         for i in some {
@@ -350,6 +358,9 @@ fn write_candidates<'a>(
             for (key, value) in list.features(i) {
                 let own = list.local.position(key).and_then(|p| list.names.get(p));
                 let name = own.map(String::as_str).or_else(|| weights.name(key)).unwrap_or_default();
+                write!(file, " {name}= {value}").map_err(failed)?;
+            }
+            for (name, value) in columns.iter().zip(list.given(i)) {
                 write!(file, " {name}= {value}").map_err(failed)?;
             }
             writeln!(file, " ||| 0").map_err(failed)?;
