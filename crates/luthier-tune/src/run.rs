@@ -175,13 +175,17 @@ pub fn run(
         }
         let first = state.epoch == 0 && job.select.is_none();
         let scored = !on_the_way || stop.is_some() || first;
-        if scored {
+        if on_the_way && scored {
+            let (totals, candidates) = decoded(source, &state.answer(), metric)?;
+            event.score = metric.score(&totals);
+            event.length_ratio = metric.length_ratio(&totals);
+            event.candidates = candidates;
+        }
+        if !on_the_way {
             let answer = state.answer();
             let evidence = source.candidates(&all, &answer, Goal::Model)?;
             let totals = best_totals(&evidence, &answer, metric);
-            if !on_the_way {
-                commit(&mut state.weights, &evidence, source)?;
-            }
+            commit(&mut state.weights, &evidence, source)?;
             event.score = metric.score(&totals);
             event.length_ratio = metric.length_ratio(&totals);
             if state.epoch == 0 {
@@ -196,9 +200,6 @@ pub fn run(
             event.new = fresh.iter().map(ExactSizeIterator::len).sum();
             if state.epoch == 0 {
                 event.constant = constant(&pool, &state.weights);
-            }
-            if on_the_way {
-                pool.clear();
             }
         }
         if state.epoch == 0 {
@@ -251,6 +252,24 @@ fn stop(job: &Job<'_>, state: &State, dir: &RunDir, event: &Event) -> Option<Sto
         _ => None,
     }
 }
+
+/// Summed statistics of what a decoder says, and the number of candidates, without keeping all lists at once.
+fn decoded(source: &dyn Source, weights: &Weights, metric: &Metric) -> Result<(Vec<f64>, usize)> {
+    let all: Vec<SegmentId> = (0..source.segments()).map(SegmentId).collect();
+    let (mut totals, mut candidates) = (vec![0.0; metric.width()], 0);
+    for some in all.chunks(AT_ONCE) {
+        let evidence = source.candidates(some, weights, Goal::Model)?;
+        for (t, x) in totals.iter_mut().zip(best_totals(&evidence, weights, metric)) {
+            *t += x;
+        }
+        let Evidence::Lists(lists) = evidence;
+        candidates += lists.iter().map(|l| l.k).sum::<usize>();
+    }
+    Ok((totals, candidates))
+}
+
+/// Segments whose lists are in memory while a decoder is only scored.
+const AT_ONCE: usize = 512;
 
 /// Scores on the held-out sets.
 fn held_out(job: &Job<'_>, weights: &Weights, event: &mut Event) -> Result<()> {
