@@ -3,7 +3,7 @@
 use crate::{
     constrained::{Forced, force, max_bleu},
     core::{FeatureKey, Local, Result, SegmentId, Weights},
-    decode::{Decoder, Found, Limits, Model, Templates},
+    decode::{Decoder, Found, Limits, Model},
     forest::{Derivation, Forest, KBest},
     metric::{Metric, PlusOne, Prepared, Scratch},
     tune::{Candidate, Evidence, Goal, List, Source},
@@ -138,16 +138,6 @@ impl InProcess {
     pub fn smoothed(mut self, plus_one: PlusOne) -> Self {
         self.plus_one = plus_one;
         self
-    }
-
-    /// Names of the model's dense features.
-    pub fn names(&self) -> &[String] {
-        self.model.names()
-    }
-
-    /// The templates of its sparse features.
-    pub fn templates(&self) -> Templates {
-        self.model.templates()
     }
 
     /// What a lattice holds as a list.

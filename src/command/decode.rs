@@ -333,23 +333,27 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
         ));
     }
     if args.stats {
-        let seconds = clock.elapsed().as_secs_f64();
-        talk.say(&format!(
-            "{} sentences, {} words ({} unknown) in {seconds:.2} s, {:.0} words a second; model opened in {opened:.2} s",
-            thousands(id),
-            thousands(total.words as usize),
-            thousands(total.unknown as usize),
-            total.words as f64 / seconds
-        ));
-        talk.say(&format!(
-            "{} extensions, {} recombined, {} hypotheses kept; mean score {:.4}",
-            thousands(total.popped as usize),
-            thousands(total.recombined as usize),
-            thousands(total.kept as usize),
-            score / id.max(1) as f64
-        ));
+        tell(talk, total, (id, score), (clock.elapsed().as_secs_f64(), opened));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How fast it was, and what the search did.
+fn tell(talk: Talk, total: Stats, (id, score): (usize, f64), (seconds, opened): (f64, f64)) {
+    talk.say(&format!(
+        "{} sentences, {} words ({} unknown) in {seconds:.2} s, {:.0} words a second; model opened in {opened:.2} s",
+        thousands(id),
+        thousands(total.words as usize),
+        thousands(total.unknown as usize),
+        total.words as f64 / seconds
+    ));
+    talk.say(&format!(
+        "{} extensions, {} recombined, {} hypotheses kept; mean score {:.4}",
+        thousands(total.popped as usize),
+        thousands(total.recombined as usize),
+        thousands(total.kept as usize),
+        score / id.max(1) as f64
+    ));
 }
 
 /// Where text, list and forests go: to a file, to standard output, or nowhere.

@@ -26,7 +26,7 @@ use luthier::{
     },
 };
 use serde_json::json;
-use std::{process::ExitCode, sync::Arc};
+use std::{path::Path, process::ExitCode, sync::Arc};
 
 /// Learns weights. The same command again goes on from where it was stopped.
 #[derive(Debug, clap::Args)]
@@ -160,26 +160,7 @@ fn go(input: &Input, metric: &Metric, mut plan: Plan<'_>, talk: Talk) -> Done {
     for remark in (plan.remarks)(&outcome, length) {
         talk.warn(&remark);
     }
-    if let Some(last) = last.as_ref().filter(|e| e.iteration > 0 && outcome.iteration == 0)
-        && last.select.unwrap_or(last.score) < outcome.score
-    {
-        talk.warn(&format!(
-            "what was learned scores {:.2}, less than the initial weights, which are kept; it is in {}",
-            metric.shown(last.select.unwrap_or(last.score)),
-            input.run.join(format!("weights/{:03}.txt", last.iteration)).display()
-        ));
-    }
-    if plan.schedule.online.is_some() && !source.is_fixed() && job.select.is_none() {
-        talk.say("without --select-source the last weights are taken, whatever they score");
-        if outcome.score < outcome.initial {
-            talk.warn("they score less than the initial ones, which are in weights/000.txt");
-        }
-    }
-    if let Some(ratio) = outcome.length_ratio.filter(|r| !(0.95..=1.05).contains(r)) {
-        talk.warn(&format!(
-            "the output is {ratio:.3} times as long as the references: a feature for length may help"
-        ));
-    }
+    warn(&job, &outcome, last.as_ref(), &input.run, talk);
     input.write_moses_ini(&outcome.weights, talk)?;
     let signature = metric.signature(loaded.reference_count, "");
     let text = if input.json {
@@ -197,6 +178,31 @@ fn go(input: &Input, metric: &Metric, mut plan: Plan<'_>, talk: Talk) -> Done {
     };
     write_out(None, text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What may not be meant about the weights that came out.
+fn warn(job: &Job<'_>, outcome: &Outcome, last: Option<&Event>, run: &Path, talk: Talk) {
+    let metric = job.metric;
+    if let Some(last) = last.filter(|e| e.iteration > 0 && outcome.iteration == 0)
+        && last.select.unwrap_or(last.score) < outcome.score
+    {
+        talk.warn(&format!(
+            "what was learned scores {:.2}, less than the initial weights, which are kept; it is in {}",
+            metric.shown(last.select.unwrap_or(last.score)),
+            run.join(format!("weights/{:03}.txt", last.iteration)).display()
+        ));
+    }
+    if job.schedule.online.is_some() && !job.source.is_fixed() && job.select.is_none() {
+        talk.say("without --select-source the last weights are taken, whatever they score");
+        if outcome.score < outcome.initial {
+            talk.warn("they score less than the initial ones, which are in weights/000.txt");
+        }
+    }
+    if let Some(ratio) = outcome.length_ratio.filter(|r| !(0.95..=1.05).contains(r)) {
+        talk.warn(&format!(
+            "the output is {ratio:.3} times as long as the references: a feature for length may help"
+        ));
+    }
 }
 
 /// `iteration 0  BLEU 39.05  length 0.985  70,992 candidates (70,992 new)  change 0.0521  2.3 s`

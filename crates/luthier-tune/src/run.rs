@@ -69,6 +69,14 @@ pub struct Event {
     pub seconds: f64,
 }
 
+impl Event {
+    /// Takes over what summed statistics say.
+    fn judge(&mut self, metric: &Metric, totals: &[f64]) {
+        self.score = metric.score(totals);
+        self.length_ratio = metric.length_ratio(totals);
+    }
+}
+
 /// Why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -151,7 +159,6 @@ pub fn run(
         dir.write_best(metric)?;
         return outcome(dir, stop);
     }
-    let all: Vec<SegmentId> = (0..source.segments()).map(SegmentId).collect();
     let mut state = match dir.resume(metric)? {
         Some(state) => state,
         None => State::new(job.initial.clone()),
@@ -177,30 +184,14 @@ pub fn run(
         let scored = !on_the_way || stop.is_some() || first;
         if on_the_way && scored {
             let (totals, candidates) = decoded(source, &state.answer(), metric)?;
-            event.score = metric.score(&totals);
-            event.length_ratio = metric.length_ratio(&totals);
+            event.judge(metric, &totals);
             event.candidates = candidates;
         }
         if !on_the_way {
-            let answer = state.answer();
-            let evidence = source.candidates(&all, &answer, Goal::Model)?;
-            let totals = best_totals(&evidence, &answer, metric);
-            commit(&mut state.weights, &evidence, source)?;
-            event.score = metric.score(&totals);
-            event.length_ratio = metric.length_ratio(&totals);
-            if state.epoch == 0 {
-                learner.prepare(&mut state.weights);
-            }
             if reset == Some(state.epoch) {
                 pool.clear();
             }
-            let replace = source.is_fixed() || !schedule.accumulate;
-            fresh = absorb(&mut pool, evidence, replace, state.epoch);
-            event.candidates = pool.iter().map(|l| l.k).sum();
-            event.new = fresh.iter().map(ExactSizeIterator::len).sum();
-            if state.epoch == 0 {
-                event.constant = constant(&pool, &state.weights);
-            }
+            fresh = gather(job, &mut state, &mut pool, &mut event)?;
         }
         if state.epoch == 0 {
             dir.begin(&state)?;
@@ -223,7 +214,9 @@ pub fn run(
                 }
             }
             state.epoch += 1;
-            event.change = Some(state.answer().change(&before));
+            let after = state.answer();
+            event.features = schedule.online.is_some().then(|| after.non_zero());
+            event.change = Some(after.change(&before));
         }
         event.seconds = clock.elapsed().as_secs_f64();
         on_event(&event);
@@ -234,6 +227,33 @@ pub fn run(
             return outcome(dir, stop);
         }
     }
+}
+
+/// Candidates of all segments: scores them, gives their features a place, and puts them into the pool. Returns which of each
+/// segment are new.
+fn gather(
+    job: &Job<'_>,
+    state: &mut State,
+    pool: &mut Vec<Arc<List>>,
+    event: &mut Event,
+) -> Result<Vec<Range<usize>>> {
+    let Job { source, learner, schedule, metric, .. } = *job;
+    let all: Vec<SegmentId> = (0..source.segments()).map(SegmentId).collect();
+    let answer = state.answer();
+    let evidence = source.candidates(&all, &answer, Goal::Model)?;
+    event.judge(metric, &best_totals(&evidence, &answer, metric));
+    commit(&mut state.weights, &evidence, source)?;
+    if state.epoch == 0 {
+        learner.prepare(&mut state.weights);
+    }
+    let replace = source.is_fixed() || !schedule.accumulate;
+    let fresh = absorb(pool, evidence, replace, state.epoch);
+    event.candidates = pool.iter().map(|l| l.k).sum();
+    event.new = fresh.iter().map(ExactSizeIterator::len).sum();
+    if state.epoch == 0 {
+        event.constant = constant(pool, &state.weights);
+    }
+    Ok(fresh)
 }
 
 fn stop(job: &Job<'_>, state: &State, dir: &RunDir, event: &Event) -> Option<Stop> {

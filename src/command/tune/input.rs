@@ -119,21 +119,21 @@ struct HeldOut<'a> {
 }
 
 impl HeldOutArgs {
-    fn sets(&self) -> [HeldOut<'_>; 2] {
-        [
-            HeldOut {
-                name: "select",
-                source: self.select_source.as_deref(),
-                nbest: &self.select_nbest,
-                references: &self.select_ref,
-            },
-            HeldOut {
-                name: "test",
-                source: self.test_source.as_deref(),
-                nbest: &self.test_nbest,
-                references: &self.test_ref,
-            },
-        ]
+    /// What becomes of the set to select with, and of the one to test with.
+    fn each<T>(&self, mut make: impl FnMut(HeldOut<'_>) -> Result<T>) -> Result<[T; 2]> {
+        let select = HeldOut {
+            name: "select",
+            source: self.select_source.as_deref(),
+            nbest: &self.select_nbest,
+            references: &self.select_ref,
+        };
+        let test = HeldOut {
+            name: "test",
+            source: self.test_source.as_deref(),
+            nbest: &self.test_nbest,
+            references: &self.test_ref,
+        };
+        Ok([make(select)?, make(test)?])
     }
 }
 
@@ -158,7 +158,6 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
     if input.moses_scores.is_empty() {
         check_references(&files, metric)?;
     }
-    let references = text::by_segment(&files)?;
     input.check_moses_ini()?;
     let config = input.model.as_deref().map(Config::read).transpose()?;
     let start = input.init.as_ref().or(input.moses_ini.as_ref()).or(config.as_ref().map(|c| &c.weights));
@@ -175,19 +174,12 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
     let scores = input.moses_scores.iter().map(|p| text::read_lines(p)).collect::<Result<Vec<_>>>()?;
     settings.add("moses-scores", digests(scores.iter().map(|f| (&f.file, &f.digest)).collect()));
     settings.add("ref", digests(files.iter().map(|f| (&f.file, &f.digest)).collect()));
-    let owned: Vec<Vec<String>> =
-        references.iter().map(|r| r.iter().map(ToString::to_string).collect()).collect();
-    let online = plan.schedule.online.is_some();
+    let owned = by_segment(&files)?;
     if let Some(patience) = input.held_out.patience {
         settings.add("patience", patience);
     }
-    let (mut select, mut test) = (None, None);
-    let mut held = |set: &HeldOut<'_>, source: Option<Box<dyn Source>>| match set.name {
-        "select" => select = source,
-        _ => test = source,
-    };
-    let source: Box<dyn Source> = if let Some(text) = &input.source {
-        let sentences = read_source(text, &files, references.len(), &mut settings)?;
+    let (source, [select, test]) = if let Some(text) = &input.source {
+        let sentences = read_source(text, &files, owned.len(), &mut settings)?;
         settings.add("nbest-size", input.nbest_size);
         settings.add("iterations", plan.schedule.iterations);
         settings.add("psi", plan.schedule.psi);
@@ -196,64 +188,18 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
         let untuned: Vec<FeatureKey> =
             (0..10).map(|i| FeatureKey::of(&format!("UnknownWordPenalty{i}"))).collect();
         initial.retain(|key| !untuned.contains(&key));
+        let task = Task { input, metric, plan, references: &owned, file: reference_file(&files) };
         match (&input.command, &config) {
-            (Some(_), _) if online => {
-                return Err(Error::new(format!(
-                    "{} decodes a few segments at a time, which --command cannot do",
-                    plan.name
-                ))
-                .hint("use --model, or --nbest with lists that were made before"));
-            }
-            (Some(command), _) => {
-                settings.add("command", command);
-                for set in input.held_out.sets() {
-                    let made = set.read(metric, &mut settings)?.map(|(text, _, files)| {
-                        let references = by_segment(&files)?;
-                        let file = reference_file(&files);
-                        external(input, command, (&text, set.name), metric, references, file)
-                    });
-                    held(&set, made.transpose()?.map(|e| Box::new(e) as Box<dyn Source>));
-                }
-                Box::new(external(input, command, (text, ""), metric, owned.clone(), reference_file(&files))?)
-            }
+            (Some(command), _) => task.by_command(command, text, &mut settings)?,
             (None, Some(config)) => {
-                let (model, limits) = open_model(input, config, metric, &initial, plan, &mut settings)?;
-                let k = input.nbest_size as usize;
-                for set in input.held_out.sets() {
-                    let made = set.read(metric, &mut settings)?.map(|(_, sentences, files)| {
-                        let references = by_segment(&files)?;
-                        Ok::<_, Error>(InProcess::new(
-                            model.clone(),
-                            sentences,
-                            limits,
-                            1,
-                            metric,
-                            &references,
-                        ))
-                    });
-                    held(&set, made.transpose()?.map(|s| Box::new(s) as Box<dyn Source>));
-                }
-                let own = InProcess::new(model, sentences, limits, k, metric, &owned).smoothed(plan.plus_one);
-                if let Some(path) = start {
-                    check_weights(&initial, path, own.names(), talk)?;
-                    let mut keys: Vec<FeatureKey> = own.names().iter().map(|n| FeatureKey::of(n)).collect();
-                    let on = own.templates();
-                    let sparse =
-                        |n: &str| Template::ALL.iter().any(|t| on.has(*t) && n.starts_with(t.prefix()));
-                    keys.extend(initial.iter().filter(|w| sparse(w.0)).map(|w| FeatureKey::of(w.0)));
-                    keys.sort_unstable();
-                    initial.retain(|key| keys.binary_search(&key).is_ok());
-                }
-                check_mentioned(&plan.mentioned, own.names())?;
-                Box::new(own)
+                let path = start.map(PathBuf::as_path);
+                task.by_model(config, sentences, (&mut initial, path), &mut settings, talk)?
             }
             (None, None) => return Err(Error::new("--source needs --model or --command")),
         }
     } else {
         let (lists, rows) = fixed(input, metric, &files, plan.sparse, talk)?;
-        for set in input.held_out.sets() {
-            held(&set, set.lists(input, metric, &rows, &mut settings)?);
-        }
+        let held = input.held_out.each(|set| set.lists(input, metric, &rows, &mut settings))?;
         check_mentioned(&plan.mentioned, rows.names.names())?;
         if let Some(path) = start {
             check_names(&initial, path, &rows, Some(metric), talk)?;
@@ -266,10 +212,76 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
             thousands(lists.iter().map(|l| l.k).sum()),
             clock.elapsed().as_secs_f64()
         ));
-        Box::new(FixedLists::new(lists, rows.names))
+        (Box::new(FixedLists::new(lists, rows.names)) as Box<dyn Source>, held)
     };
     settings.add("init", short(&initial));
     Ok(Loaded { source, select, test, initial, references: owned, reference_count, settings })
+}
+
+/// A source, and the held-out sets to select and to test with.
+type Sources = (Box<dyn Source>, [Option<Box<dyn Source>>; 2]);
+
+/// What a decoder is to do.
+struct Task<'a> {
+    input: &'a Input,
+    metric: &'a Metric,
+    plan: &'a Plan<'a>,
+    references: &'a [Vec<String>],
+    /// The reference file, for messages.
+    file: &'a str,
+}
+
+impl Task<'_> {
+    /// With another program.
+    fn by_command(&self, command: &str, text: &Path, settings: &mut Settings) -> Result<Sources> {
+        let Task { input, metric, plan, .. } = *self;
+        if plan.schedule.online.is_some() {
+            let message =
+                format!("{} decodes a few segments at a time, which --command cannot do", plan.name);
+            return Err(Error::new(message).hint("use --model, or --nbest with lists that were made before"));
+        }
+        settings.add("command", command);
+        let held = input.held_out.each(|set| {
+            let Some((text, _, files)) = set.read(metric, settings)? else { return Ok(None) };
+            let (references, file) = (by_segment(&files)?, reference_file(&files));
+            let made = external(input, command, (&text, set.name), metric, references, file)?;
+            Ok(Some(Box::new(made) as Box<dyn Source>))
+        })?;
+        let own = external(input, command, (text, ""), metric, self.references.to_vec(), self.file)?;
+        Ok((Box::new(own), held))
+    }
+
+    /// With our own decoder. Initial weights lose what the model does not have.
+    fn by_model(
+        &self,
+        config: &Config,
+        sentences: Vec<String>,
+        (initial, path): (&mut Weights, Option<&Path>),
+        settings: &mut Settings,
+        talk: Talk,
+    ) -> Result<Sources> {
+        let Task { input, metric, plan, .. } = *self;
+        let (model, limits) = open_model(input, config, metric, initial, plan, settings)?;
+        let held = input.held_out.each(|set| {
+            let Some((_, sentences, files)) = set.read(metric, settings)? else { return Ok(None) };
+            let references = by_segment(&files)?;
+            let made = InProcess::new(model.clone(), sentences, limits, 1, metric, &references);
+            Ok(Some(Box::new(made) as Box<dyn Source>))
+        })?;
+        if let Some(path) = path {
+            check_weights(initial, path, model.names(), talk)?;
+            let mut keys: Vec<FeatureKey> = model.names().iter().map(|n| FeatureKey::of(n)).collect();
+            let on = model.templates();
+            let sparse = |n: &str| Template::ALL.iter().any(|t| on.has(*t) && n.starts_with(t.prefix()));
+            keys.extend(initial.iter().filter(|w| sparse(w.0)).map(|w| FeatureKey::of(w.0)));
+            keys.sort_unstable();
+            initial.retain(|key| keys.binary_search(&key).is_ok());
+        }
+        check_mentioned(&plan.mentioned, model.names())?;
+        let k = input.nbest_size as usize;
+        let own = InProcess::new(model, sentences, limits, k, metric, self.references);
+        Ok((Box::new(own.smoothed(plan.plus_one)), held))
+    }
 }
 
 /// References of each segment.

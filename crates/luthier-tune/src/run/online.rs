@@ -76,15 +76,12 @@ pub(super) fn epoch(
             *m += v;
         }
     }
-    let score = job.metric.score(&guessed);
     if !scored {
-        event.score = score;
-        event.length_ratio = job.metric.length_ratio(&guessed);
+        event.judge(job.metric, &guessed);
     }
-    event.guess = Some(score);
+    event.guess = Some(job.metric.score(&guessed));
     event.surrogate = Some(job.metric.score(&aimed));
     event.surrogate_length_ratio = job.metric.length_ratio(&aimed);
-    event.features = Some(state.answer().non_zero());
     event.rho = (batches.mixing == Mixing::LineSearch).then_some(rho);
     event.learn_seconds += clock.elapsed().as_secs_f64();
     Ok(())
