@@ -3,7 +3,7 @@
 use crate::{
     constrained::{Forced, force, max_bleu},
     core::{FeatureKey, Local, Result, SegmentId, Weights},
-    decode::{Decoder, Found, Limits, Model},
+    decode::{Decoder, Forests, Found, Limits, Model},
     forest::{Derivation, Forest, KBest},
     metric::{Metric, PlusOne, Prepared, Scratch},
     tune::{Candidate, Evidence, Goal, List, Source},
@@ -101,6 +101,8 @@ pub struct InProcess {
     plus_one: PlusOne,
     references: Vec<Vec<String>>,
     prepared: Vec<Prepared>,
+    /// Forests of the sentences, if they have been saved.
+    forests: Option<Forests>,
     /// References that no derivation has: that does not depend on weights.
     unreachable: Vec<AtomicBool>,
 }
@@ -128,9 +130,17 @@ impl InProcess {
             k,
             metric: metric.clone(),
             plus_one: PlusOne::default(),
+            forests: None,
             references: references.to_vec(),
             prepared: references.iter().map(prepare).collect(),
         }
+    }
+
+    /// Takes forests of the sentences that have been saved, in the same order.
+    #[must_use]
+    pub fn with_forests(mut self, forests: Option<Forests>) -> Self {
+        self.forests = forests;
+        self
     }
 
     /// Smooths sentence BLEU in another way when it searches for what scores best.
@@ -196,7 +206,10 @@ impl Source for InProcess {
         let keys: Vec<FeatureKey> = self.model.names().iter().map(|n| FeatureKey::of(n)).collect();
         let columns = &Columns { local: Arc::new(Local::new(keys.clone())), keys };
         let limits = if goal == Goal::Model { self.limits } else { Forced::limits(self.limits) };
-        let decoder = Decoder::new(&self.model, weights, limits);
+        let decoder = match &self.forests {
+            Some(forests) => Decoder::over(&self.model, weights, limits, forests),
+            None => Decoder::new(&self.model, weights, limits),
+        };
         let steered = goal == Goal::Metric && !self.model.is_hierarchical();
         let blind = steered.then(|| Decoder::blind(&self.model, self.limits));
         let lists = batch.par_iter().map_init(Scratch::default, |scratch, segment| {
@@ -204,7 +217,7 @@ impl Source for InProcess {
             let sentence = &self.sentences[at];
             let references: Vec<&str> = self.references[at].iter().map(String::as_str).collect();
             let (lattice, k) = match (goal, &blind) {
-                (Goal::Model, _) => (Some(decoder.search(sentence)), self.k),
+                (Goal::Model, _) => (decoder.rescore(at).or_else(|| Some(decoder.search(sentence))), self.k),
                 // Rules are not steered yet: surrogates come from lists.
                 _ if self.model.is_hierarchical() => (None, 1),
                 (Goal::Metric, Some(blind)) => {

@@ -6,7 +6,9 @@ use clap::ValueEnum;
 use luthier::{
     constrained::{Forced, force, max_bleu},
     core::{AtomicFile, Error, FeatureKey, Input, Weights, text},
-    decode::{Config, Decoder, Found, Limits, MAX_DISTORTION, Model, Stats, Templates},
+    decode::{
+        Config, Decoder, Forests, ForestsWriter, Found, Limits, MAX_DISTORTION, Model, Stats, Templates,
+    },
     decoder::{Translation, for_lists, sparse_names, translations},
     forest::{Forest, text::write_json},
     metric::PlusOne,
@@ -45,9 +47,16 @@ pub(crate) struct Args {
     /// Where the n-best list goes, in Moses' format; `-` is standard output, and then only the list is written.
     #[arg(long, value_name = "FILE", requires = "nbest")]
     nbest_out: Option<PathBuf>,
-    /// Where the forest of each sentence goes, a line of JSON each; `-` is standard output, and then only forests are written.
+    /// Where forests go: a line of JSON for each sentence, where `-` is standard output, and then only forests are written; or
+    /// one binary file.
     #[arg(long, value_name = "FILE")]
     forest_out: Option<PathBuf>,
+    /// What forests hold: what the search has found, or which rules fit which spans, for --forests (nothing is translated).
+    #[arg(long, value_name = "KIND", requires = "forest_out", default_value = "search")]
+    forest_kind: ForestKind,
+    /// Translate the sentences of a file of --forest-kind grammar: what does not depend on weights stands there.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["input", "force", "max_bleu", "drop_unknown"])]
+    forests: Option<PathBuf>,
     /// Make only the lines of this file, by their best derivations. Where there is none, the answer is an empty line. Tells
     /// how many could be made.
     #[arg(long, value_name = "FILE", conflicts_with = "max_bleu")]
@@ -66,6 +75,14 @@ pub(crate) struct Args {
     features: FeatureArgs,
     #[command(flatten)]
     limits: LimitArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ForestKind {
+    /// What the search has found, as JSON.
+    Search,
+    /// Which rules fit which spans, of hierarchical models.
+    Grammar,
 }
 
 /// Which features a model has.
@@ -248,7 +265,7 @@ impl<'m> Goal<'m> {
     /// The search of one sentence; the text of an answer that is known beforehand.
     fn search<'d>(&self, decoder: &'d Decoder<'_>, line: &str, id: usize) -> Option<Found<'d>> {
         match self {
-            Goal::Model => Some(decoder.search(line)),
+            Goal::Model => decoder.rescore(id).or_else(|| Some(decoder.search(line))),
             Goal::Force(file) => force(decoder, line, &[&file.lines[id]]),
             Goal::MaxBleu(files, blind) => {
                 let references: Vec<&str> = files.iter().map(|f| f.lines[id].as_str()).collect();
@@ -278,7 +295,7 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let config = Config::read(&args.model)?;
     let outputs = [args.output.as_deref(), args.nbest_out.as_deref(), args.forest_out.as_deref()];
     let mut inputs: Vec<&Path> = vec![&args.input, &config.table, &config.weights];
-    inputs.extend(config.lm.iter().chain(&args.weights).map(PathBuf::as_path));
+    inputs.extend(config.lm.iter().chain(&args.weights).chain(&args.forests).map(PathBuf::as_path));
     inputs.extend(args.force.iter().chain(&args.max_bleu).map(PathBuf::as_path));
     super::check_outputs(&outputs, &inputs)?;
     if inputs.iter().filter(|p| p.as_os_str() == "-").count() > 1 {
@@ -290,13 +307,23 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     args.features.apply(&mut model, &weights)?;
     check_weights(&weights, path, model.names(), talk)?;
     let limits = args.limits.limits(&config);
+    if args.forest_kind == ForestKind::Grammar {
+        return save(args, &config, &model, limits, talk);
+    }
     let goal = Goal::new(args, &model, limits)?;
     let limits = if matches!(goal, Goal::Model) { limits } else { Forced::limits(limits) };
-    let decoder = Decoder::new(&model, &weights, limits);
+    let forests = args.forests.as_deref().map(|path| open_forests(path, &config, &model, limits));
+    let forests = forests.transpose()?;
+    let decoder = match &forests {
+        Some(forests) => Decoder::over(&model, &weights, limits, forests),
+        None => Decoder::new(&model, &weights, limits),
+    };
     let opened = clock.elapsed().as_secs_f64();
-    let input = Input::open(&args.input)?;
+    let lines = match &forests {
+        Some(forests) => read_ahead(Input::new("forests", std::io::Cursor::new(sentences(forests)))?),
+        None => read_ahead(Input::open(&args.input)?),
+    };
     let mut out = Outputs::open(outputs)?;
-    let lines = read_ahead(input);
     let clock = Instant::now();
     let (mut id, mut total, mut score, mut reached) = (0, Stats::default(), 0.0, 0);
     loop {
@@ -338,6 +365,81 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Opens saved forests of a model.
+pub(crate) fn open_forests(
+    path: &Path,
+    config: &Config,
+    model: &Model,
+    limits: Limits,
+) -> Result<Forests, Error> {
+    if !model.is_hierarchical() {
+        return Err(
+            Error::new("--forests is for hierarchical models: others have no grammar").hint("leave it out")
+        );
+    }
+    Forests::open(path, model, &config.digests()?, limits.span)
+}
+
+/// The text of forests.
+fn sentences(forests: &Forests) -> Vec<u8> {
+    let mut text = Vec::new();
+    for at in 0..forests.len() {
+        text.extend_from_slice(forests.sentence(at).as_bytes());
+        text.push(b'\n');
+    }
+    text
+}
+
+/// Saves which rules fit which spans of a text.
+fn save(args: &Args, config: &Config, model: &Model, limits: Limits, talk: Talk) -> Done {
+    let clock = Instant::now();
+    let Some(path) = &args.forest_out else { return Ok(ExitCode::SUCCESS) };
+    let one_of = "--output, --nbest-out, --force, --max-bleu, --forests or --json";
+    if args.output.is_some()
+        || args.nbest.is_some()
+        || args.force.is_some()
+        || !args.max_bleu.is_empty()
+        || args.forests.is_some()
+        || args.json
+    {
+        return Err(Error::new(format!("--forest-kind grammar translates nothing, so {one_of} has no use"))
+            .hint("leave it out, or save forests in a command of its own")
+            .into());
+    }
+    if !model.is_hierarchical() {
+        return Err(Error::new("--forest-kind grammar is for hierarchical models")
+            .hint("phrase-based ones have search forests only")
+            .into());
+    }
+    let lines = read_ahead(Input::open(&args.input)?);
+    let mut writer = ForestsWriter::create(path, model, &config.digests()?, limits.span)?;
+    let mut sentences = 0;
+    loop {
+        let (batch, failed) = next_batch(&lines);
+        if let Some(e) = failed {
+            return Err(e.into());
+        }
+        if batch.is_empty() {
+            break;
+        }
+        let spans: Vec<_> = batch.par_iter().map(|line| writer.spans(line)).collect();
+        sentences += batch.len();
+        for (line, spans) in batch.iter().zip(spans) {
+            writer.push(line, spans)?;
+        }
+    }
+    let rules = writer.finish()?;
+    let bytes = std::fs::metadata(path).map_or(0, |m| m.len());
+    talk.say(&format!(
+        "{} sentences, {} rules, {} bytes in {:.2} s",
+        thousands(sentences),
+        thousands(rules),
+        thousands(bytes as usize),
+        clock.elapsed().as_secs_f64()
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
 /// How fast it was, and what the search did.
 fn tell(talk: Talk, total: Stats, (id, score): (usize, f64), (seconds, opened): (f64, f64)) {
     talk.say(&format!(
@@ -354,6 +456,12 @@ fn tell(talk: Talk, total: Stats, (id, score): (usize, f64), (seconds, opened): 
         thousands(total.kept as usize),
         score / id.max(1) as f64
     ));
+    if total.rule_seconds > 0.0 {
+        talk.say(&format!(
+            "parsing {:.2} s, weighing rules {:.2} s, both summed over threads",
+            total.parse_seconds, total.rule_seconds
+        ));
+    }
 }
 
 /// Where text, list and forests go: to a file, to standard output, or nowhere.

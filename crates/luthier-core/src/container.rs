@@ -110,6 +110,14 @@ impl Layout {
 
     /// Writes a file: under another name, with a mark that it is unfinished until it is.
     pub fn write(&self, container: &Container, path: &Path) -> Result<()> {
+        let mut writer = self.create(path)?;
+        let bytes = container.bytes();
+        writer.append(&bytes[HEADER..])?;
+        writer.finish(&bytes[NUMBERS..CHECK])
+    }
+
+    /// Begins a file that is written piece by piece.
+    pub fn create(&self, path: &Path) -> Result<Writer<'_>> {
         let name = path.display().to_string();
         // A device, a pipe or a compressed file cannot be mapped.
         let special = std::fs::metadata(path).is_ok_and(|m| !m.is_file());
@@ -119,16 +127,52 @@ impl Layout {
                 format!("is no regular, plain file, and a {} must be one", self.what),
             ));
         }
-        let mut file = AtomicFile::create(path)?;
-        let bytes = container.bytes();
-        let mut write = || {
-            file.write_all(&bytes[..FINISHED])?;
-            file.write_all(&0u32.to_le_bytes())?;
-            file.write_all(&bytes[FINISHED + 4..])?;
-            file.patch(FINISHED as u64, &DONE.to_le_bytes())
+        let mut writer = Writer { layout: self, name, file: AtomicFile::create(path)?, at: 0 };
+        let mut header = [0; HEADER];
+        header[..8].copy_from_slice(&self.magic);
+        header[VERSION..VERSION + 4].copy_from_slice(&self.version.to_le_bytes());
+        writer.append(&header)?;
+        Ok(writer)
+    }
+}
+
+/// A file in the making.
+pub struct Writer<'a> {
+    layout: &'a Layout,
+    name: String,
+    file: AtomicFile,
+    at: u64,
+}
+
+impl Writer<'_> {
+    /// Adds bytes.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.at += bytes.len() as u64;
+        self.file.write_all(bytes).map_err(|e| Error::io(&self.name, "write it", &e))
+    }
+
+    /// Begins a section as [`begin_section`] does, and says where it is.
+    pub fn section(&mut self) -> Result<usize> {
+        let next = self.at.next_multiple_of(64);
+        self.append(&[0; 64][..(next - self.at) as usize])?;
+        Ok(self.at as usize)
+    }
+
+    /// Completes the header with numbers of the owner from [`NUMBERS`] on, and gives the file its name.
+    pub fn finish(mut self, numbers: &[u8]) -> Result<()> {
+        let mut header = [0; HEADER];
+        header[..8].copy_from_slice(&self.layout.magic);
+        header[VERSION..VERSION + 4].copy_from_slice(&self.layout.version.to_le_bytes());
+        header[NUMBERS..NUMBERS + numbers.len()].copy_from_slice(numbers);
+        header[LENGTH..LENGTH + 8].copy_from_slice(&self.at.to_le_bytes());
+        let check = check_of(&header);
+        header[CHECK..HEADER].copy_from_slice(&check.to_le_bytes());
+        let mut patch = || {
+            self.file.patch(NUMBERS as u64, &header[NUMBERS..])?;
+            self.file.patch(FINISHED as u64, &DONE.to_le_bytes())
         };
-        write().map_err(|e| Error::io(name, "write it", &e))?;
-        file.commit()
+        patch().map_err(|e| Error::io(&self.name, "write it", &e))?;
+        self.file.commit()
     }
 }
 

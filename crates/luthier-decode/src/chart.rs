@@ -1,12 +1,13 @@
-//! Hierarchical search (Chiang 2007): which rules fit which spans, then cube pruning from short spans to long ones.
+//! Hierarchical search (Chiang 2007): cube pruning over the spans of a [`Parse`], from short ones to long ones.
 //!
-//! X covers up to [`Limits::span`] words; the sentence S is a row of X, put together from left to right by glue rules. A chart
-//! item is a span with what language models need to know about both its ends; items with equal ends recombine.
+//! A chart item is a span with what language models need to know about both its ends; items with equal ends recombine.
 //! For each span the queue holds combinations of a rule and the items of its gaps, by an estimate in which the words of the
 //! rule stand alone; the exact score is computed when a combination is taken.
 
 use crate::{
+    forests::Forests,
     model::{Model, UNKNOWN_COST},
+    parse::{Parse, Special},
     phrase::LN10,
     search::{Limits, NOBODY, Recombination, Stats},
     sparse::Text,
@@ -14,7 +15,7 @@ use crate::{
 use luthier_core::Weights;
 use luthier_forest::{Builder, Forest, NONE, TAILS};
 use luthier_lm::{END, Fragment, UNKNOWN};
-use luthier_table::{GAPS, Node};
+use luthier_table::GAPS;
 use rustc_hash::FxHashMap;
 use std::{
     cmp::Ordering,
@@ -22,6 +23,7 @@ use std::{
     hash::{Hash, Hasher},
     ops::Range,
     sync::{Arc, Mutex, PoisonError},
+    time::Instant,
 };
 
 /// A rule with its scores, as far as they can be known before search.
@@ -29,16 +31,14 @@ use std::{
 pub(crate) struct Rule {
     /// Words and [`TAILS`].
     target: Box<[u32]>,
-    /// The same as each language model knows the words.
-    lm: Box<[Box<[u32]>]>,
+    /// The same as each language model knows the words, one after another.
+    lm: Box<[u32]>,
     scores: Box<[f32]>,
     /// Weighted, without language models.
     fixed: f64,
     /// The same with what language models say about its words by themselves.
     estimate: f64,
     kind: Kind,
-    /// Words that each language model does not know.
-    unknown: Box<[u32]>,
 }
 
 /// Where a rule comes from.
@@ -59,47 +59,85 @@ pub(crate) struct RuleBook<'m> {
     model: &'m Model,
     weights: Vec<f64>,
     limit: usize,
+    /// Where rules come from, if not from the table.
+    saved: Option<&'m Forests>,
     known: Mutex<FxHashMap<u32, Arc<[Rule]>>>,
 }
 
 impl<'m> RuleBook<'m> {
-    pub(crate) fn new(model: &'m Model, weights: &Weights, limit: usize) -> Self {
-        RuleBook { model, weights: model.weights(weights), limit, known: Mutex::default() }
+    pub(crate) fn new(model: &'m Model, weights: &Weights, limit: usize, saved: Option<&'m Forests>) -> Self {
+        RuleBook { model, weights: model.weights(weights), limit, saved, known: Mutex::default() }
     }
 
     pub(crate) fn weights(&self) -> &[f64] {
         &self.weights
     }
 
+    pub(crate) fn saved(&self) -> Option<&'m Forests> {
+        self.saved
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, FxHashMap<u32, Arc<[Rule]>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The best rules with a source side, best first.
-    fn of(&self, node: Node) -> Arc<[Rule]> {
-        let entries = node.entries();
-        if let Some(found) = self.lock().get(&entries.start) {
+    /// The best of `count` rules with the same source side, from `first` on, best first.
+    fn of(&self, first: u32, count: u32) -> Arc<[Rule]> {
+        if let Some(found) = self.lock().get(&first) {
             return found.clone();
         }
-        let (mut target, mut scores) = (Vec::new(), Vec::new());
-        let mut all: Vec<(u32, Rule)> = Vec::new();
-        for entry in entries.clone() {
-            self.model.table.target(entry, &mut target);
-            self.model.table.scores(entry, &mut scores);
-            let gaps = target.iter().filter(|s| GAPS.contains(s)).count() as u8;
-            all.push((entry, self.rule(&target, &scores, Kind::Table(gaps), None)));
-        }
-        all.sort_by(|a, b| b.1.estimate.total_cmp(&a.1.estimate).then(a.0.cmp(&b.0)));
-        all.truncate(self.limit);
-        let best: Arc<[Rule]> = all.into_iter().map(|r| r.1).collect();
-        self.lock().insert(entries.start, best.clone());
+        let all = first..first + count;
+        let best = if let Some(saved) = self.saved {
+            let weighed = all.map(|r| {
+                let (target, scores) = (saved.target(r), saved.scores(r));
+                let kind = Kind::of(target);
+                let fixed = self.fixed(target, scores, kind, &|k| count_unknown(self.model, k, target));
+                (r, self.estimate(fixed, saved.alone(r)))
+            });
+            let best = self.best(weighed.collect());
+            best.iter().map(|&r| self.rule(saved.target(r), saved.scores(r), None, None)).collect()
+        } else {
+            let mut rules: Vec<Option<Rule>> = Vec::with_capacity(count as usize);
+            let (mut target, mut scores) = (Vec::new(), Vec::new());
+            for entry in all {
+                self.model.table.target(entry, &mut target);
+                with_tails(&mut target);
+                self.model.table.scores(entry, &mut scores);
+                rules.push(Some(self.rule(&target, &scores, None, None)));
+            }
+            let weighed = rules.iter().enumerate();
+            let weighed = weighed.map(|(k, r)| (k as u32, r.as_ref().map_or(0.0, |r| r.estimate)));
+            let best = self.best(weighed.collect());
+            best.iter().filter_map(|&k| rules[k as usize].take()).collect::<Arc<[Rule]>>()
+        };
+        self.lock().insert(first, best.clone());
         best
     }
 
-    fn rule(&self, target: &[u32], scores: &[f32], kind: Kind, text: Option<&str>) -> Rule {
+    /// The rules with the highest estimates, best first.
+    fn best(&self, mut all: Vec<(u32, f64)>) -> Vec<u32> {
+        all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        all.truncate(self.limit);
+        all.into_iter().map(|r| r.0).collect()
+    }
+
+    fn fixed(&self, target: &[u32], scores: &[f32], kind: Kind, unknown: &dyn Fn(usize) -> u32) -> f64 {
+        let mut fixed = 0.0;
+        features(self.model, target, scores, kind, unknown, &mut |feature, value| {
+            fixed += self.weights[feature] * f64::from(value);
+        });
+        fixed
+    }
+
+    fn estimate(&self, fixed: f64, alone: &[f32]) -> f64 {
+        let lms = self.model.lms.len();
+        let weights = &self.weights[self.model.layout.lm..][..lms];
+        weights.iter().zip(alone).fold(fixed, |sum, (w, x)| sum + w * f64::from(*x))
+    }
+
+    /// A rule of the table, or another kind; `text` is the word of its target if that is not in the table.
+    fn rule(&self, target: &[u32], scores: &[f32], kind: Option<Kind>, text: Option<&str>) -> Rule {
         let model = self.model;
-        let target: Box<[u32]> =
-            target.iter().map(|&s| GAPS.iter().position(|g| *g == s).map_or(s, |gap| TAILS[gap])).collect();
         let number = |known: &Vec<u32>, lm: &luthier_lm::Model, s: u32| match (known.get(s as usize), text) {
             _ if TAILS.contains(&s) => s,
             (Some(&id), _) => id,
@@ -107,74 +145,91 @@ impl<'m> RuleBook<'m> {
             (None, None) => UNKNOWN,
         };
         let each = model.lms.iter().zip(&model.lm_words);
-        let lm: Box<[Box<[u32]>]> =
-            each.map(|(lm, known)| target.iter().map(|&s| number(known, lm, s)).collect()).collect();
-        let count = |words: &[u32]| words.iter().filter(|w| **w == UNKNOWN).count() as u32;
-        let mut rule = Rule {
-            unknown: lm.iter().map(|words| count(words)).collect(),
-            target,
-            lm,
-            scores: scores.into(),
-            fixed: 0.0,
-            estimate: 0.0,
-            kind,
-        };
-        let mut fixed = 0.0;
-        features(model, &rule, &mut |feature, value| fixed += self.weights[feature] * f64::from(value));
-        rule.fixed = fixed;
-        rule.estimate = fixed;
-        for (k, words) in rule.lm.iter().enumerate() {
-            for run in words.split(|w| TAILS.contains(w)) {
-                rule.estimate += self.weights[model.layout.lm + k]
-                    * Fragment::estimate(&model.lms[k], run)
-                    * f64::from(LN10);
-            }
-        }
+        let lm: Box<[u32]> =
+            each.flat_map(|(lm, known)| target.iter().map(move |&s| number(known, lm, s))).collect();
+        let kind = kind.unwrap_or_else(|| Kind::of(target));
+        let mut rule =
+            Rule { target: target.into(), lm, scores: scores.into(), fixed: 0.0, estimate: 0.0, kind };
+        rule.fixed = self.fixed(target, scores, kind, &|k| rule.unknown(k));
+        let alone: Vec<f32> = model.lms.iter().enumerate().map(|(k, lm)| alone(lm, rule.lm(k))).collect();
+        rule.estimate = self.estimate(rule.fixed, &alone);
         rule
     }
 }
 
+/// What a language model says about the words of a rule by themselves.
+pub(crate) fn alone(lm: &luthier_lm::Model, words: &[u32]) -> f32 {
+    let runs = words.split(|w| TAILS.contains(w));
+    (runs.map(|run| Fragment::estimate(lm, run)).sum::<f64>() * f64::from(LN10)) as f32
+}
+
+/// Puts [`TAILS`] where the table has gaps.
+pub(crate) fn with_tails(target: &mut [u32]) {
+    for s in target {
+        if let Some(gap) = GAPS.iter().position(|g| g == s) {
+            *s = TAILS[gap];
+        }
+    }
+}
+
+/// Words of a rule of the table that a language model does not know.
+fn count_unknown(model: &Model, lm: usize, target: &[u32]) -> u32 {
+    let known = |s: &&u32| model.lm_words[lm].get(**s as usize).is_none_or(|w| *w == UNKNOWN);
+    target.iter().filter(|s| !TAILS.contains(s)).filter(known).count() as u32
+}
+
+impl Rule {
+    /// Its words as a language model knows them.
+    fn lm(&self, k: usize) -> &[u32] {
+        &self.lm[k * self.target.len()..(k + 1) * self.target.len()]
+    }
+
+    /// How many of them it does not know.
+    fn unknown(&self, k: usize) -> u32 {
+        self.lm(k).iter().filter(|w| **w == UNKNOWN).count() as u32
+    }
+}
+
+impl Kind {
+    fn of(target: &[u32]) -> Self {
+        Kind::Table(target.iter().filter(|s| TAILS.contains(s)).count() as u8)
+    }
+}
+
 /// The features of a rule, without language models.
-fn features(model: &Model, rule: &Rule, each: &mut dyn FnMut(usize, f32)) {
+fn features(
+    model: &Model,
+    target: &[u32],
+    scores: &[f32],
+    kind: Kind,
+    unknown: &dyn Fn(usize) -> u32,
+    each: &mut dyn FnMut(usize, f32),
+) {
     let layout = &model.layout;
     // Moses counts the marks of a sentence as words.
-    let words =
-        rule.target.iter().filter(|s| !TAILS.contains(s)).count() + usize::from(rule.kind == Kind::Edge);
+    let words = target.iter().filter(|s| !TAILS.contains(s)).count() + usize::from(kind == Kind::Edge);
     let mut put = |feature: usize, value: f32| {
         if value != 0.0 && model.uses(feature) {
             each(feature, value);
         }
     };
-    for (k, s) in rule.scores.iter().enumerate() {
+    for (k, s) in scores.iter().enumerate() {
         put(layout.table + k, *s);
     }
     put(layout.words, -(words as f32));
     put(layout.phrases, 1.0);
     if let Some(oov) = layout.oov {
-        for (k, n) in rule.unknown.iter().enumerate() {
-            put(oov + k, *n as f32);
+        for k in 0..model.lms.len() {
+            put(oov + k, unknown(k) as f32);
         }
     }
-    match rule.kind {
+    match kind {
         Kind::Passed => put(layout.unknown, UNKNOWN_COST),
         Kind::Glue => put(layout.glue, model.glue),
         Kind::Table(gaps) => put(layout.kinds + gaps as usize, 1.0),
         Kind::Edge => {}
     }
 }
-
-/// A part of a source side that fits from some word on.
-#[derive(Clone, Copy)]
-struct Dot {
-    node: Node,
-    gaps: [Cell; 2],
-    count: u8,
-    /// Whether its last symbol is a gap: two never stand side by side.
-    open: bool,
-}
-
-/// A span, as first word and end.
-type Cell = (u32, u32);
 
 /// A span with the ends of its translation.
 struct Item {
@@ -186,14 +241,15 @@ struct Item {
 struct Edge {
     head: u32,
     tails: [u32; 2],
-    /// Number of the rule in the sentence.
-    rule: u32,
+    rule: Place,
 }
+
+/// Where a rule is: its group among those of the sentence, and its rank in it.
+type Place = (u32, u32);
 
 /// Rules with the same source side over the same spans.
 struct Grid {
-    /// First number of the rules.
-    first: u32,
+    group: u32,
     rules: u32,
     /// Items of each gap, best first.
     tails: [Range<u32>; 2],
@@ -226,14 +282,12 @@ impl PartialOrd for Next {
     }
 }
 
-/// A rule of a sentence: one of several that were found together.
-type Numbered = (Arc<[Rule]>, u32);
-
 /// The chart of a sentence after search.
 pub struct Chart<'d> {
     model: &'d Model,
     source: Vec<String>,
-    rules: Vec<Numbered>,
+    /// Rules that were found together.
+    groups: Vec<Arc<[Rule]>>,
     items: Vec<Item>,
     /// Ends of the items, one for each language model.
     ends: Vec<Fragment>,
@@ -249,11 +303,11 @@ struct Search<'d> {
     chart: Chart<'d>,
     book: &'d RuleBook<'d>,
     limits: Limits,
-    /// Items of X by first word and length − 1, best first: a range of `order`.
-    cells: Vec<Vec<Range<u32>>>,
-    /// Items of S by end.
-    glued: Vec<Range<u32>>,
-    /// Items in the order of their cells, best first.
+    /// Groups by their first rule.
+    by_first: FxHashMap<u32, u32>,
+    /// Items of each node, best first: a range of `order`.
+    nodes: Vec<Range<u32>>,
+    /// Items in the order of their nodes, best first.
     order: Vec<u32>,
     table: Recombination,
 }
@@ -265,10 +319,26 @@ pub(crate) fn search<'d>(
     words: &[&str],
     limits: Limits,
 ) -> Chart<'d> {
+    let clock = Instant::now();
+    let parse = Parse::new(&model.table, words, limits.span);
+    let seconds = clock.elapsed().as_secs_f64();
+    let mut chart = over(model, book, words, &parse, limits);
+    chart.stats.parse_seconds = seconds;
+    chart
+}
+
+/// Translates a sentence whose spans are known.
+pub(crate) fn over<'d>(
+    model: &'d Model,
+    book: &'d RuleBook<'d>,
+    words: &[&str],
+    parse: &Parse<'_>,
+    limits: Limits,
+) -> Chart<'d> {
     let chart = Chart {
         model,
         source: words.iter().map(ToString::to_string).collect(),
-        rules: Vec::new(),
+        groups: Vec::new(),
         items: Vec::new(),
         ends: Vec::new(),
         edges: Vec::new(),
@@ -280,144 +350,119 @@ pub(crate) fn search<'d>(
         chart,
         book,
         limits,
-        cells: vec![Vec::new(); words.len()],
-        glued: Vec::new(),
+        by_first: FxHashMap::default(),
+        nodes: Vec::with_capacity(parse.nodes()),
         order: Vec::new(),
         table: Recombination::default(),
     };
-    search.parse(words);
-    search.glue(words.len());
+    search.run(parse, words);
     search.chart
 }
 
 impl Search<'_> {
-    /// Fills the cells of X, from the last word to the first and from short spans to long ones.
-    fn parse(&mut self, words: &[&str]) {
-        let (model, n) = (self.book.model, words.len());
-        let ids: Vec<Option<u32>> = words.iter().map(|w| model.table.source_word(w)).collect();
-        let nothing = Dot { node: model.table.root(), gaps: [(0, 0); 2], count: 0, open: false };
-        for start in (0..n).rev() {
-            let mut dots: Vec<Vec<Dot>> = vec![vec![nothing]];
-            for end in start + 1..=n.min(start + self.limits.span.max(1)) {
-                let mut new = Vec::new();
-                if let Some(id) = ids[end - 1] {
-                    for dot in &dots[end - 1 - start] {
-                        let node = model.table.step(dot.node, id);
-                        new.extend(node.map(|node| Dot { node, open: false, ..*dot }));
-                    }
+    fn run(&mut self, parse: &Parse<'_>, words: &[&str]) {
+        let own = |book: &RuleBook<'_>, target: &[u32], kind| -> Arc<[Rule]> {
+            let scores = vec![0.0; book.model.table.shape().scores];
+            [book.rule(target, &scores, Some(kind), None)].into()
+        };
+        let glue = own(self.book, &TAILS, Kind::Glue);
+        let glue = self.group(glue);
+        for node in 0..parse.nodes() {
+            let mut grids = Vec::new();
+            let edges = parse.incoming(node);
+            // A beginning is a node of its own, and so is an end.
+            match edges.first().and_then(|&e| Special::of(e)) {
+                Some(Special::Begin) => {
+                    let rule = own(self.book, &[], Kind::Edge);
+                    let group = self.group(rule);
+                    self.begin((group, 0));
+                    continue;
                 }
-                for middle in start + 1..end {
-                    if !self.cell(middle, end).is_empty() {
-                        for dot in &dots[middle - start] {
-                            new.extend(self.gap(dot, middle, end));
-                        }
-                    }
+                Some(Special::Close) => {
+                    let rule = own(self.book, &TAILS[..1], Kind::Edge);
+                    let group = self.group(rule);
+                    self.close((group, 0), edges[0][2]);
+                    continue;
                 }
-                self.fill(start, end, &new, words);
-                if !self.cell(start, end).is_empty() {
-                    new.extend(self.gap(&nothing, start, end));
-                }
-                dots.push(new);
+                _ => {}
             }
+            let clock = Instant::now();
+            for &edge in edges {
+                let group = match Special::of(edge) {
+                    None => self.found(edge[0], edge[1]),
+                    Some(Special::Passed(at)) => {
+                        let rule = self.passed(words, at as usize);
+                        self.group([rule].into())
+                    }
+                    Some(_) => glue,
+                };
+                let tails = [edge[2], edge[3]].map(|t| match t {
+                    NONE => 0..0,
+                    t => self.nodes[t as usize].clone(),
+                });
+                let rules = self.chart.groups[group as usize].len() as u32;
+                grids.push(Grid { group, rules, tails });
+            }
+            self.chart.stats.rule_seconds += clock.elapsed().as_secs_f64();
+            let items = self.take(&grids);
+            self.nodes.push(items);
         }
-    }
-
-    /// Items of X over a span.
-    fn cell(&self, start: usize, end: usize) -> Range<u32> {
-        self.cells[start].get(end - start - 1).cloned().unwrap_or_default()
-    }
-
-    /// One gap further, over a span.
-    fn gap(&self, dot: &Dot, start: usize, end: usize) -> Option<Dot> {
-        if dot.open || dot.count == 2 {
-            return None;
-        }
-        let node = self.book.model.table.step(dot.node, GAPS[dot.count as usize])?;
-        let mut gaps = dot.gaps;
-        gaps[dot.count as usize] = (start as u32, end as u32);
-        Some(Dot { node, gaps, count: dot.count + 1, open: true })
     }
 
     /// Numbers rules that were found together.
-    fn number(&mut self, rules: &Arc<[Rule]>) -> u32 {
-        let first = self.chart.rules.len() as u32;
-        self.chart.rules.extend((0..rules.len() as u32).map(|k| (rules.clone(), k)));
-        first
+    fn group(&mut self, rules: Arc<[Rule]>) -> u32 {
+        self.chart.groups.push(rules);
+        self.chart.groups.len() as u32 - 1
     }
 
-    fn fill(&mut self, start: usize, end: usize, dots: &[Dot], words: &[&str]) {
-        let mut grids = Vec::new();
-        for dot in dots.iter().filter(|d| !d.node.entries().is_empty()) {
-            let rules = self.book.of(dot.node);
-            let first = self.number(&rules);
-            let tails = std::array::from_fn(|k| {
-                let (from, to) = dot.gaps[k];
-                if k < dot.count as usize { self.cell(from as usize, to as usize) } else { 0..0 }
-            });
-            grids.push(Grid { first, rules: rules.len() as u32, tails });
+    /// The group of some rules.
+    fn found(&mut self, first: u32, count: u32) -> u32 {
+        if let Some(&group) = self.by_first.get(&first) {
+            return group;
         }
-        // A word that no rule translates is passed through, or left out.
-        if end == start + 1 && grids.is_empty() {
-            let known = self.book.model.table.words()[1];
-            let word = words[start];
-            let first = words.iter().position(|w| *w == word).unwrap_or(start);
-            let id = self.book.model.table.target_word(word).unwrap_or((known + first) as u32);
-            let target = if self.limits.drop_unknown { &[][..] } else { &[id] };
-            let scores = vec![0.0; self.book.model.table.shape().scores];
-            let rule = self.book.rule(target, &scores, Kind::Passed, Some(word));
-            let first = self.number(&[rule].into());
-            grids.push(Grid { first, rules: 1, tails: [0..0, 0..0] });
-            self.chart.stats.unknown += 1;
-        }
-        let cell = self.take(&grids);
-        self.cells[start].push(cell);
+        let group = self.group(self.book.of(first, count));
+        self.by_first.insert(first, group);
+        group
     }
 
-    /// Rows of X, from the left.
-    fn glue(&mut self, n: usize) {
-        let edge = |book: &RuleBook<'_>, target: &[u32], kind| -> Arc<[Rule]> {
-            let scores = vec![0.0; book.model.table.shape().scores];
-            [book.rule(target, &scores, kind, None)].into()
-        };
-        let begin = self.number(&edge(self.book, &[], Kind::Edge));
-        let glue = self.number(&edge(self.book, &GAPS, Kind::Glue));
-        let close = self.number(&edge(self.book, &GAPS[..1], Kind::Edge));
-        // The beginning: no words, but language models know where they are.
-        let fixed = self.rule(begin).fixed;
-        self.chart.items.push(Item { score: fixed, best: self.chart.edges.len() as u32 });
+    /// A word that no rule translates is passed through, or left out.
+    fn passed(&mut self, words: &[&str], at: usize) -> Rule {
+        let table = &self.book.model.table;
+        let word = words[at];
+        let first = words.iter().position(|w| *w == word).unwrap_or(at);
+        let id = table.target_word(word).unwrap_or((table.words()[1] + first) as u32);
+        let target = if self.limits.drop_unknown { &[][..] } else { &[id] };
+        let scores = vec![0.0; table.shape().scores];
+        self.chart.stats.unknown += 1;
+        self.book.rule(target, &scores, Some(Kind::Passed), Some(word))
+    }
+
+    /// The beginning: no words, but language models know where they are.
+    fn begin(&mut self, rule: Place) {
+        let fixed = self.rule(rule).fixed;
+        let chart = &mut self.chart;
+        let item = chart.items.len() as u32;
+        chart.items.push(Item { score: fixed, best: chart.edges.len() as u32 });
         for lm in &self.book.model.lms {
-            self.chart.ends.push(Fragment::begin(lm));
-            self.chart.edge_lm.push(0.0);
+            chart.ends.push(Fragment::begin(lm));
+            chart.edge_lm.push(0.0);
         }
-        let first = self.chart.items.len() as u32 - 1;
-        self.chart.edges.push(Edge { head: first, tails: [NONE; 2], rule: begin });
+        chart.edges.push(Edge { head: item, tails: [NONE; 2], rule });
         let at = self.order.len() as u32;
-        self.order.push(first);
-        self.glued.push(at..at + 1);
-        for end in 1..=n {
-            let mut grids = Vec::new();
-            for middle in end.saturating_sub(self.limits.span.max(1))..end {
-                let (left, right) = (self.glued[middle].clone(), self.cell(middle, end));
-                if !left.is_empty() && !right.is_empty() {
-                    grids.push(Grid { first: glue, rules: 1, tails: [left, right] });
-                }
-            }
-            let cell = self.take(&grids);
-            self.glued.push(cell);
-        }
-        self.close(close, n);
+        self.order.push(item);
+        self.nodes.push(at..at + 1);
     }
 
-    fn rule(&self, number: u32) -> &Rule {
-        let (rules, k) = &self.chart.rules[number as usize];
-        &rules[*k as usize]
+    fn rule(&self, (group, rank): Place) -> &Rule {
+        &self.chart.groups[group as usize][rank as usize]
     }
 
     /// The end of the sentence.
-    fn close(&mut self, rule: u32, n: usize) {
+    fn close(&mut self, rule: Place, last: u32) {
         let (weights, layout) = (self.book.weights(), &self.book.model.layout);
         let fixed = self.rule(rule).fixed;
-        let last: Vec<u32> = self.order[self.glued[n].start as usize..self.glued[n].end as usize].to_vec();
+        let range = self.nodes[last as usize].clone();
+        let last: Vec<u32> = self.order[range.start as usize..range.end as usize].to_vec();
         let head = self.chart.items.len() as u32;
         let mut best: Option<(f64, u32)> = None;
         for item in last {
@@ -491,7 +536,7 @@ impl Search<'_> {
     }
 
     fn priority(&self, grid: &Grid, ranks: [u32; 3]) -> f64 {
-        let mut total = self.rule(grid.first + ranks[0]).estimate;
+        let mut total = self.rule((grid.group, ranks[0])).estimate;
         for k in 0..2 {
             total += self.tail(grid, k, ranks[k + 1]).map_or(0.0, |t| self.chart.items[t as usize].score);
         }
@@ -502,18 +547,17 @@ impl Search<'_> {
     fn make(&mut self, grid: &Grid, ranks: [u32; 3], first: u32) {
         let model = self.book.model;
         let (weights, lms) = (self.book.weights(), model.lms.len());
-        let number = grid.first + ranks[0];
+        let place = (grid.group, ranks[0]);
         let tails: [u32; 2] = std::array::from_fn(|k| self.tail(grid, k, ranks[k + 1]).unwrap_or(NONE));
         let chart = &mut self.chart;
-        let (rules, k) = &chart.rules[number as usize];
-        let rule = &rules[*k as usize];
+        let rule = &chart.groups[place.0 as usize][place.1 as usize];
         let mut score = rule.fixed;
         for &t in tails.iter().filter(|t| **t != NONE) {
             score += chart.items[t as usize].score;
         }
         let new = chart.items.len();
-        for (k, symbols) in rule.lm.iter().enumerate() {
-            let lm = &model.lms[k];
+        for (k, lm) in model.lms.iter().enumerate() {
+            let symbols = rule.lm(k);
             // A sentence that has begun goes on where it is.
             let mut fragment = Fragment::default();
             let mut added = 0.0;
@@ -546,14 +590,14 @@ impl Search<'_> {
             self.table.slots[slot] = new as u32;
             self.table.used.push(slot as u32);
             chart.items.push(Item { score, best: edge });
-            chart.edges.push(Edge { head: new as u32, tails, rule: number });
+            chart.edges.push(Edge { head: new as u32, tails, rule: place });
         } else {
             chart.ends.truncate(new * lms);
             let old = &mut chart.items[head as usize];
             if score > old.score {
                 *old = Item { score, best: edge };
             }
-            chart.edges.push(Edge { head, tails, rule: number });
+            chart.edges.push(Edge { head, tails, rule: place });
         }
     }
 }
@@ -566,9 +610,8 @@ fn hash(ends: &[Fragment]) -> u64 {
 }
 
 impl Chart<'_> {
-    fn rule(&self, number: u32) -> &Rule {
-        let (rules, k) = &self.rules[number as usize];
-        &rules[*k as usize]
+    fn rule(&self, (group, rank): Place) -> &Rule {
+        &self.groups[group as usize][rank as usize]
     }
 
     /// The best translation and its total score; nothing if there is none.
@@ -616,7 +659,7 @@ impl Chart<'_> {
         let text = Text { table: &model.table, source: &self.source };
         let mut builder = Builder::default();
         let mut node = vec![NONE; self.items.len()];
-        let mut rules: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut rules: FxHashMap<Place, u32> = FxHashMap::default();
         let (mut words, mut word_ids) = (Vec::new(), FxHashMap::default());
         let mut own = Vec::new();
         for item in (0..self.items.len()).filter(|&i| wanted[i]) {
@@ -625,7 +668,9 @@ impl Chart<'_> {
                 let rule = *rules.entry(edge.rule).or_insert_with(|| {
                     let rule = self.rule(edge.rule);
                     let mut all = Vec::new();
-                    features(model, rule, &mut |feature, value| all.push((model.place[feature], value)));
+                    let unknown = |k: usize| rule.unknown(k);
+                    let mut put = |feature: usize, value| all.push((model.place[feature], value));
+                    features(model, &rule.target, &rule.scores, rule.kind, &unknown, &mut put);
                     let number = |&s: &u32| {
                         if TAILS.contains(&s) {
                             return s;

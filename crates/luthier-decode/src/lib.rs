@@ -2,15 +2,18 @@
 //! from which come the best translation and a forest of all that was found.
 
 mod chart;
+mod forests;
 mod guide;
 mod lattice;
 mod model;
+mod parse;
 mod phrase;
 mod search;
 mod sparse;
 
 pub use chart::Chart;
 use chart::RuleBook;
+pub use forests::{Forests, ForestsWriter, Spans};
 pub use guide::{Free, Guide};
 use luthier_core::{FeatureKey, Local, Weights};
 use luthier_forest::Forest;
@@ -29,7 +32,8 @@ pub struct Decoder<'m> {
 
 enum Engine<'m> {
     Phrases(Phrases<'m>),
-    Rules(RuleBook<'m>),
+    /// Rules of the table, and those of saved forests.
+    Rules(RuleBook<'m>, Option<RuleBook<'m>>),
 }
 
 /// What a search has found.
@@ -77,11 +81,17 @@ impl<'m> Decoder<'m> {
     /// Features without weight have 0; unknown words cost 100 each unless the weights say otherwise.
     pub fn new(model: &'m Model, weights: &'m Weights, limits: Limits) -> Self {
         let engine = if model.is_hierarchical() {
-            Engine::Rules(RuleBook::new(model, weights, limits.table))
+            Engine::Rules(RuleBook::new(model, weights, limits.table, None), None)
         } else {
             Engine::Phrases(Phrases::new(model, weights, limits.table))
         };
         Decoder { model, weights, engine, limits }
+    }
+
+    /// A decoder of sentences whose forests have been saved, with the same model.
+    pub fn over(model: &'m Model, weights: &'m Weights, limits: Limits, forests: &'m Forests) -> Self {
+        let book = |saved| RuleBook::new(model, weights, limits.table, saved);
+        Decoder { model, weights, engine: Engine::Rules(book(None), Some(book(Some(forests)))), limits }
     }
 
     /// A decoder to which all translations are the same: guides decide alone. Language models are not asked, so lists and
@@ -102,6 +112,15 @@ impl<'m> Decoder<'m> {
         self.guided(sentence, &Free)
     }
 
+    /// Searches the translations of a sentence with a saved forest; nothing if there are no saved ones.
+    pub fn rescore(&self, sentence: usize) -> Option<Found<'_>> {
+        let Engine::Rules(_, Some(book)) = &self.engine else { return None };
+        let forests = book.saved()?;
+        let words: Vec<&str> = forests.sentence(sentence).split_ascii_whitespace().collect();
+        let parse = forests.parse(sentence);
+        Some(Found::Chart(Box::new(chart::over(self.model, book, &words, &parse, self.limits))))
+    }
+
     /// The same with a guide, to which hierarchical search does not listen.
     pub fn guided<G: Guide>(&self, sentence: &str, guide: &G) -> Found<'_> {
         let words: Vec<&str> = sentence.split_ascii_whitespace().collect();
@@ -109,7 +128,7 @@ impl<'m> Decoder<'m> {
             Engine::Phrases(p) => {
                 Found::Lattice(Box::new(search::search(self.model, p, &words, self.limits, guide)))
             }
-            Engine::Rules(r) => Found::Chart(Box::new(chart::search(self.model, r, &words, self.limits))),
+            Engine::Rules(r, _) => Found::Chart(Box::new(chart::search(self.model, r, &words, self.limits))),
         }
     }
 
@@ -126,7 +145,7 @@ impl<'m> Decoder<'m> {
     pub fn local_weights(&self, local: &Local) -> Vec<f64> {
         let dense = match &self.engine {
             Engine::Phrases(p) => p.weights(),
-            Engine::Rules(r) => r.weights(),
+            Engine::Rules(r, _) => r.weights(),
         };
         let weight = |key: &FeatureKey| match self.model.keys.iter().position(|k| k == key) {
             Some(at) => dense[at],

@@ -96,6 +96,13 @@ impl Config {
     }
 }
 
+impl Config {
+    /// What its table and its language models hold, as digests.
+    pub fn digests(&self) -> Result<Vec<String>> {
+        std::iter::once(&self.table).chain(&self.lm).map(|p| luthier_core::Input::open(p)?.digest()).collect()
+    }
+}
+
 /// Where features are in a vector of weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {

@@ -154,7 +154,7 @@ pub(crate) struct Arc_ {
 }
 
 /// What a search did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Stats {
     /// Source words.
     pub words: u64,
@@ -166,6 +166,10 @@ pub struct Stats {
     pub kept: u64,
     /// Of the arcs, those that led to a hypothesis that was there.
     pub recombined: u64,
+    /// Time of finding out which rules fit, and of finding and weighing them; of hierarchical search.
+    pub parse_seconds: f64,
+    /// See `parse_seconds`.
+    pub rule_seconds: f64,
 }
 
 impl std::ops::AddAssign for Stats {
@@ -175,6 +179,8 @@ impl std::ops::AddAssign for Stats {
         self.popped += other.popped;
         self.kept += other.kept;
         self.recombined += other.recombined;
+        self.parse_seconds += other.parse_seconds;
+        self.rule_seconds += other.rule_seconds;
     }
 }
 

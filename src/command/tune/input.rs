@@ -4,7 +4,7 @@ use super::{Plan, mert::keys};
 use crate::{
     command::{
         check_names,
-        decode::{FeatureArgs, LimitArgs, check_weights},
+        decode::{FeatureArgs, LimitArgs, check_weights, open_forests},
         keep_features, read_references,
     },
     lists::{ListArgs, check_references, reference_file, references_of},
@@ -16,7 +16,7 @@ use luthier::{
         nbest::{Rows, read_scores},
         text,
     },
-    decode::{Config, Limits, Model, Template},
+    decode::{Config, Forests, Limits, Model, Template},
     decoder::InProcess,
     external::{External, Memory},
     metric::Metric,
@@ -44,6 +44,9 @@ pub(super) struct Input {
     /// The text that the decoder translates.
     #[arg(long, value_name = "FILE", requires = "decoder")]
     source: Option<PathBuf>,
+    /// Forests of that text, saved by `decode --forest-kind grammar`: rescored in every iteration instead of parsing again.
+    #[arg(long, value_name = "FILE", requires = "model")]
+    forests: Option<PathBuf>,
     /// Candidates per segment to ask the decoder for.
     #[arg(long, default_value_t = 100, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     nbest_size: u32,
@@ -279,8 +282,31 @@ impl Task<'_> {
         }
         check_mentioned(&plan.mentioned, model.names())?;
         let k = input.nbest_size as usize;
-        let own = InProcess::new(model, sentences, limits, k, metric, self.references);
+        let forests = input.forests.as_ref().map(|path| {
+            let forests = open_forests(path, config, &model, limits)?;
+            check_sentences(path, &forests, &sentences)?;
+            Ok::<_, Error>(forests)
+        });
+        let forests = forests.transpose()?;
+        let own = InProcess::new(model, sentences, limits, k, metric, self.references).with_forests(forests);
         Ok((Box::new(own.smoothed(plan.plus_one)), held))
+    }
+}
+
+/// Saved forests must be those of the text.
+fn check_sentences(path: &Path, forests: &Forests, sentences: &[String]) -> Result<()> {
+    let name = path.display().to_string();
+    let hint = "make forests of this --source with `luthier decode --forest-kind grammar`";
+    if forests.len() != sentences.len() {
+        let message = format!("has {} sentences, but --source has {}", forests.len(), sentences.len());
+        return Err(Error::in_file(name, message).hint(hint));
+    }
+    match (0..sentences.len()).find(|&s| forests.sentence(s) != sentences[s]) {
+        None => Ok(()),
+        Some(s) => {
+            let message = format!("sentence {} is not line {} of --source", s + 1, s + 1);
+            Err(Error::in_file(name, message).hint(hint))
+        }
     }
 }
 
@@ -408,10 +434,9 @@ fn open_model(
         ))
         .hint("tune for such a metric on n-best lists that have it"));
     }
-    let digest = |path: &PathBuf| luthier::core::Input::open(path)?.digest();
-    settings.add("table", digest(&config.table)?);
-    for (k, lm) in config.lm.iter().enumerate() {
-        settings.add(&format!("lm{k}"), digest(lm)?);
+    for (k, digest) in config.digests()?.iter().enumerate() {
+        let name = if k == 0 { "table".to_owned() } else { format!("lm{}", k - 1) };
+        settings.add(&name, digest);
     }
     settings.add("oov", config.oov);
     let limits = input.limits.limits(config);

@@ -1,4 +1,4 @@
-use crate::{Decoder, Limits, Model, tests::language_model};
+use crate::{Decoder, Forests, ForestsWriter, Limits, Model, tests::language_model};
 use luthier_core::{
     FeatureKey, Vocabulary, Weights,
     random::{Purpose, Stream},
@@ -241,4 +241,93 @@ fn searches_equal_enumeration() {
         }
     }
     assert!(derivations > 1500 && with_gaps > 300, "{derivations} {with_gaps}");
+}
+
+/// Random sentences of a world, some words unknown.
+fn lines(seed: u64) -> Vec<String> {
+    let mut s = Stream::new(seed, Purpose::Test, 2, 0);
+    (0..6)
+        .map(|_| {
+            let words: Vec<String> = (0..s.below(7)).map(|_| format!("f{}", s.below(6))).collect();
+            words.join(" ")
+        })
+        .collect()
+}
+
+fn save(path: &std::path::Path, model: &Model, digests: &[String], lines: &[String], span: usize) {
+    let mut writer = ForestsWriter::create(path, model, digests, span).unwrap();
+    for line in lines {
+        let spans = writer.spans(line);
+        writer.push(line, spans).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+#[test]
+fn saved_forests_give_what_decoding_gives() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f");
+    let digests = ["table".to_owned(), "lm".to_owned()];
+    for seed in 0..40 {
+        let world = world(seed, (seed % 3) as usize);
+        let (lines, span) = (lines(seed), 2 + (seed % 5) as usize);
+        save(&path, &world.model, &digests, &lines, span);
+        let forests = Forests::open(&path, &world.model, &digests, span).unwrap();
+        assert_eq!(forests.len(), lines.len());
+        // Weights of which the saved forests know nothing; limits that cut.
+        for (pass, table) in [(0, 1), (1, 2), (2, 20)] {
+            let mut s = Stream::new(seed, Purpose::Test, 3, pass);
+            let text: String =
+                world.model.names().iter().map(|n| format!("{n} {}\n", s.uniform(-1.0, 1.0))).collect();
+            let weights = Weights::parse("w", &text).unwrap();
+            let limits = Limits { pop: Some(3), table, span, ..Limits::default() };
+            let fresh = Decoder::new(&world.model, &weights, limits);
+            let saved = Decoder::over(&world.model, &weights, limits, &forests);
+            for (at, line) in lines.iter().enumerate() {
+                let (a, b) = (fresh.search(line), saved.rescore(at).unwrap());
+                assert_eq!(a.best(), b.best(), "{seed} {line}");
+                assert_eq!(a.forest(), b.forest());
+                assert_eq!(saved.search(line).best(), a.best());
+            }
+            assert!(fresh.rescore(0).is_none());
+        }
+    }
+}
+
+#[test]
+fn damaged_and_foreign_forests_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f");
+    let digests = ["table".to_owned()];
+    let world = world(3, 1);
+    let lines = lines(3);
+    save(&path, &world.model, &digests, &lines, 4);
+    let open = |digests: &[String], span| {
+        Forests::open(&path, &world.model, digests, span).map(drop).map_err(|e| e.to_string())
+    };
+    assert_eq!(open(&digests, 4), Ok(()));
+    assert!(open(&["other".to_owned()], 4).unwrap_err().contains("another table"));
+    assert!(open(&digests, 5).unwrap_err().contains("--span-limit 4, not 5"));
+    let whole = std::fs::read(&path).unwrap();
+    for length in [0, 10, 256, whole.len() - 1] {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        assert!(open(&digests, 4).is_err(), "{length}");
+    }
+    // One byte at a time: it is noticed, or it is padding.
+    let mut noticed = 0;
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x11;
+        std::fs::write(&path, &bytes).unwrap();
+        match open(&digests, 4) {
+            Err(_) => noticed += 1,
+            Ok(()) => assert_eq!(whole[at], 0, "byte {at}"),
+        }
+    }
+    assert!(noticed > whole.len() / 2, "{noticed} of {}", whole.len());
+    // A file that was being written keeps its mark.
+    let mut unfinished = whole;
+    unfinished[12..16].fill(0);
+    std::fs::write(&path, unfinished).unwrap();
+    assert!(open(&digests, 4).unwrap_err().contains("not finished"));
 }
