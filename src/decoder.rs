@@ -6,7 +6,7 @@ use crate::{
     decode::{Decoder, Forests, Found, Limits, Model},
     forest::{Derivation, Forest, KBest},
     metric::{Metric, PlusOne, Prepared, Scratch},
-    tune::{Candidate, Evidence, Goal, List, Source},
+    tune::{Candidate, Evidence, Goal, List, Packed, Segment, Source},
 };
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -100,7 +100,9 @@ pub struct InProcess {
     metric: Metric,
     plus_one: PlusOne,
     references: Vec<Vec<String>>,
-    prepared: Vec<Prepared>,
+    prepared: Vec<Arc<Prepared>>,
+    /// Edges for each word of forests, if forests are what is learned from.
+    density: Option<usize>,
     /// Forests of the sentences, if they have been saved.
     forests: Option<Forests>,
     /// References that no derivation has: that does not depend on weights.
@@ -120,7 +122,7 @@ impl InProcess {
         let mut scratch = Scratch::default();
         let prepare = |r: &Vec<String>| {
             let texts: Vec<&str> = r.iter().map(String::as_str).collect();
-            metric.prepare(&texts, &mut scratch)
+            Arc::new(metric.prepare(&texts, &mut scratch))
         };
         InProcess {
             model,
@@ -131,6 +133,7 @@ impl InProcess {
             metric: metric.clone(),
             plus_one: PlusOne::default(),
             forests: None,
+            density: None,
             references: references.to_vec(),
             prepared: references.iter().map(prepare).collect(),
         }
@@ -141,6 +144,35 @@ impl InProcess {
     pub fn with_forests(mut self, forests: Option<Forests>) -> Self {
         self.forests = forests;
         self
+    }
+
+    /// Gives forests to learn from instead of lists, pruned to so many edges for each word of the sentence.
+    #[must_use]
+    pub fn on_forests(mut self, density: Option<usize>) -> Self {
+        self.density = density;
+        self
+    }
+
+    /// Forests of a batch, pruned.
+    fn packed(
+        &self,
+        decoder: &Decoder<'_>,
+        batch: &[SegmentId],
+        columns: &Columns,
+        density: usize,
+    ) -> Packed {
+        let fixed: Arc<[(FeatureKey, f64)]> = decoder.fixed().into();
+        let segments = batch.par_iter().map(|segment| {
+            let at = segment.0 as usize;
+            let sentence = &self.sentences[at];
+            let found = decoder.rescore(at).unwrap_or_else(|| decoder.search(sentence));
+            let forest = found.forest();
+            let scores = forest.scores(&decoder.local_weights(&forest.local));
+            let words = sentence.split_ascii_whitespace().count().max(1);
+            let forest = forest.densest(&scores, words.saturating_mul(density));
+            Segment { forests: vec![Arc::new(forest)], references: self.prepared[at].clone() }
+        });
+        Packed { columns: columns.local.clone(), fixed, segments: segments.collect() }
     }
 
     /// Smooths sentence BLEU in another way when it searches for what scores best.
@@ -210,6 +242,9 @@ impl Source for InProcess {
             Some(forests) => Decoder::over(&self.model, weights, limits, forests),
             None => Decoder::new(&self.model, weights, limits),
         };
+        if let (Goal::Model, Some(density)) = (goal, self.density) {
+            return Ok(Evidence::Forests(self.packed(&decoder, batch, columns, density)));
+        }
         let steered = goal == Goal::Metric && !self.model.is_hierarchical();
         let blind = steered.then(|| Decoder::blind(&self.model, self.limits));
         let lists = batch.par_iter().map_init(Scratch::default, |scratch, segment| {
@@ -238,6 +273,10 @@ impl Source for InProcess {
 
     fn name(&self, key: FeatureKey) -> String {
         self.model.name_of(key).unwrap_or_default().to_owned()
+    }
+
+    fn has_forests(&self) -> bool {
+        self.density.is_some()
     }
 
     fn is_fixed(&self) -> bool {

@@ -141,12 +141,22 @@ impl<'m> Decoder<'m> {
         words.iter().map(|w| table.target_word(w).or_else(|| passed(w))).collect()
     }
 
-    /// Weights of a forest's features.
-    pub fn local_weights(&self, local: &Local) -> Vec<f64> {
-        let dense = match &self.engine {
+    /// Weights of features that are not tuned.
+    pub fn fixed(&self) -> Vec<(FeatureKey, f64)> {
+        let unknown = self.model.layout.unknown;
+        vec![(self.model.keys[unknown], self.dense()[unknown])]
+    }
+
+    fn dense(&self) -> &[f64] {
+        match &self.engine {
             Engine::Phrases(p) => p.weights(),
             Engine::Rules(r, _) => r.weights(),
-        };
+        }
+    }
+
+    /// Weights of a forest's features.
+    pub fn local_weights(&self, local: &Local) -> Vec<f64> {
+        let dense = self.dense();
         let weight = |key: &FeatureKey| match self.model.keys.iter().position(|k| k == key) {
             Some(at) => dense[at],
             None => self.weights.get(*key),

@@ -154,10 +154,18 @@ impl Forest<'_> {
 
     /// Scores of all edges under weights by local number.
     pub fn scores(&self, weights: &[f64]) -> Vec<f64> {
-        let rules: Vec<f64> =
-            (0..self.rules.target.len() as u32).map(|r| self.rules.features.score(r, weights)).collect();
+        let (mut rules, mut out) = (Vec::new(), Vec::new());
+        self.scores_into(weights, &mut rules, &mut out);
+        out
+    }
+
+    /// The same into memory that is there, with room for scores of rules.
+    pub fn scores_into(&self, weights: &[f64], rules: &mut Vec<f64>, out: &mut Vec<f64>) {
+        rules.clear();
+        rules.extend((0..self.rules.target.len() as u32).map(|r| self.rules.features.score(r, weights)));
         let own = |e: usize| self.features.score(e as u32, weights);
-        self.rule.iter().enumerate().map(|(e, &r)| rules[r as usize] + own(e)).collect()
+        out.clear();
+        out.extend(self.rule.iter().enumerate().map(|(e, &r)| rules[r as usize] + own(e)));
     }
 
     /// Keeps the edges that `keep` wants and that take part in some derivation of the root.

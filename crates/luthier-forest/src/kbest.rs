@@ -296,6 +296,39 @@ impl Forest<'_> {
         KBest::new(self, scores, false).next()
     }
 
+    /// The score of the best derivation and its words; of equal edges the first. Less work than [`Forest::best`].
+    pub fn best_words(&self, scores: &[f64], words: &mut Vec<u32>) -> Option<f64> {
+        let mut best: Vec<(f64, u32)> = Vec::with_capacity(self.nodes());
+        for node in 0..self.nodes() as u32 {
+            let mut here = (f64::NEG_INFINITY, NONE);
+            for edge in self.incoming(node) {
+                let score = scores[edge as usize] + self.tails(edge).map(|t| best[t as usize].0).sum::<f64>();
+                if score > here.0 {
+                    here = (score, edge);
+                }
+            }
+            best.push(here);
+        }
+        words.clear();
+        let &(score, edge) = best.last().filter(|b| b.1 != NONE)?;
+        let mut open = vec![(edge, 0usize)];
+        while let Some((edge, at)) = open.last_mut() {
+            let Some(&symbol) = self.target(*edge).get(*at) else {
+                open.pop();
+                continue;
+            };
+            *at += 1;
+            match TAILS.iter().position(|t| *t == symbol) {
+                Some(k) => {
+                    let tail = self.both(*edge)[k];
+                    open.push((best[tail as usize].1, 0));
+                }
+                None => words.push(symbol),
+            }
+        }
+        Some(score)
+    }
+
     /// Adds the features of edges up, by local number.
     pub fn sum_features(&self, edges: &[u32], out: &mut Vec<f64>) {
         out.clear();

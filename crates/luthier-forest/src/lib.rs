@@ -4,12 +4,16 @@
 //! Sums over derivations go through a [`Semiring`]; [`KBest`] gives out derivations best first; [`rescore`] splits nodes by
 //! anything [`Stateful`].
 
+mod envelope;
+mod expect;
 mod forest;
 mod kbest;
 mod rescore;
 mod semiring;
 pub mod text;
 
+pub use envelope::{Hull, Stretch};
+pub use expect::Expectation;
 pub use forest::{Builder, Features, Forest, NONE, Rows, Rules, TAILS};
 pub use kbest::{Derivation, KBest};
 pub use rescore::{Stateful, rescore};

@@ -109,19 +109,33 @@ impl Forest<'_> {
         through
     }
 
-    /// Keeps the edges whose best derivation is at most `beam` worse than the best of all.
-    #[must_use]
-    pub fn pruned(&self, scores: &[f64], beam: f64) -> Forest<'static> {
-        if self.is_empty() {
-            return self.filtered(|_| true);
-        }
+    /// By edge: the score of the best derivation that uses it.
+    fn best_through(&self, scores: &[f64]) -> Vec<f64> {
         let edges: Vec<Best> = scores.iter().map(|&s| Best(s)).collect();
         let inside = self.inside(&edges);
         let outside = self.outside(&edges, &inside);
-        let through = self.through(&edges, &inside, &outside);
-        let least = inside[self.root() as usize].0 - beam;
+        self.through(&edges, &inside, &outside).into_iter().map(|b| b.0).collect()
+    }
+
+    /// Keeps the edges whose best derivation is at most `beam` worse than the best of all.
+    #[must_use]
+    pub fn pruned(&self, scores: &[f64], beam: f64) -> Forest<'static> {
+        let through = self.best_through(scores);
+        self.at_least(&through, through.iter().copied().fold(f64::NEG_INFINITY, f64::max) - beam)
+    }
+
+    /// Keeps so many edges, those in the best derivations, and what is as good as the last of them.
+    #[must_use]
+    pub fn densest(&self, scores: &[f64], edges: usize) -> Forest<'static> {
+        let through = self.best_through(scores);
+        let mut sorted = through.clone();
+        sorted.sort_unstable_by(|a, b| b.total_cmp(a));
+        self.at_least(&through, sorted.get(edges.max(1) - 1).copied().unwrap_or(f64::NEG_INFINITY))
+    }
+
+    fn at_least(&self, through: &[f64], least: f64) -> Forest<'static> {
         // Sums of the same numbers in another order differ in the last digits.
         let slack = 1e-9 * least.abs().max(1.0);
-        self.filtered(|e| through[e as usize].0 >= least - slack)
+        self.filtered(|e| through[e as usize] >= least - slack)
     }
 }

@@ -6,7 +6,7 @@ use luthier_core::{
 use std::{collections::BTreeMap, io::Cursor, sync::Arc};
 
 /// A random forest of a few nodes over three words and three features.
-fn random(seed: u64) -> (Forest<'static>, Vec<f64>) {
+pub(crate) fn random(seed: u64) -> (Forest<'static>, Vec<f64>) {
     let mut s = Stream::new(seed, Purpose::Test, 0, 0);
     let names = ["a", "b", "c"];
     let local = Arc::new(Local::new(names.iter().map(|n| FeatureKey::of(n)).collect()));
@@ -32,6 +32,11 @@ fn random(seed: u64) -> (Forest<'static>, Vec<f64>) {
     let words = ["x", r"\[y]|||", "[x,1]"].map(str::to_owned).to_vec();
     let weights = (0..3).map(|_| s.uniform(-1.0, 1.0)).collect();
     (builder.finish(local, Arc::new(words)), weights)
+}
+
+/// A number for each edge.
+pub(crate) fn numbers(stream: &mut Stream, forest: &Forest<'_>) -> Vec<f64> {
+    (0..forest.edges()).map(|_| stream.uniform(-1.0, 1.0)).collect()
 }
 
 /// All derivations of a node: score, words, edges.

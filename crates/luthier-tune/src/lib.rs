@@ -6,12 +6,14 @@
 
 mod design;
 mod fleet;
+mod forest_line;
 mod learner;
 mod line;
 mod list;
 pub mod loss;
 mod mixing;
 mod oracle;
+mod packed;
 mod pairs;
 mod pool;
 pub mod recipes;
@@ -23,6 +25,7 @@ mod state;
 
 pub use design::Design;
 pub use fleet::{Alone, Fleet, Wire};
+pub use forest_line::ForestWalker;
 pub use learner::{
     Bound, Descent, HopeFear, Learner, Limits, LineSearch, Linearize, Loss, Minimize, Norm, Note, OneBest,
     Progress, Rank, RankLoss, RankMargin, Rate, Rule, Update,
@@ -30,6 +33,7 @@ pub use learner::{
 pub use line::{Flat, ListWalker, Smoothing, Surface};
 pub use list::{Candidate, List};
 pub use oracle::{Choice, oracle};
+pub use packed::{Packed, Segment};
 pub use pairs::{PairSource, Pairs};
 pub use pool::{Judge, SMALL, columns, list, lists};
 pub use run::{Event, Job, Outcome, Stop, run};

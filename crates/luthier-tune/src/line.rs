@@ -143,6 +143,98 @@ fn unordered(bits: u64) -> f64 {
     f64::from_bits(if bits >> 63 == 1 { bits ^ (1 << 63) } else { !bits })
 }
 
+/// Where the best candidates change along a line, and what becomes of the score. Statistics are known by their class: their
+/// place in one row of them.
+#[derive(Debug, Default)]
+pub(crate) struct Sweep {
+    changes: Vec<Change>,
+    places: Vec<Place>,
+    totals: Vec<f64>,
+    surface: Surface,
+}
+
+impl Sweep {
+    /// Forgets everything.
+    pub(crate) fn begin(&mut self, width: usize) {
+        self.changes.clear();
+        self.places.clear();
+        self.totals.clear();
+        self.totals.resize(width, 0.0);
+    }
+
+    /// A segment's best candidate at the left end.
+    pub(crate) fn start(&mut self, stats: &[f32], class: u32) {
+        let stats = &stats[class as usize * self.totals.len()..];
+        self.totals.iter_mut().zip(stats).for_each(|(t, x)| *t += f64::from(*x));
+    }
+
+    /// From some point on it is another one.
+    #[inline]
+    pub(crate) fn change(&mut self, at: f64, from: u32, to: u32) {
+        self.places.push((ordered(at), self.changes.len() as u32));
+        self.changes.push(Change { from, to });
+    }
+
+    /// Turns changes into intervals and what `value` makes of their statistics.
+    pub(crate) fn surface(
+        &mut self,
+        metric: &Metric,
+        stats: &[f32],
+        value: impl Fn(&Metric, &[f64]) -> f64,
+    ) -> &Surface {
+        self.places.sort_unstable();
+        let Surface { bounds, scores } = &mut self.surface;
+        bounds.clear();
+        scores.clear();
+        scores.push(value(metric, &self.totals));
+        let width = self.totals.len();
+        let mut before = self.totals.clone();
+        let mut i = 0;
+        while i < self.places.len() {
+            let x = unordered(self.places[i].0);
+            let limit = ordered(x + SAME * x.abs().max(SAME));
+            before.copy_from_slice(&self.totals);
+            while let Some(place) = self.places.get(i).filter(|p| p.0 <= limit) {
+                let change = self.changes[place.1 as usize];
+                let from = &stats[change.from as usize * width..][..width];
+                let to = &stats[change.to as usize * width..][..width];
+                for ((t, f), n) in self.totals.iter_mut().zip(from).zip(to) {
+                    *t += f64::from(*n) - f64::from(*f);
+                }
+                i += 1;
+            }
+            // Changes of several segments may cancel out: that is no new plateau.
+            if before != self.totals {
+                bounds.push(x);
+                scores.push(value(metric, &self.totals));
+            }
+        }
+        &self.surface
+    }
+
+    /// The best step from 0, where the true score is `here`.
+    pub(crate) fn peak(
+        &mut self,
+        metric: &Metric,
+        stats: &[f32],
+        here: f64,
+        smoothing: Smoothing,
+        within: (f64, f64),
+    ) -> Peak {
+        if smoothing != Smoothing::None {
+            return self.surface(metric, stats, Metric::score).peak(here, smoothing, within);
+        }
+        // Ranks find the same plateau as scores, without their logarithms.
+        let surface = self.surface(metric, stats, Metric::rank);
+        match surface.best(&surface.scores, within) {
+            Some((i, rank, false)) if metric.of_rank(rank) > here => {
+                Peak { step: surface.inside(i, within), gain: metric.of_rank(rank) - here }
+            }
+            _ => Peak::NONE,
+        }
+    }
+}
+
 /// All lists of a pool in one piece, feature after feature: line searches read memory from end to end. Shared by
 /// the walkers of all starts.
 pub struct Flat {
@@ -198,10 +290,7 @@ pub struct ListWalker<'a> {
     seeds: Vec<(Vec<u32>, Vec<u32>)>,
     envelope: Envelope,
     slopes: Vec<f64>,
-    changes: Vec<Change>,
-    places: Vec<Place>,
-    totals: Vec<f64>,
-    surface: Surface,
+    sweep: Sweep,
     smoothing: Smoothing,
 }
 
@@ -236,10 +325,7 @@ impl<'a> ListWalker<'a> {
             seeds: vec![Default::default(); point.len()],
             envelope: Envelope::default(),
             slopes: Vec::new(),
-            changes: Vec::new(),
-            places: Vec::new(),
-            totals: Vec::new(),
-            surface: Surface::default(),
+            sweep: Sweep::default(),
             smoothing: Smoothing::None,
         };
         walker.place(point);
@@ -267,16 +353,12 @@ impl<'a> ListWalker<'a> {
     /// The score along a line through the point.
     pub fn surface(&mut self, direction: Direction<'_>) -> &Surface {
         self.collect(direction);
-        self.sweep(Metric::score);
-        &self.surface
+        self.sweep.surface(self.metric, &self.flat.stats, Metric::score)
     }
 
     /// Finds all changes along the line, and the totals at its left end.
     fn collect(&mut self, direction: Direction<'_>) {
-        self.changes.clear();
-        self.places.clear();
-        self.totals.clear();
-        self.totals.resize(self.metric.width(), 0.0);
+        self.sweep.begin(self.metric.width());
         let (mut lines, mut ends) = match direction {
             Direction::Axis(axis) => std::mem::take(&mut self.seeds[axis]),
             Direction::Vector(_) => Default::default(),
@@ -289,7 +371,6 @@ impl<'a> ListWalker<'a> {
                 &self.slopes
             }
         };
-        let width = self.totals.len();
         let mut start = 0;
         for s in 0..self.flat.segments() {
             let range = self.flat.starts[s]..self.flat.starts[s + 1];
@@ -300,13 +381,11 @@ impl<'a> ListWalker<'a> {
             let classes = &self.flat.class[range];
             if let Some(first) = pieces.first() {
                 let mut class = classes[first.line as usize];
-                let stats = &self.flat.stats[class as usize * width..][..width];
-                self.totals.iter_mut().zip(stats).for_each(|(t, x)| *t += f64::from(*x));
+                self.sweep.start(&self.flat.stats, class);
                 for piece in pieces {
                     let to = classes[piece.line as usize];
                     if to != class {
-                        self.places.push((ordered(piece.from), self.changes.len() as u32));
-                        self.changes.push(Change { from: class, to });
+                        self.sweep.change(piece.from, class, to);
                         class = to;
                     }
                 }
@@ -316,37 +395,6 @@ impl<'a> ListWalker<'a> {
         }
         if let Direction::Axis(axis) = direction {
             self.seeds[axis] = (lines, ends);
-        }
-    }
-
-    /// Turns changes into intervals and what `value` makes of their statistics.
-    fn sweep(&mut self, value: impl Fn(&Metric, &[f64]) -> f64) {
-        self.places.sort_unstable();
-        let Surface { bounds, scores } = &mut self.surface;
-        bounds.clear();
-        scores.clear();
-        scores.push(value(self.metric, &self.totals));
-        let width = self.totals.len();
-        let mut before = self.totals.clone();
-        let mut i = 0;
-        while i < self.places.len() {
-            let x = unordered(self.places[i].0);
-            let limit = ordered(x + SAME * x.abs().max(SAME));
-            before.copy_from_slice(&self.totals);
-            while let Some(place) = self.places.get(i).filter(|p| p.0 <= limit) {
-                let change = self.changes[place.1 as usize];
-                let from = &self.flat.stats[change.from as usize * width..][..width];
-                let to = &self.flat.stats[change.to as usize * width..][..width];
-                for ((t, f), n) in self.totals.iter_mut().zip(from).zip(to) {
-                    *t += f64::from(*n) - f64::from(*f);
-                }
-                i += 1;
-            }
-            // Changes of several segments may cancel out: that is no new plateau.
-            if before != self.totals {
-                bounds.push(x);
-                scores.push(value(self.metric, &self.totals));
-            }
         }
     }
 
@@ -375,20 +423,8 @@ impl Walker for ListWalker<'_> {
     }
 
     fn peak(&mut self, direction: Direction<'_>, within: (f64, f64)) -> Peak {
-        let (here, smoothing) = (self.score, self.smoothing);
-        if smoothing != Smoothing::None {
-            return self.surface(direction).peak(here, smoothing, within);
-        }
-        // Ranks find the same plateau as scores, without their logarithms.
         self.collect(direction);
-        self.sweep(Metric::rank);
-        let surface = &self.surface;
-        match surface.best(&surface.scores, within) {
-            Some((i, rank, false)) if self.metric.of_rank(rank) > here => {
-                Peak { step: surface.inside(i, within), gain: self.metric.of_rank(rank) - here }
-            }
-            _ => Peak::NONE,
-        }
+        self.sweep.peak(self.metric, &self.flat.stats, self.score, self.smoothing, within)
     }
 
     fn step(&mut self, direction: Direction<'_>, t: f64) {

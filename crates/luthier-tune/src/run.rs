@@ -164,8 +164,13 @@ pub fn run(
         None => State::new(job.initial.clone()),
     };
     let reset = schedule.reset_at.filter(|_| schedule.accumulate && !source.is_fixed());
-    let mut pool = dir.saved_lists(metric, reset.filter(|&r| r < state.epoch).unwrap_or(0))?;
-    source.go_on(state.epoch, pool.first().map(|l| &l.columns));
+    let from = reset.filter(|&r| r < state.epoch).unwrap_or(0);
+    let mut pool = if source.has_forests() {
+        again(source, schedule, dir, from..state.epoch)?
+    } else {
+        Evidence::Lists(dir.saved_lists(metric, from)?)
+    };
+    source.go_on(state.epoch, pool.lists().first().map(|l| &l.columns));
     loop {
         let clock = Instant::now();
         if state.epoch == 0 {
@@ -189,7 +194,7 @@ pub fn run(
         }
         if !on_the_way {
             if reset == Some(state.epoch) {
-                pool.clear();
+                pool = Evidence::NOTHING;
             }
             fresh = gather(job, &mut state, &mut pool, &mut event)?;
         }
@@ -207,7 +212,7 @@ pub fn run(
                 online::epoch(job, batches, &mut state, &mut event, scored)?;
             } else {
                 let clock = Instant::now();
-                event.note = learner.learn(&Evidence::Lists(pool.clone()), &mut state, fleet)?;
+                event.note = learner.learn(&pool, &mut state, fleet)?;
                 event.learn_seconds = clock.elapsed().as_secs_f64();
                 if !source.is_fixed() {
                     state.weights.blend(schedule.psi, &before);
@@ -220,7 +225,8 @@ pub fn run(
         }
         event.seconds = clock.elapsed().as_secs_f64();
         on_event(&event);
-        let keep = (!source.is_fixed() && schedule.accumulate).then_some(Kept { pool: &pool, fresh: &fresh });
+        let keep = !source.is_fixed() && !source.has_forests() && schedule.accumulate;
+        let keep = keep.then_some(Kept { pool: pool.lists(), fresh: &fresh });
         dir.checkpoint(event, &state, metric, keep)?;
         if let Some(stop) = stop {
             dir.finish(stop, metric)?;
@@ -234,7 +240,7 @@ pub fn run(
 fn gather(
     job: &Job<'_>,
     state: &mut State,
-    pool: &mut Vec<Arc<List>>,
+    pool: &mut Evidence,
     event: &mut Event,
 ) -> Result<Vec<Range<usize>>> {
     let Job { source, learner, schedule, metric, .. } = *job;
@@ -247,13 +253,24 @@ fn gather(
         learner.prepare(&mut state.weights);
     }
     let replace = source.is_fixed() || !schedule.accumulate;
-    let fresh = absorb(pool, evidence, replace, state.epoch);
-    event.candidates = pool.iter().map(|l| l.k).sum();
-    event.new = fresh.iter().map(ExactSizeIterator::len).sum();
+    let (fresh, new) = absorb(pool, evidence, replace, state.epoch);
+    event.candidates = pool.size();
+    event.new = new;
     if state.epoch == 0 {
-        event.constant = constant(pool, &state.weights);
+        event.constant = constant(pool.lists(), &state.weights);
     }
     Ok(fresh)
+}
+
+/// Forests are not written: decoding again with the weights of earlier iterations gives the same ones.
+fn again(source: &dyn Source, schedule: &Schedule, dir: &RunDir, epochs: Range<u32>) -> Result<Evidence> {
+    let all: Vec<SegmentId> = (0..source.segments()).map(SegmentId).collect();
+    let mut pool = Evidence::NOTHING;
+    for epoch in epochs.filter(|_| schedule.accumulate) {
+        let evidence = source.candidates(&all, &dir.weights(epoch)?, Goal::Model)?;
+        absorb(&mut pool, evidence, false, epoch);
+    }
+    Ok(pool)
 }
 
 fn stop(job: &Job<'_>, state: &State, dir: &RunDir, event: &Event) -> Option<Stop> {
@@ -282,8 +299,7 @@ fn decoded(source: &dyn Source, weights: &Weights, metric: &Metric) -> Result<(V
         for (t, x) in totals.iter_mut().zip(best_totals(&evidence, weights, metric)) {
             *t += x;
         }
-        let Evidence::Lists(lists) = evidence;
-        candidates += lists.iter().map(|l| l.k).sum::<usize>();
+        candidates += evidence.size();
     }
     Ok((totals, candidates))
 }
@@ -311,8 +327,11 @@ fn held_out(job: &Job<'_>, weights: &Weights, event: &mut Event) -> Result<()> {
 
 /// Gives new features a place, in segment order.
 fn commit(weights: &mut Weights, evidence: &Evidence, source: &dyn Source) -> Result<()> {
-    let Evidence::Lists(lists) = evidence;
     let name = |key| source.name(key);
+    if let Evidence::Forests(packed) = evidence {
+        return weights.commit(&packed.columns, &name);
+    }
+    let lists = evidence.lists();
     if let Some(first) = lists.first() {
         weights.commit(&first.columns, &name)?;
     }
@@ -336,7 +355,10 @@ fn constant(pool: &[Arc<List>], weights: &Weights) -> Vec<String> {
 
 /// Summed statistics of the best candidates under some weights.
 fn best_totals(evidence: &Evidence, weights: &Weights, metric: &Metric) -> Vec<f64> {
-    let Evidence::Lists(lists) = evidence;
+    if let Evidence::Forests(packed) = evidence {
+        return packed.best_totals(weights, metric);
+    }
+    let lists = evidence.lists();
     let mut dense = Vec::new();
     if let Some(first) = lists.first() {
         weights.gather(&first.columns, &mut dense);
@@ -354,13 +376,26 @@ fn best_totals(evidence: &Evidence, weights: &Weights, metric: &Metric) -> Vec<f
     })
 }
 
-/// Puts evidence into the pool, and says which candidates of each segment are new.
-fn absorb(pool: &mut Vec<Arc<List>>, evidence: Evidence, replace: bool, epoch: u32) -> Vec<Range<usize>> {
-    let Evidence::Lists(lists) = evidence;
+/// Puts evidence into the pool, and says which candidates of each segment are new, and how many they are; of forests the
+/// edges.
+fn absorb(pool: &mut Evidence, evidence: Evidence, replace: bool, epoch: u32) -> (Vec<Range<usize>>, usize) {
+    let (pool, lists) = match (&mut *pool, evidence) {
+        (Evidence::Lists(pool), Evidence::Lists(lists)) => (pool, lists),
+        (Evidence::Forests(packed), Evidence::Forests(fresh)) if !replace => {
+            return (Vec::new(), packed.merge(fresh));
+        }
+        (_, fresh) => {
+            // What is learned from anew every time is always new.
+            *pool = fresh;
+            return (Vec::new(), pool.size());
+        }
+    };
     if replace || pool.is_empty() {
         let known = replace && epoch > 0;
         *pool = lists;
-        return pool.iter().map(|l| if known { 0..0 } else { 0..l.k }).collect();
+        let fresh: Vec<Range<usize>> = pool.iter().map(|l| if known { 0..0 } else { 0..l.k }).collect();
+        let new = fresh.iter().map(ExactSizeIterator::len).sum();
+        return (fresh, new);
     }
     let merged = pool.iter_mut().zip(&lists).map(|(old, list)| {
         if old.columns != list.columns {
@@ -369,7 +404,9 @@ fn absorb(pool: &mut Vec<Arc<List>>, evidence: Evidence, replace: bool, epoch: u
         let before = old.k;
         before..before + Arc::make_mut(old).merge(list)
     });
-    merged.collect()
+    let fresh: Vec<Range<usize>> = merged.collect();
+    let new = fresh.iter().map(ExactSizeIterator::len).sum();
+    (fresh, new)
 }
 
 fn outcome(dir: &RunDir, stop: Stop) -> Result<Outcome> {

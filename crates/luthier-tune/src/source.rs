@@ -1,14 +1,45 @@
 //! Where candidates come from.
 
-use crate::List;
+use crate::{List, Packed};
 use luthier_core::{FeatureKey, Local, Names, Result, SegmentId, Weights};
 use std::sync::Arc;
 
-/// What a learner learns from.
+/// What a learner learns from, for each segment asked for, in that order.
 #[derive(Debug, Clone)]
 pub enum Evidence {
-    /// One list per segment asked for, in that order.
+    /// Lists.
     Lists(Vec<Arc<List>>),
+    /// Forests.
+    Forests(Packed),
+}
+
+impl Evidence {
+    /// Nothing yet.
+    pub const NOTHING: Evidence = Evidence::Lists(Vec::new());
+
+    /// The lists; none of forests.
+    pub fn lists(&self) -> &[Arc<List>] {
+        match self {
+            Evidence::Lists(lists) => lists,
+            Evidence::Forests(_) => &[],
+        }
+    }
+
+    /// The lists; none of forests.
+    pub fn into_lists(self) -> Vec<Arc<List>> {
+        match self {
+            Evidence::Lists(lists) => lists,
+            Evidence::Forests(_) => Vec::new(),
+        }
+    }
+
+    /// Candidates of lists, edges of forests.
+    pub fn size(&self) -> usize {
+        match self {
+            Evidence::Lists(lists) => lists.iter().map(|l| l.k).sum(),
+            Evidence::Forests(packed) => packed.edges(),
+        }
+    }
 }
 
 /// Which candidates are wanted.
@@ -35,6 +66,10 @@ pub trait Source: Sync {
     fn name(&self, key: FeatureKey) -> String;
     /// Told before the first question: how many epochs have been learned from, and the columns of their lists.
     fn go_on(&self, _epoch: u32, _columns: Option<&Arc<Local>>) {}
+    /// Whether it answers [`Goal::Model`] with forests.
+    fn has_forests(&self) -> bool {
+        false
+    }
     /// Whether weights do not change what it returns: then there is one pass and no interpolation.
     fn is_fixed(&self) -> bool;
 }

@@ -60,6 +60,7 @@ pub(super) fn run<F: Flags>(args: &Args<F>, common: &Common, talk: Talk) -> Done
         schedule,
         sparse: true,
         plus_one: luthier::metric::PlusOne::default(),
+        density: None,
         mentioned: Vec::new(),
         remarks: Box::new(|_, length| args.flags.remark(length).into_iter().collect()),
     };

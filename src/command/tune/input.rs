@@ -181,6 +181,10 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
     if let Some(patience) = input.held_out.patience {
         settings.add("patience", patience);
     }
+    if plan.density.is_some() && input.model.is_none() {
+        return Err(Error::new("--on forest needs --model: only our own decoder gives forests")
+            .hint("lists of --nbest and --command are for --on nbest"));
+    }
     let (source, [select, test]) = if let Some(text) = &input.source {
         let sentences = read_source(text, &files, owned.len(), &mut settings)?;
         settings.add("nbest-size", input.nbest_size);
@@ -288,7 +292,9 @@ impl Task<'_> {
             Ok::<_, Error>(forests)
         });
         let forests = forests.transpose()?;
-        let own = InProcess::new(model, sentences, limits, k, metric, self.references).with_forests(forests);
+        let own = InProcess::new(model, sentences, limits, k, metric, self.references)
+            .with_forests(forests)
+            .on_forests(plan.density);
         Ok((Box::new(own.smoothed(plan.plus_one)), held))
     }
 }

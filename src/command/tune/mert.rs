@@ -1,6 +1,6 @@
 //! `luthier tune mert`.
 
-use super::{Common, Done, Input, Plan, Settings, Talk, go, metric_of};
+use super::{Common, Done, Input, OnArgs, Plan, Settings, Talk, go, metric_of};
 use luthier::{
     core::{Error, FeatureKey},
     optim::Strategy,
@@ -13,18 +13,21 @@ use std::sync::Arc;
 pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
+    #[command(flatten)]
+    on: OnArgs,
     /// How a start climbs.
     #[arg(long, value_enum, default_value_t = StrategyName::Koehn, help_heading = "MERT")]
     strategy: StrategyName,
-    /// Random starts besides the current weights, in each round; they keep the signs of the current weights.
-    #[arg(long, default_value_t = 20, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
-    restarts: u32,
+    /// Random starts besides the current weights, in each round; they keep the signs of the current weights [default: 20; 4
+    /// on forests].
+    #[arg(long, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    restarts: Option<u32>,
     /// Rounds of restarts; from the second on they lie near the best so far.
     #[arg(long, default_value_t = 1, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Random directions that koehn tries besides the axes.
-    #[arg(long, default_value_t = 0, value_name = "N", help_heading = "MERT")]
-    random_directions: usize,
+    /// Random directions that koehn tries besides the axes [default: 0; 8 on forests].
+    #[arg(long, value_name = "N", help_heading = "MERT")]
+    random_directions: Option<usize>,
     /// Directions in a row without gain after which random stops.
     #[arg(long, default_value_t = 30, value_name = "N", help_heading = "MERT")]
     direction_patience: usize,
@@ -96,10 +99,15 @@ pub(super) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
             .into());
     }
     let mut settings = Settings::default();
+    let density = args.on.density(&mut settings)?;
+    // Watanabe's (2012), for forests.
+    let usual = if density.is_some() { (4, 8) } else { (20, 0) };
+    let restarts = args.restarts.unwrap_or(usual.0);
+    let random_directions = args.random_directions.unwrap_or(usual.1);
     settings.add("strategy", format!("{strategy:?}").to_lowercase());
-    settings.add("restarts", args.restarts);
+    settings.add("restarts", restarts);
     settings.add("rounds", args.rounds);
-    settings.add("random-directions", args.random_directions);
+    settings.add("random-directions", random_directions);
     settings.add("direction-patience", args.direction_patience);
     settings.add("smoothing", format!("{smoothing:?}").to_lowercase());
     settings.add("fix", args.fix.join(" "));
@@ -111,10 +119,10 @@ pub(super) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let shown = metric.clone();
     let learner = LineSearch {
         strategy,
-        random_directions: args.random_directions,
+        random_directions,
         patience: args.direction_patience,
         smoothing,
-        restarts: args.restarts,
+        restarts,
         rounds: args.rounds,
         limits: limits.clone(),
         progress: bar.map(|bar| {
@@ -132,6 +140,7 @@ pub(super) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         schedule: Schedule { iterations: args.input.iterations.unwrap_or(25), ..Schedule::default() },
         sparse: false,
         plus_one: luthier::metric::PlusOne::default(),
+        density,
         mentioned,
         remarks: Box::new(move |outcome: &Outcome, _| at_bounds(outcome, &limits)),
     };

@@ -181,6 +181,7 @@ pub(super) fn plan(
         schedule,
         sparse: true,
         plus_one,
+        density: None,
         mentioned: Vec::new(),
         remarks: Box::new(|_, _| Vec::new()),
     }

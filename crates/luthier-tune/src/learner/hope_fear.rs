@@ -61,8 +61,8 @@ const MUCH_MORE: f64 = 5.0;
 
 impl Learner for HopeFear {
     fn learn(&self, evidence: &Evidence, state: &mut State, _: &Fleet<'_>) -> Result<Note> {
-        let Evidence::Lists(lists) = evidence;
-        let design = Design::new(lists.clone(), &state.weights);
+        let lists = evidence.lists();
+        let design = Design::new(lists.to_vec(), &state.weights);
         let mut pass = Pass::new(self, &design, state.weights.values());
         let mut best = (pass.score(state.weights.values()), state.weights.values().to_vec());
         let mut order: Vec<u32> = (0..lists.len() as u32).filter(|&s| lists[s as usize].k > 1).collect();

@@ -5,7 +5,7 @@
 //! fixed or bounded, for then their size means something.
 
 use super::{Learner, Note};
-use crate::{Evidence, Flat, Fleet, List, ListWalker, Smoothing, State};
+use crate::{Evidence, Flat, Fleet, ForestWalker, List, ListWalker, Packed, Smoothing, State};
 use luthier_core::{
     FeatureKey, Local, Result, Weights,
     random::{Purpose, Stream},
@@ -89,20 +89,24 @@ impl Learner for LineSearch {
     }
 
     fn learn(&self, evidence: &Evidence, state: &mut State, fleet: &Fleet<'_>) -> Result<Note> {
-        let Evidence::Lists(lists) = evidence;
-        let Some(first) = lists.first() else { return Ok(None) };
+        let (ground, columns) = match evidence {
+            Evidence::Lists(lists) => {
+                let Some(first) = lists.first() else { return Ok(None) };
+                (Ground::Lists(lists, Arc::new(Flat::new(lists))), &first.columns)
+            }
+            Evidence::Forests(packed) => (Ground::Forests(packed), &packed.columns),
+        };
         let mut start = Vec::new();
-        state.weights.gather(&first.columns, &mut start);
-        let ascent = self.ascent(&first.columns);
+        state.weights.gather(columns, &mut start);
+        let ascent = self.ascent(columns);
         // A feature that came late starts at 0, which may be out of bounds.
         for (w, &(low, high)) in start.iter_mut().zip(&ascent.bounds) {
             *w = w.clamp(low, high);
         }
         let job = Job {
             search: self,
-            lists,
-            flat: Arc::new(Flat::new(lists)),
-            columns: &first.columns,
+            ground,
+            columns,
             state,
             ascent,
             start,
@@ -147,11 +151,35 @@ impl Limits {
     }
 }
 
+/// What is walked on.
+enum Ground<'a> {
+    Lists(&'a [Arc<List>], Arc<Flat>),
+    Forests(&'a Packed),
+}
+
+impl Ground<'_> {
+    fn walker<'a>(
+        &'a self,
+        search: &'a LineSearch,
+        weights: &Weights,
+        point: &[f64],
+    ) -> Box<dyn Walker + 'a> {
+        let (metric, smoothing) = (&search.metric, search.smoothing);
+        match self {
+            Ground::Lists(lists, flat) => {
+                Box::new(ListWalker::over(flat, lists, metric, weights, point).smoothed(smoothing))
+            }
+            Ground::Forests(packed) => {
+                Box::new(ForestWalker::new(packed, metric, weights, point).smoothed(smoothing))
+            }
+        }
+    }
+}
+
 /// One call of `learn`.
 struct Job<'a> {
     search: &'a LineSearch,
-    lists: &'a [Arc<List>],
-    flat: Arc<Flat>,
+    ground: Ground<'a>,
     columns: &'a Local,
     state: &'a State,
     ascent: Ascent,
@@ -184,11 +212,9 @@ impl Job<'_> {
             None => self.anywhere(index),
             Some(best) => self.near(best, index),
         };
-        let mut walker =
-            ListWalker::over(&self.flat, self.lists, &self.search.metric, &self.state.weights, &point)
-                .smoothed(self.search.smoothing);
+        let mut walker = self.ground.walker(self.search, &self.state.weights, &point);
         let mut stream = Stream::new(self.search.seed, Purpose::Direction, epoch, index);
-        self.ascent.climb(&mut walker, &mut || stream.normal());
+        self.ascent.climb(&mut *walker, &mut || stream.normal());
         let mut weights = self.state.weights.clone();
         weights.set(self.columns, walker.point());
         if !self.search.limits.any() && weights.l1() > 0.0 {
@@ -197,7 +223,8 @@ impl Job<'_> {
         // Scaling rounds, so the score that counts is taken afresh from what will be written.
         let mut scaled = Vec::new();
         weights.gather(self.columns, &mut scaled);
-        let score = ListWalker::over(&self.flat, self.lists, &self.search.metric, &weights, &scaled).score();
+        drop(walker);
+        let score = self.ground.walker(self.search, &weights, &scaled).score();
         self.tell(score);
         (score, weights.iter().map(|(_, v)| v).collect())
     }

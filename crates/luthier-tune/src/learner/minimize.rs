@@ -144,10 +144,10 @@ impl Minimize {
 
 impl Learner for Minimize {
     fn learn(&self, evidence: &Evidence, state: &mut State, _: &Fleet<'_>) -> Result<Note> {
-        let Evidence::Lists(lists) = evidence;
+        let lists = evidence.lists();
         let before = state.weights.values().to_vec();
         // What no list has, a decoder may use all the same: it stays as it is, and is no part of ‖w‖.
-        let design = Arc::new(Design::new(lists.clone(), &state.weights));
+        let design = Arc::new(Design::new(lists.to_vec(), &state.weights));
         let seen = design.seen();
         let mut w: Vec<f64> = before.iter().zip(&seen).map(|(&w, &s)| if s { w } else { 0.0 }).collect();
         let mut watch = |_: usize, value: f64, relative: f64| self.tell(relative, value);

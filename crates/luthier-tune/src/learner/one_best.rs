@@ -91,7 +91,7 @@ impl Learner for OneBest {
     }
 
     fn learn(&self, evidence: &Evidence, state: &mut State, _: &Fleet<'_>) -> Result<Note> {
-        let Evidence::Lists(lists) = evidence;
+        let lists = evidence.lists();
         let mut dense = Vec::new();
         for (at, list) in lists.iter().enumerate() {
             state.online.visits += 1;

@@ -143,7 +143,7 @@ impl Rank {
 
 impl Learner for Rank {
     fn learn(&self, evidence: &Evidence, state: &mut State, _: &Fleet<'_>) -> Result<Note> {
-        let Evidence::Lists(lists) = evidence;
+        let lists = evidence.lists();
         state.online.visits += lists.len() as u64;
         for list in lists {
             grow(&mut state.weights, list)?;

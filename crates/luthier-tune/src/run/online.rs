@@ -128,7 +128,7 @@ fn shard(job: &Job<'_>, batches: &Batches, start: &State, s: u32, visited: &Atom
         let note = learner.learn(&evidence, state, &Fleet(&Alone))?;
         done.note = done.note.take().or(note);
         done.learn += clock.elapsed().as_secs_f64();
-        let Evidence::Lists(lists) = evidence;
+        let lists = evidence.into_lists();
         done.candidates += lists.iter().map(|l| l.k).sum::<usize>();
         if batches.mixing == Mixing::LineSearch {
             done.lists.extend(lists);
@@ -144,7 +144,7 @@ fn shard(job: &Job<'_>, batches: &Batches, start: &State, s: u32, visited: &Atom
 /// Features that all candidates have, and those of lists that bring no names along, have a place from the start; others get
 /// theirs when something is learned about them.
 fn commit_dense(state: &mut State, evidence: &Evidence, source: &dyn Source) -> Result<()> {
-    let Evidence::Lists(lists) = evidence;
+    let lists = evidence.lists();
     let named = lists.iter().all(|l| l.local.keys().is_empty() || !l.names.is_empty());
     if !named {
         return commit(&mut state.weights, evidence, source);
@@ -160,7 +160,7 @@ fn aims(job: &Job<'_>, state: &mut State) -> Result<()> {
     let online = &mut state.online;
     online.references.clear();
     if job.learner.wants_references() {
-        let Evidence::Lists(lists) = job.source.candidates(&online.batch, &state.weights, Goal::Reference)?;
+        let lists = job.source.candidates(&online.batch, &state.weights, Goal::Reference)?.into_lists();
         online.references = lists.into_iter().map(|l| (l.k > 0).then_some(l)).collect();
     }
     if job.learner.wants_metric_best() {
@@ -172,7 +172,7 @@ fn aims(job: &Job<'_>, state: &mut State) -> Result<()> {
             .filter(|&(at, s)| !reached(at) && !online.surrogates.contains_key(&s.0))
             .map(|(_, s)| *s)
             .collect();
-        let Evidence::Lists(lists) = job.source.candidates(&missing, &state.weights, Goal::Metric)?;
+        let lists = job.source.candidates(&missing, &state.weights, Goal::Metric)?.into_lists();
         let found = missing.iter().zip(lists).filter(|l| l.1.k > 0);
         online.surrogates.extend(found.map(|(s, list)| (s.0, list)));
     }

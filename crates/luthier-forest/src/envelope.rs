@@ -1,0 +1,309 @@
+//! The upper envelope over all derivations (Kumar et al. 2009): which derivation is best where along a line of weights.
+//!
+//! Along w + γd every edge is a line b + γm, and a derivation the sum of its edges. From the leaves to the root, each node
+//! gets the envelope of its derivations: an edge shifts the envelope of its tail, or the sum of those of two tails, whose
+//! boundaries are all kept. Lines are points (m, b), an envelope is the upper hull of such points; those of each further edge
+//! come in order of slope and most of them lie below the hull so far, which one walk along both tells. What is left is
+//! merged into it. Each stretch knows the stretches that it is made of.
+
+use crate::{Forest, NONE, TAILS};
+
+/// A stretch of an envelope: one derivation is best from `from` to the next stretch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stretch {
+    /// Slope of its line.
+    pub m: f64,
+    /// Its value at 0.
+    pub b: f64,
+    /// Where it begins; −∞ for the first.
+    pub from: f64,
+    edge: u32,
+    tails: [u32; 2],
+}
+
+/// Finds envelopes; owns its memory.
+#[derive(Debug, Clone, Default)]
+pub struct Hull {
+    /// Stretches of all nodes, and where those of each node end.
+    kept: Vec<Stretch>,
+    ends: Vec<u32>,
+    /// The hull of the node so far, lines that may be above it, and room to put both together.
+    chain: Vec<Stretch>,
+    above: Vec<Stretch>,
+    merged: Vec<Stretch>,
+    open: Vec<(u32, u32)>,
+}
+
+impl Hull {
+    /// The envelope of the root from left to right, of edges with these slopes and offsets. Of equal lines the first edge
+    /// counts.
+    pub fn find(&mut self, forest: &Forest<'_>, slopes: &[f64], offsets: &[f64]) -> &[Stretch] {
+        self.kept.clear();
+        self.ends.clear();
+        for node in 0..forest.nodes() as u32 {
+            self.chain.clear();
+            for edge in forest.incoming(node) {
+                let (m, b) = (slopes[edge as usize], offsets[edge as usize]);
+                if self.chain.is_empty() {
+                    let hull = &mut self.chain;
+                    lines(forest, &self.kept, &self.ends, edge, m, b, |line| hull.push(line));
+                    continue;
+                }
+                self.above.clear();
+                let (hull, above, mut at) = (&self.chain, &mut self.above, 0);
+                lines(forest, &self.kept, &self.ends, edge, m, b, |line| {
+                    while hull.get(at + 1).is_some_and(|next| next.m <= line.m) {
+                        at += 1;
+                    }
+                    if !is_below(&hull[at..], &line) {
+                        above.push(line);
+                    }
+                });
+                if !self.above.is_empty() {
+                    self.merge();
+                }
+            }
+            self.kept.extend_from_slice(&self.chain);
+            self.ends.push(self.kept.len() as u32);
+        }
+        match forest.nodes() {
+            0 => &[],
+            n => of(&self.kept, &self.ends, n as u32 - 1).1,
+        }
+    }
+
+    /// The hull of the hull so far and of what may be above it, both in order of slope.
+    fn merge(&mut self) {
+        self.merged.clear();
+        let (mut i, mut j) = (0, 0);
+        loop {
+            let line = match (self.chain.get(i), self.above.get(j)) {
+                (Some(p), q) if q.is_none_or(|q| p.m < q.m || (p.m == q.m && p.b >= q.b)) => {
+                    i += 1;
+                    *p
+                }
+                (_, Some(q)) => {
+                    j += 1;
+                    *q
+                }
+                (_, None) => break,
+            };
+            push(&mut self.merged, line);
+        }
+        std::mem::swap(&mut self.chain, &mut self.merged);
+    }
+
+    /// The words of a stretch of the root, by its place in the last envelope.
+    pub fn words(&mut self, forest: &Forest<'_>, place: usize, words: &mut Vec<u32>) {
+        words.clear();
+        self.open.clear();
+        let first = of(&self.kept, &self.ends, forest.root()).0;
+        self.open.push((first + place as u32, 0));
+        while let Some((at, symbol)) = self.open.last_mut() {
+            let stretch = self.kept[*at as usize];
+            let Some(&next) = forest.target(stretch.edge).get(*symbol as usize) else {
+                self.open.pop();
+                continue;
+            };
+            *symbol += 1;
+            match TAILS.iter().position(|t| *t == next) {
+                Some(k) => self.open.push((stretch.tails[k], 0)),
+                None => words.push(next),
+            }
+        }
+    }
+}
+
+/// Where the stretches of a node begin, and they themselves.
+fn of<'k>(kept: &'k [Stretch], ends: &[u32], node: u32) -> (u32, &'k [Stretch]) {
+    let start = if node == 0 { 0 } else { ends[node as usize - 1] };
+    (start, &kept[start as usize..ends[node as usize] as usize])
+}
+
+/// The envelope of an edge, from left to right: that of its tails, shifted.
+#[inline]
+fn lines(
+    forest: &Forest<'_>,
+    kept: &[Stretch],
+    ends: &[u32],
+    edge: u32,
+    m: f64,
+    b: f64,
+    mut each: impl FnMut(Stretch),
+) {
+    match forest.both(edge) {
+        [NONE, _] => each(Stretch { m, b, from: f64::NEG_INFINITY, edge, tails: [NONE; 2] }),
+        [tail, NONE] => {
+            let (start, below) = of(kept, ends, tail);
+            for (at, s) in (start..).zip(below) {
+                each(Stretch { m: s.m + m, b: s.b + b, from: s.from, edge, tails: [at, NONE] });
+            }
+        }
+        [left, right] => {
+            let ((l, left), (r, right)) = (of(kept, ends, left), of(kept, ends, right));
+            let (mut i, mut j) = (0, 0);
+            let mut from = f64::NEG_INFINITY;
+            while let (Some(p), Some(q)) = (left.get(i), right.get(j)) {
+                let tails = [l + i as u32, r + j as u32];
+                each(Stretch { m: p.m + q.m + m, b: p.b + q.b + b, from, edge, tails });
+                let next = |side: &[Stretch], at: usize| side.get(at + 1).map(|s| s.from);
+                match (next(left, i), next(right, j)) {
+                    (Some(x), y) if y.is_none_or(|y| x < y) => (i, from) = (i + 1, x),
+                    (Some(x), Some(y)) if x == y => (i, j, from) = (i + 1, j + 1, x),
+                    (_, Some(y)) => (j, from) = (j + 1, y),
+                    (_, None) => break,
+                }
+            }
+        }
+    }
+}
+
+/// Whether a line is nowhere above a hull, whose first stretch is the last one that is not steeper.
+#[inline]
+fn is_below(hull: &[Stretch], line: &Stretch) -> bool {
+    let p = hull[0];
+    if p.m == line.m {
+        return line.b <= p.b;
+    }
+    match hull.get(1) {
+        Some(q) if p.m < line.m => (line.b - p.b) * (q.m - p.m) < (q.b - p.b) * (line.m - p.m),
+        _ => false,
+    }
+}
+
+/// Puts the next line by slope on a stack; of equal slopes the higher one comes first.
+#[inline]
+fn push(stack: &mut Vec<Stretch>, mut line: Stretch) {
+    line.from = f64::NEG_INFINITY;
+    while let Some(top) = stack.last() {
+        if top.m == line.m {
+            return;
+        }
+        line.from = (top.b - line.b) / (line.m - top.m);
+        if line.from > top.from {
+            break;
+        }
+        stack.pop();
+        line.from = f64::NEG_INFINITY;
+    }
+    stack.push(line);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Builder, KBest,
+        tests::{numbers, random},
+    };
+    use luthier_core::{
+        Local,
+        random::{Purpose, Stream},
+    };
+    use std::sync::Arc;
+
+    fn found(forest: &Forest<'_>, m: &[f64], b: &[f64]) -> Vec<(f64, f64, f64)> {
+        Hull::default().find(forest, m, b).iter().map(|s| (s.m, s.b, s.from)).collect()
+    }
+
+    /// Two leaves with two lines each under one binary edge.
+    fn two_tails(lines: [[(f64, f64); 2]; 2]) -> Vec<(f64, f64, f64)> {
+        let mut builder = Builder::default();
+        let word = builder.rule([0], &[]);
+        let both = builder.rule(TAILS, &[]);
+        for _ in 0..2 {
+            builder.edge([NONE; 2], word, &[]);
+            builder.edge([NONE; 2], word, &[]);
+            builder.node();
+        }
+        builder.edge([0, 1], both, &[]);
+        builder.node();
+        let forest = builder.finish(Arc::new(Local::default()), Arc::new(vec!["w".to_owned()]));
+        let all = lines.concat();
+        let m: Vec<f64> = all.iter().map(|l| l.0).chain([0.0]).collect();
+        let b: Vec<f64> = all.iter().map(|l| l.1).chain([0.0]).collect();
+        found(&forest, &m, &b)
+    }
+
+    /// Boundaries of both tails stay: tails that break at 2 and at 0, and cdec's example.
+    #[test]
+    fn boundaries_of_both_tails_are_kept() {
+        let low = f64::NEG_INFINITY;
+        let breaks = two_tails([[(-1.0, 2.0), (1.0, -2.0)], [(-1.0, 0.0), (1.0, 0.0)]]);
+        assert_eq!(breaks, [(-2.0, 2.0, low), (0.0, 2.0, 0.0), (2.0, -2.0, 2.0)]);
+        let cdec = two_tails([[(-1.0, 0.0), (1.0, 0.0)], [(-1.0, 1.0), (1.0, -1.0)]]);
+        assert_eq!(cdec, [(-2.0, 1.0, low), (0.0, 1.0, 0.0), (2.0, -1.0, 1.0)]);
+    }
+
+    /// A lattice of Moses' tests: features foo and bar, weights 2 and 1.
+    #[test]
+    fn moses_lattice() {
+        let mut builder = Builder::default();
+        let mut edge = |words: &[u32], tail: u32| {
+            let target: Vec<u32> =
+                (tail != NONE).then_some(TAILS[0]).into_iter().chain(words.iter().copied()).collect();
+            let rule = builder.rule(target, &[]);
+            (rule, [tail, NONE])
+        };
+        // ab | hi, then cd hk | cd efg | jk; words are their numbers.
+        let first = [edge(&[0, 1], NONE), edge(&[2, 3], NONE)];
+        let rest = [edge(&[4, 5], 0), edge(&[4, 6], 0), edge(&[7], 0)];
+        for (rule, tails) in first {
+            builder.edge(tails, rule, &[]);
+        }
+        builder.node();
+        for (rule, tails) in rest {
+            builder.edge(tails, rule, &[]);
+        }
+        builder.node();
+        let words = (0..8).map(|w| w.to_string()).collect();
+        let forest = builder.finish(Arc::new(Local::default()), Arc::new(words));
+        // ab cd hk (1,5), hi cd hk (2,2), ab jk (3,4), hi jk (4,1), ab cd efg (2,4), hi cd efg (3,1).
+        let foo = [0.0, 1.0, 1.0, 2.0, 3.0];
+        let bar = [3.0, 0.0, 2.0, 1.0, 1.0];
+        let here: Vec<f64> = foo.iter().zip(bar).map(|(f, b)| 2.0 * f + b).collect();
+        let low = f64::NEG_INFINITY;
+        assert_eq!(found(&forest, &foo, &here), [(1.0, 7.0, low), (3.0, 10.0, -1.5), (4.0, 9.0, 1.0)]);
+        assert_eq!(found(&forest, &bar, &here), [(1.0, 9.0, low), (4.0, 10.0, -1.0 / 3.0), (5.0, 7.0, 3.0)]);
+    }
+
+    /// The same as the envelope of all derivations, and the words of each stretch are those of a best derivation.
+    #[test]
+    fn equals_enumeration() {
+        let mut stretches = 0;
+        for seed in 0..150 {
+            let mut stream = Stream::new(seed, Purpose::Test, 4, 0);
+            let forest = random(seed).0;
+            let (m, b) = (numbers(&mut stream, &forest), numbers(&mut stream, &forest));
+            let all: Vec<(f64, f64, String)> = KBest::new(&forest, &b, false)
+                .take(2_000)
+                .map(|d| {
+                    let slope = d.edges.iter().map(|&e| m[e as usize]).sum();
+                    (slope, d.score, forest.text(&d.words))
+                })
+                .collect();
+            if all.len() == 2_000 {
+                continue;
+            }
+            let mut hull = Hull::default();
+            let root = hull.find(&forest, &m, &b).to_vec();
+            let mut words = Vec::new();
+            for (i, s) in root.iter().enumerate() {
+                let to = root.get(i + 1).map_or(s.from.max(0.0) + 2.0, |n| n.from);
+                let from = if s.from.is_finite() { s.from } else { to - 2.0 };
+                assert!(from < to, "{seed}");
+                let x = f64::midpoint(from, to);
+                let best = all.iter().map(|l| l.1 + x * l.0).fold(f64::NEG_INFINITY, f64::max);
+                assert!((s.b + x * s.m - best).abs() < 1e-9 * (1.0 + best.abs()), "{seed}");
+                hull.words(&forest, i, &mut words);
+                let text = forest.text(&words);
+                assert!(
+                    all.iter()
+                        .any(|l| l.2 == text && (l.1 + x * l.0 - best).abs() < 1e-9 * (1.0 + best.abs()))
+                );
+                stretches += 1;
+            }
+        }
+        assert!(stretches > 300, "{stretches}");
+    }
+}

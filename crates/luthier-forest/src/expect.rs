@@ -1,0 +1,153 @@
+//! Expectations over derivations, p ∝ exp(score), and their derivatives.
+//!
+//! From the leaves up: the logarithm of the inside sum of each node, and which share of it each edge has. From the root down:
+//! derivatives, by the chain rule, so that a node that is used twice counts twice.
+
+use crate::Forest;
+
+/// Probabilities of the derivations of a forest.
+#[derive(Debug, Clone)]
+pub struct Expectation {
+    /// Logarithm of the sum over all derivations.
+    pub log_z: f64,
+    /// Share of each edge in its node.
+    share: Vec<f64>,
+}
+
+impl Expectation {
+    /// Of edges with these scores; −∞ for a forest without derivation.
+    pub fn new(forest: &Forest<'_>, scores: &[f64]) -> Self {
+        let mut inside: Vec<f64> = Vec::with_capacity(forest.nodes());
+        let mut share = vec![0.0; forest.edges()];
+        for node in 0..forest.nodes() as u32 {
+            let edges = forest.incoming(node);
+            let mut largest = f64::NEG_INFINITY;
+            for edge in edges.clone() {
+                let below: f64 = forest.tails(edge).map(|t| inside[t as usize]).sum();
+                share[edge as usize] = scores[edge as usize] + below;
+                largest = largest.max(share[edge as usize]);
+            }
+            let mut total = 0.0;
+            for edge in edges.clone() {
+                let x = (share[edge as usize] - largest).exp();
+                share[edge as usize] = x;
+                total += x;
+            }
+            for edge in edges {
+                share[edge as usize] /= total;
+            }
+            inside.push(largest + total.ln());
+        }
+        Expectation { log_z: inside.last().copied().unwrap_or(f64::NEG_INFINITY), share }
+    }
+
+    /// How often each edge is expected: the derivative of the logarithm of the sum with respect to the edges' scores.
+    pub fn counts(&self, forest: &Forest<'_>) -> Vec<f64> {
+        let mut counts = vec![0.0; forest.edges()];
+        let mut visits = vec![0.0; forest.nodes()];
+        if let Some(root) = visits.last_mut() {
+            *root = 1.0;
+        }
+        for node in (0..forest.nodes() as u32).rev() {
+            for edge in forest.incoming(node) {
+                let count = visits[node as usize] * self.share[edge as usize];
+                counts[edge as usize] = count;
+                for t in forest.tails(edge) {
+                    visits[t as usize] += count;
+                }
+            }
+        }
+        counts
+    }
+
+    /// The derivative, with respect to the edges' scores, of the expected sum of `values` over a derivation's edges.
+    pub fn slopes(&self, forest: &Forest<'_>, values: &[f64]) -> Vec<f64> {
+        let mut mean: Vec<f64> = Vec::with_capacity(forest.nodes());
+        let whole = |edge: u32, mean: &[f64]| -> f64 {
+            values[edge as usize] + forest.tails(edge).map(|t| mean[t as usize]).sum::<f64>()
+        };
+        for node in 0..forest.nodes() as u32 {
+            let expected =
+                forest.incoming(node).map(|e| self.share[e as usize] * whole(e, &mean)).sum::<f64>();
+            mean.push(expected);
+        }
+        let mut slopes = vec![0.0; forest.edges()];
+        // How much the root's mean changes with the mean of a node, and with its inside sum.
+        let mut by_mean = vec![0.0; forest.nodes()];
+        let mut by_inside = vec![0.0; forest.nodes()];
+        if let Some(root) = by_mean.last_mut() {
+            *root = 1.0;
+        }
+        for node in (0..forest.nodes() as u32).rev() {
+            let (here, above) = (by_mean[node as usize], by_inside[node as usize]);
+            for edge in forest.incoming(node) {
+                let share = self.share[edge as usize];
+                let slope = share * (here * (whole(edge, &mean) - mean[node as usize]) + above);
+                slopes[edge as usize] = slope;
+                for t in forest.tails(edge) {
+                    by_inside[t as usize] += slope;
+                    by_mean[t as usize] += share * here;
+                }
+            }
+        }
+        slopes
+    }
+}
+
+impl Forest<'_> {
+    /// Adds Σ values · features up, by local number: from derivatives by edge to derivatives by feature.
+    pub fn add_features(&self, values: &[f64], out: &mut [f64]) {
+        let mut rules = vec![0.0; self.rules.target.len()];
+        for edge in 0..self.edges() as u32 {
+            let x = values[edge as usize];
+            rules[self.rule(edge) as usize] += x;
+            for (f, v) in self.own_features(edge) {
+                out[f as usize] += x * f64::from(v);
+            }
+        }
+        for (r, &x) in rules.iter().enumerate().filter(|r| *r.1 != 0.0) {
+            for (f, v) in self.rules.features.row(r as u32) {
+                out[f as usize] += x * f64::from(v);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        KBest,
+        tests::{numbers, random},
+    };
+    use luthier_core::random::{Purpose, Stream};
+
+    #[test]
+    fn equals_enumeration_and_differences() {
+        for seed in 0..80 {
+            let mut stream = Stream::new(seed, Purpose::Test, 5, 0);
+            let forest = random(seed).0;
+            let scores = numbers(&mut stream, &forest);
+            let values = numbers(&mut stream, &forest);
+            let all: Vec<_> = KBest::new(&forest, &scores, false).take(1_000).collect();
+            if all.len() == 1_000 || all.is_empty() {
+                continue;
+            }
+            let e = Expectation::new(&forest, &scores);
+            let z: f64 = all.iter().map(|d| d.score.exp()).sum();
+            assert!((e.log_z - z.ln()).abs() < 1e-9);
+            let value = |d: &crate::Derivation| d.edges.iter().map(|&e| values[e as usize]).sum::<f64>();
+            let mean: f64 = all.iter().map(|d| d.score.exp() / z * value(d)).sum();
+            let (counts, slopes) = (e.counts(&forest), e.slopes(&forest, &values));
+            for edge in 0..forest.edges() {
+                let times =
+                    |d: &crate::Derivation| d.edges.iter().filter(|e| **e as usize == edge).count() as f64;
+                let count: f64 = all.iter().map(|d| d.score.exp() / z * times(d)).sum();
+                assert!((counts[edge] - count).abs() < 1e-9, "{seed}");
+                // ∂E[r]/∂θₑ = Cov(r, nₑ).
+                let both: f64 = all.iter().map(|d| d.score.exp() / z * times(d) * value(d)).sum();
+                assert!((slopes[edge] - (both - count * mean)).abs() < 1e-9, "{seed}");
+            }
+        }
+    }
+}
