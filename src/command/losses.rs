@@ -15,6 +15,8 @@ use luthier::{
 pub(crate) trait Flags: clap::Args + std::fmt::Debug {
     /// Its name on the command line.
     const NAME: &'static str;
+    /// What it can learn from.
+    type On: On;
     /// Ψ with a decoder.
     const PSI: f64 = 1.0;
     /// The iteration that begins with an empty pool.
@@ -28,6 +30,65 @@ pub(crate) trait Flags: clap::Args + std::fmt::Debug {
     /// A word about settings that do not go with lists of that length.
     fn remark(&self, _length: usize) -> Option<String> {
         None
+    }
+}
+
+/// What an algorithm learns from, with a decoder.
+pub(crate) trait On: clap::Args + std::fmt::Debug {
+    /// Edges of forests for each word, if it learns from forests; added to the settings.
+    fn density(&self, settings: &mut Settings) -> Result<Option<usize>, Error>;
+}
+
+/// Lists, and nothing else.
+#[derive(Debug, clap::Args)]
+pub(crate) struct OnLists {}
+
+impl On for OnLists {
+    fn density(&self, _: &mut Settings) -> Result<Option<usize>, Error> {
+        Ok(None)
+    }
+}
+
+/// What to learn from.
+#[derive(Debug, clap::Args)]
+pub(crate) struct OnArgs {
+    /// Learn from n-best lists, or from forests of everything that the search has found; those need --model.
+    #[arg(long, value_name = "WHAT", default_value = "nbest", help_heading = "Forests")]
+    on: OnName,
+    /// Edges of a forest that are kept for each word of the sentence: those in the best translations [default: 50].
+    #[arg(long, value_name = "N", help_heading = "Forests", value_parser = clap::value_parser!(u32).range(1..))]
+    density: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum OnName {
+    /// N-best lists.
+    Nbest,
+    /// Forests.
+    Forest,
+}
+
+impl OnArgs {
+    /// Whether it is forests.
+    pub(crate) fn is_forest(&self) -> bool {
+        self.on == OnName::Forest
+    }
+}
+
+impl On for OnArgs {
+    fn density(&self, settings: &mut Settings) -> Result<Option<usize>, Error> {
+        if self.on == OnName::Nbest {
+            return match self.density {
+                Some(_) => {
+                    Err(Error::new("--density is for --on forest").hint("lists are as long as --nbest-size"))
+                }
+                None => Ok(None),
+            };
+        }
+        let density = self.density.unwrap_or(50);
+        settings.add("on", "forest");
+        settings.add("density", density);
+        Ok(Some(density as usize))
     }
 }
 
@@ -171,6 +232,7 @@ impl ProFlags {
 }
 
 impl Flags for ProFlags {
+    type On = OnLists;
     const NAME: &'static str = "pro";
     const PSI: f64 = 0.1;
     const RESET_AT: u32 = 10;
@@ -227,6 +289,7 @@ pub(crate) struct AproFlags {
 }
 
 impl Flags for AproFlags {
+    type On = OnLists;
     const NAME: &'static str = "apro";
     const RESET_AT: u32 = 10;
     const ITERATIONS: u32 = 30;
@@ -280,6 +343,7 @@ enum OracleName {
 }
 
 impl Flags for SoftmaxFlags {
+    type On = OnArgs;
     const NAME: &'static str = "softmax";
 
     fn minimize(&self, metric: &Metric, seed: u64) -> Result<Minimize, Error> {
@@ -323,6 +387,7 @@ enum BrevityName {
 }
 
 impl Flags for XbleuFlags {
+    type On = OnArgs;
     const NAME: &'static str = "xbleu";
 
     fn minimize(&self, metric: &Metric, seed: u64) -> Result<Minimize, Error> {
@@ -363,6 +428,7 @@ pub(crate) struct RiskFlags {
 }
 
 impl Flags for RiskFlags {
+    type On = OnLists;
     const NAME: &'static str = "risk";
 
     fn minimize(&self, metric: &Metric, seed: u64) -> Result<Minimize, Error> {

@@ -115,38 +115,14 @@ struct Plan<'a> {
     remarks: Remarks<'a>,
 }
 
-/// What to learn from.
-#[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "Forests")]
-struct OnArgs {
-    /// Learn from n-best lists, or from forests of everything that the search has found; those need --model.
-    #[arg(long, value_name = "WHAT", default_value = "nbest")]
-    on: OnName,
-    /// Edges of a forest that are kept for each word of the sentence: those in the best translations [default: 50].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    density: Option<u32>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum OnName {
-    /// N-best lists.
-    Nbest,
-    /// Forests.
-    Forest,
-}
-
-impl OnArgs {
-    /// Edges for each word, if it is forests; added to the settings.
-    fn density(&self, settings: &mut Settings) -> Result<Option<usize>, Error> {
-        if self.on == OnName::Nbest {
-            return match self.density {
-                Some(_) => Err(Error::new("--density is for --on forest: lists are as long as --nbest-size")),
-                None => Ok(None),
-            };
-        }
-        let density = self.density.unwrap_or(50);
-        settings.add("density", density);
-        Ok(Some(density as usize))
+/// Searches in forests go by BLEU.
+fn only_bleu(name: &str, metric: &Metric) -> Result<(), Error> {
+    match metric.as_bleu() {
+        Some(_) => Ok(()),
+        None => Err(Error::new(format!(
+            "{name} --on forest searches forests by n-grams, so the metric must be BLEU"
+        ))
+        .hint("use --on nbest, or mert, which takes any metric")),
     }
 }
 

@@ -255,6 +255,17 @@ impl Bleu {
         }
     }
 
+    /// A word that is a token already, as a hash; never 0.
+    pub fn token(&self, text: &str) -> u64 {
+        if self.lowercase { ngram::word(&text.to_lowercase()) } else { ngram::word(text) }
+    }
+
+    /// The number that [`Bleu::ngrams`] gives an n-gram of such words; nothing if no reference has it.
+    pub fn number(prepared: &Prepared, words: impl IntoIterator<Item = u64>) -> Option<u32> {
+        let Prepared::Bleu(p) = prepared else { return None };
+        p.table.find(words.into_iter().fold(0, ngram::extend))
+    }
+
     /// Order and largest count in a reference of every n-gram that [`Bleu::ngrams`] can give; order 0 is a number
     /// that it never gives.
     pub fn ngram_limits(prepared: &Prepared) -> Vec<(usize, u32)> {

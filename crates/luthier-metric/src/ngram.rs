@@ -16,7 +16,7 @@ pub(crate) fn word(text: &str) -> Gram {
 
 /// The hash of an n-gram made longer by a word or a character.
 #[inline]
-fn extend(gram: Gram, word: Gram) -> Gram {
+pub(crate) fn extend(gram: Gram, word: Gram) -> Gram {
     finish(gram.rotate_left(23).wrapping_add(word))
 }
 
@@ -96,6 +96,12 @@ impl NgramTable {
                 out.push(slot as u32);
             }
         }
+    }
+
+    /// The slot of an n-gram that is here.
+    pub(crate) fn find(&self, gram: Gram) -> Option<u32> {
+        let slot = self.slot(gram);
+        (self.slots[slot].gram != 0).then_some(slot as u32)
     }
 
     /// Order and limit of every slot.

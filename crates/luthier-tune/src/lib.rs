@@ -22,6 +22,7 @@ mod run_dir;
 mod schedule;
 mod source;
 mod state;
+mod steer;
 
 pub use design::Design;
 pub use fleet::{Alone, Fleet, Wire};

@@ -1,12 +1,14 @@
 //! Batch losses: functions of the scores s = Xw alone.
 
 mod apro;
+mod forest;
 mod pairwise;
 mod risk;
 mod softmax;
 mod xbleu;
 
 pub use apro::Apro;
+pub use forest::OnForests;
 pub use pairwise::{Margin, Pairwise};
 pub use risk::Risk;
 pub use softmax::Softmax;

@@ -80,3 +80,6 @@ impl Segment {
         metric.stats(&self.references, Hypothesis { text, columns: &[] }, scratch, out);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! `luthier tune pro`, `apro`, `softmax`, `xbleu`, `risk`: a loss to minimise.
 
-use super::{Common, Done, Input, Plan, Talk, go, metric_of};
-use crate::command::losses::{Flags, share};
+use super::{Common, Done, Input, Plan, Talk, go, metric_of, only_bleu};
+use crate::command::losses::{Flags, On as _, share};
 use luthier::{
     core::Error,
     tune::{Loss, Schedule, loss::Clip},
@@ -13,6 +13,8 @@ use std::sync::Arc;
 pub(crate) struct Args<F: Flags> {
     #[command(flatten)]
     input: Input,
+    #[command(flatten)]
+    on: F::On,
     #[command(flatten)]
     flags: F,
     /// How much of the newly learned weights is taken, with a decoder [default: 0.1 for pro, else 1].
@@ -35,6 +37,19 @@ pub(super) fn run<F: Flags>(args: &Args<F>, common: &Common, talk: Talk) -> Done
             .hint("use --clip candidate, or --ref instead")
             .into());
     }
+    let mut settings = args.flags.settings();
+    settings.add("seed", seed);
+    let density = args.on.density(&mut settings)?;
+    if density.is_some() {
+        only_bleu(F::NAME, &metric)?;
+        if let Loss::Xbleu { clip: Clip::Candidate, .. } = learner.loss {
+            return Err(Error::new(
+                "--clip candidate needs candidates one by one, which forests do not have",
+            )
+            .hint("use --clip expected or none")
+            .into());
+        }
+    }
     let bar = talk.bar("{percent} %  objective");
     learner.progress = bar.map(|bar| {
         Arc::new(move |done: f64, value: f64| bar.show((1e3 * done) as u32, 1000, &format!("{value:.6}")))
@@ -44,10 +59,10 @@ pub(super) fn run<F: Flags>(args: &Args<F>, common: &Common, talk: Talk) -> Done
         iterations: args.input.iterations.unwrap_or(F::ITERATIONS),
         psi: args.psi.unwrap_or(F::PSI),
         reset_at: Some(args.reset_at.unwrap_or(F::RESET_AT)).filter(|&n| n > 0),
+        // In a union of forests derivations would be counted twice.
+        accumulate: density.is_none(),
         ..Schedule::default()
     };
-    let mut settings = args.flags.settings();
-    settings.add("seed", seed);
     let plan = Plan {
         name: F::NAME,
         learner: Box::new(move |read: &Arc<Vec<Vec<String>>>| {
@@ -60,7 +75,7 @@ pub(super) fn run<F: Flags>(args: &Args<F>, common: &Common, talk: Talk) -> Done
         schedule,
         sparse: true,
         plus_one: luthier::metric::PlusOne::default(),
-        density: None,
+        density,
         mentioned: Vec::new(),
         remarks: Box::new(|_, length| args.flags.remark(length).into_iter().collect()),
     };

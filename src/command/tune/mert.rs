@@ -1,6 +1,7 @@
 //! `luthier tune mert`.
 
-use super::{Common, Done, Input, OnArgs, Plan, Settings, Talk, go, metric_of};
+use super::{Common, Done, Input, Plan, Settings, Talk, go, metric_of};
+use crate::command::losses::{On as _, OnArgs};
 use luthier::{
     core::{Error, FeatureKey},
     optim::Strategy,

@@ -3,9 +3,10 @@
 use super::{
     Common, Done, Input, Plan, Settings, Talk, go, metric_of,
     online::{MixingName, OnlineArgs, SurrogateArgs, plan},
+    only_bleu,
 };
 use crate::command::{
-    losses::{Sentence, positive, share},
+    losses::{On as _, OnArgs, Sentence, positive, share},
     value_name,
 };
 use clap::ValueEnum;
@@ -21,6 +22,8 @@ use std::sync::Arc;
 pub(crate) struct Args {
     #[command(flatten)]
     input: Input,
+    #[command(flatten)]
+    on: OnArgs,
     /// What is held against what: hope and fear over the pool, as Moses' kbmira; a surrogate against the guess, online (Arun
     /// and Koehn 2007); or oracles against all others, batch by batch (Watanabe 2012, eq. 13).
     #[arg(long, value_name = "WHICH", default_value = "hope-fear", help_heading = "MIRA")]
@@ -37,7 +40,7 @@ pub(crate) struct Args {
     /// With hope-fear: what is left of the pseudo-document at every update [default: 0.999].
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true, value_parser = share, help_heading = "MIRA")]
     decay: Option<f64>,
-    /// With hope-fear: epochs over the pool [default: 60].
+    /// With hope-fear: epochs over the pool [default: 60; 10 over forests].
     #[arg(long, value_name = "N", help_heading = "MIRA", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     epochs: Option<u32>,
     /// With hope-fear: make the pseudo-document of the model's best candidates, not of hopes.
@@ -56,6 +59,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     online: OnlineArgs,
 }
+
+/// Epochs over forests: each costs two searches for every segment.
+const ON_FORESTS: u32 = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ConstraintsName {
@@ -80,7 +86,10 @@ pub(super) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let seed = common.seed.unwrap_or(1);
     args.check()?;
     match args.constraints {
-        ConstraintsName::HopeFear => go(&args.input, &metric, args.hope_fear(&metric, seed, talk), talk),
+        ConstraintsName::HopeFear => {
+            let plan = args.hope_fear(&metric, seed, talk)?;
+            go(&args.input, &metric, plan, talk)
+        }
         ConstraintsName::Surrogate => {
             let c = args.c.unwrap_or(f64::INFINITY);
             let mut settings = args.settings();
@@ -140,6 +149,7 @@ impl Args {
                 "--update, --weighted, --no-references, --no-average or smoothing of sentence BLEU",
                 "surrogate",
             ),
+            Oracle | Surrogate if self.on.is_forest() => wrong("--on forest", "hope-fear"),
             HopeFear if self.online.any() => {
                 wrong("--batch-size, --shards, --mixing or --in-order", "surrogate or oracle")
             }
@@ -147,11 +157,16 @@ impl Args {
         }
     }
 
-    fn hope_fear(&self, metric: &Metric, seed: u64, talk: Talk) -> Plan<'_> {
+    fn hope_fear(&self, metric: &Metric, seed: u64, talk: Talk) -> Result<Plan<'_>, Error> {
         let mut settings = Settings::default();
+        let density = self.on.density(&mut settings)?;
+        if density.is_some() {
+            only_bleu("mira", metric)?;
+        }
         let base = HopeFear::new(metric.clone(), seed);
         let (c, decay) = (self.c.unwrap_or(base.c), self.decay.unwrap_or(base.decay));
-        let epochs = self.epochs.unwrap_or(base.epochs);
+        let usual = if density.is_some() { ON_FORESTS } else { base.epochs };
+        let epochs = self.epochs.unwrap_or(usual);
         settings.add("c", c);
         settings.add("decay", decay);
         settings.add("epochs", epochs);
@@ -175,7 +190,8 @@ impl Args {
             ..base
         };
         let iterations = self.input.iterations.unwrap_or(25);
-        let schedule = Schedule { iterations, ..Schedule::default() };
-        plan("mira", Box::new(learner), settings, schedule, PlusOne::default())
+        let schedule = Schedule { iterations, accumulate: density.is_none(), ..Schedule::default() };
+        let plan = plan("mira", Box::new(learner), settings, schedule, PlusOne::default());
+        Ok(Plan { density, ..plan })
     }
 }

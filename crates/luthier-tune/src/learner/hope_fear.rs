@@ -7,13 +7,13 @@
 //! vectors so far is scored on the lists; the best wins, and the weights at the start are in the race.
 
 use super::{Learner, Note, Progress};
-use crate::{Design, Evidence, Fleet, List, State, list::argmax};
+use crate::{Design, Evidence, Fleet, List, Packed, State, list::argmax, steer::Aim};
 use luthier_core::{
     Result,
     random::{Purpose, Stream},
     sum,
 };
-use luthier_metric::Metric;
+use luthier_metric::{Bleu, Metric, Scratch};
 use std::sync::Arc;
 
 /// Hope–fear MIRA with its settings.
@@ -61,6 +61,9 @@ const MUCH_MORE: f64 = 5.0;
 
 impl Learner for HopeFear {
     fn learn(&self, evidence: &Evidence, state: &mut State, _: &Fleet<'_>) -> Result<Note> {
+        if let Evidence::Forests(packed) = evidence {
+            return Ok(self.learn_forests(packed, state));
+        }
         let lists = evidence.lists();
         let design = Design::new(lists.to_vec(), &state.weights);
         let mut pass = Pass::new(self, &design, state.weights.values());
@@ -158,11 +161,16 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// w += min(C, loss/‖Δ‖²)·Δ, Δ = hope − fear.
+    /// Δ = hope − fear.
     fn update(&mut self, s: usize, hope: usize, fear: usize, loss: f64) {
         self.difference.clear();
         self.difference.extend(self.design.row(s, hope));
         self.difference.extend(self.design.row(s, fear).map(|(p, x)| (p, -x)));
+        self.step(loss);
+    }
+
+    /// w += min(C, loss/‖Δ‖²)·Δ.
+    fn step(&mut self, loss: f64) {
         self.difference.sort_by_key(|d| d.0);
         self.difference.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
@@ -195,6 +203,147 @@ impl<'a> Pass<'a> {
                 for (t, &x) in total.iter_mut().zip(lists[s].stats_of(lists[s].class[argmax(&scores)])) {
                     *t += f64::from(x);
                 }
+            }
+        });
+        metric.score(&total)
+    }
+}
+
+/// Ways to make a node that are looked at in the search for hope and fear.
+const POP: usize = 30;
+
+impl HopeFear {
+    /// Hope and fear are looked for in the last forest of each segment; BLEU's counts are not clipped on the way, but those of
+    /// what is found are.
+    fn learn_forests(&self, packed: &Packed, state: &mut State) -> Note {
+        let Some(bleu) = self.metric.as_bleu() else {
+            return Some(
+                "hope and fear are looked for in forests by BLEU only: nothing was learned".to_owned(),
+            );
+        };
+        let design = Design::new(Vec::new(), &state.weights);
+        let ground = Ground::new(packed, bleu, state);
+        let mut pass = Pass::new(self, &design, state.weights.values());
+        let mut best = (ground.score(self, state.weights.values()), state.weights.values().to_vec());
+        let some = |s: &u32| packed.segments[*s as usize].forests.last().is_some_and(|f| !f.is_empty());
+        let mut order: Vec<u32> = (0..packed.segments.len() as u32).filter(some).collect();
+        for epoch in 0..self.epochs {
+            if self.shuffle {
+                Stream::new(self.seed, Purpose::Order, state.epoch, epoch).shuffle(&mut order);
+            }
+            for &s in &order {
+                ground.visit(s as usize, &mut pass);
+            }
+            let mean = pass.mean();
+            let score = ground.score(self, &mean);
+            if score > best.0 {
+                best = (score, mean);
+            }
+            if let Some(progress) = &self.progress {
+                progress(epoch + 1, self.epochs, best.0);
+            }
+        }
+        state.weights.replace(&best.1);
+        None
+    }
+}
+
+/// Forests with the places of their features.
+struct Ground<'a> {
+    packed: &'a Packed,
+    bleu: &'a Bleu,
+    /// By segment and local number: the place among the weights, if it is learned; else the weight.
+    places: Vec<Vec<std::result::Result<u32, f64>>>,
+}
+
+impl<'a> Ground<'a> {
+    fn new(packed: &'a Packed, bleu: &'a Bleu, state: &State) -> Self {
+        let learned = state.weights.places(&packed.columns);
+        let places = packed.segments.iter().map(|segment| {
+            let Some(forest) = segment.forests.last() else { return Vec::new() };
+            let others = packed.local(forest, &state.weights);
+            let place = |key| packed.columns.position(key).map(|c| learned[c]);
+            forest.local.keys().iter().zip(others).map(|(&k, other)| place(k).ok_or(other)).collect()
+        });
+        Ground { packed, bleu, places: places.collect() }
+    }
+
+    fn local(&self, s: usize, w: &[f64]) -> Vec<f64> {
+        self.places[s].iter().map(|p| p.map_or_else(|other| other, |p| w[p as usize])).collect()
+    }
+
+    fn visit(&self, s: usize, pass: &mut Pass<'_>) {
+        let segment = &self.packed.segments[s];
+        let Some(forest) = segment.forests.last() else { return };
+        let metric = &pass.settings.metric;
+        let local = self.local(s, &pass.w);
+        let background = pass.background.clone();
+        let gain = |stats: &[f32]| {
+            let total: Vec<f64> = background.iter().zip(stats).map(|(b, &x)| b + f64::from(x)).collect();
+            metric.sized_score(&total)
+        };
+        let loss = |stats: &[f32]| -gain(stats);
+        let mut scratch = Scratch::default();
+        let mut judge = |words: &[u32]| {
+            let mut stats = vec![0.0; metric.width()];
+            segment.judge(metric, &forest.text(words), &mut scratch, &mut stats);
+            stats
+        };
+        let find = |worth: &(dyn Fn(&[f32]) -> f64 + Sync), local: &[f64]| {
+            Aim::new(forest, self.bleu, &segment.references, worth).best(forest, local, 1, POP).pop()
+        };
+        let model = |features: &[f64]| -> f64 { features.iter().zip(&local).map(|(x, w)| x * w).sum() };
+        let (Some(mut hope), Some(fear)) = (find(&gain, &local), find(&loss, &local)) else { return };
+        let mut hoped = judge(&hope.words);
+        let score = model(&hope.features);
+        if pass.settings.safe_hope && score.abs() > 1e-8 {
+            let scale = MUCH_MORE * gain(&hoped).abs() / score.abs();
+            let scaled: Vec<f64> = local.iter().map(|w| scale * w).collect();
+            if let Some(other) = (scale < 1.0).then(|| find(&gain, &scaled)).flatten() {
+                hoped = judge(&other.words);
+                hope = other;
+            }
+        }
+        let feared = judge(&fear.words);
+        let better = gain(&hoped) - gain(&feared);
+        if better <= 0.0 {
+            return;
+        }
+        let lost = better - (model(&hope.features) - model(&fear.features));
+        if lost > 0.0 {
+            pass.difference.clear();
+            for (place, (h, f)) in self.places[s].iter().zip(hope.features.iter().zip(&fear.features)) {
+                if let (Ok(p), true) = (place, h != f) {
+                    pass.difference.push((*p, h - f));
+                }
+            }
+            pass.step(lost);
+        }
+        let mut shown = hoped;
+        if pass.settings.model_background {
+            let mut words = Vec::new();
+            forest.best_words(&forest.scores(&local), &mut words);
+            shown = judge(&words);
+        }
+        for (b, &x) in pass.background.iter_mut().zip(&shown) {
+            *b = pass.settings.decay * *b + f64::from(x);
+        }
+    }
+
+    /// The corpus score on the forests.
+    fn score(&self, settings: &HopeFear, w: &[f64]) -> f64 {
+        let metric = &settings.metric;
+        let total = sum::sum(self.packed.segments.len(), 64, metric.width(), |s, total| {
+            let segment = &self.packed.segments[s];
+            let Some(forest) = segment.forests.last() else { return };
+            let mut words = Vec::new();
+            if forest.best_words(&forest.scores(&self.local(s, w)), &mut words).is_none() {
+                return;
+            }
+            let mut stats = vec![0.0; metric.width()];
+            segment.judge(metric, &forest.text(&words), &mut Scratch::default(), &mut stats);
+            for (t, x) in total.iter_mut().zip(stats) {
+                *t += f64::from(x);
             }
         });
         metric.score(&total)

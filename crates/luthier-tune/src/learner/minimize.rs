@@ -2,8 +2,8 @@
 
 use super::{Learner, Note};
 use crate::{
-    Design, Evidence, Fleet, List, Pairs, State,
-    loss::{Apro, Brevity, Clip, Margin, Pairwise, Regularized, Risk, Softmax, Xbleu},
+    Design, Evidence, Fleet, List, Packed, Pairs, State,
+    loss::{Apro, Brevity, Clip, Margin, OnForests, Pairwise, Regularized, Risk, Softmax, Xbleu},
     pairs::{Pair, gains, oracles},
 };
 use luthier_core::{
@@ -134,6 +134,53 @@ impl Minimize {
         }
     }
 
+    /// The function that is minimised, over forests; nothing for losses that need lists.
+    pub fn on_forests(&self, packed: &Packed, weights: &Weights, gamma: f64) -> Option<OnForests> {
+        let bleu = self.metric.as_bleu()?;
+        let scale = (gamma, self.lambda);
+        match self.loss {
+            Loss::Softmax { sentence_oracle } => {
+                let how = (sentence_oracle, self.plus_one, self.seed);
+                Some(OnForests::softmax(packed, bleu, how, weights, scale))
+            }
+            Loss::Xbleu { clip, brevity, .. } => {
+                Some(OnForests::xbleu(packed, bleu, (clip, brevity), weights, scale))
+            }
+            _ => None,
+        }
+    }
+
+    fn learn_forests(&self, packed: &Packed, state: &mut State) -> Note {
+        let before = state.weights.values().to_vec();
+        let mut seen = vec![false; before.len()];
+        for p in state.weights.places(&packed.columns) {
+            seen[p as usize] = true;
+        }
+        let mut w: Vec<f64> = before.iter().zip(&seen).map(|(&w, &s)| if s { w } else { 0.0 }).collect();
+        let mut watch = |_: usize, value: f64, relative: f64| self.tell(relative, value);
+        let mut last = None;
+        for &gamma in &self.gamma {
+            let Some(mut objective) = self.on_forests(packed, &state.weights, gamma) else {
+                return Some("this loss is not for forests: nothing was learned".to_owned());
+            };
+            last = self.ended(lbfgs(&mut objective, &mut w, self.limit, &mut watch));
+        }
+        if let Some(progress) = &self.progress {
+            progress(1.0, 0.0);
+        }
+        for ((w, &b), _) in w.iter_mut().zip(&before).zip(&seen).filter(|(_, s)| !**s) {
+            *w = b;
+        }
+        state.weights.replace(&w);
+        last
+    }
+
+    /// The brevity penalty has a corner, and the best weights are often in it: no step improves them.
+    fn ended(&self, ended: Ended) -> Note {
+        let corner = matches!(self.loss, Loss::Xbleu { brevity: Brevity::Exact, .. });
+        note(ended, self.limit).filter(|_| !corner || ended.steps >= self.limit.steps)
+    }
+
     fn tell(&self, relative: f64, value: f64) {
         if let Some(progress) = &self.progress {
             let done = relative.max(1e-300).ln() / self.limit.tolerance.ln();
@@ -144,6 +191,9 @@ impl Minimize {
 
 impl Learner for Minimize {
     fn learn(&self, evidence: &Evidence, state: &mut State, _: &Fleet<'_>) -> Result<Note> {
+        if let Evidence::Forests(packed) = evidence {
+            return Ok(self.learn_forests(packed, state));
+        }
         let lists = evidence.lists();
         let before = state.weights.values().to_vec();
         // What no list has, a decoder may use all the same: it stays as it is, and is no part of ‖w‖.
@@ -177,10 +227,7 @@ impl Learner for Minimize {
                 let mut last = None;
                 for &gamma in &self.gamma {
                     let mut objective = self.at(&design, &state.weights, state.epoch, gamma);
-                    let ended = lbfgs(&mut *objective, &mut w, self.limit, &mut watch);
-                    // The brevity penalty has a corner, and the best weights are often in it: no step improves them.
-                    let corner = matches!(self.loss, Loss::Xbleu { brevity: Brevity::Exact, .. });
-                    last = note(ended, self.limit).filter(|_| !corner || ended.steps >= self.limit.steps);
+                    last = self.ended(lbfgs(&mut *objective, &mut w, self.limit, &mut watch));
                 }
                 last
             }

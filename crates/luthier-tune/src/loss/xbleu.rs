@@ -153,30 +153,7 @@ impl ScoreLoss for Xbleu {
     }
 
     fn value(&self, sums: &[f64], d_sums: &mut [f64]) -> f64 {
-        let n = self.order;
-        d_sums.fill(0.0);
-        let mut log = 0.0;
-        for o in 0..n {
-            let (matched, total) = (sums[o], sums[n + o]);
-            let precision = if total > 0.0 { matched / total } else { 0.0 };
-            log += precision.max(FLOOR).ln() / n as f64;
-            if precision > FLOOR {
-                d_sums[o] = 1.0 / (n as f64 * matched);
-                d_sums[n + o] = -1.0 / (n as f64 * total);
-            }
-        }
-        let (c, r) = (sums[n], sums[2 * n]);
-        let x = if c > 0.0 { 1.0 - r / c } else { 0.0 };
-        let (penalty, slope) = self.brevity.at(x);
-        let bleu = log.exp() * penalty;
-        for d in d_sums.iter_mut() {
-            *d *= -bleu;
-        }
-        if c > 0.0 {
-            d_sums[n] -= log.exp() * slope * r / (c * c);
-            d_sums[2 * n] += log.exp() * slope / c;
-        }
-        -bleu
+        value(self.order, self.brevity, sums, d_sums)
     }
 
     fn backward(&self, s: usize, point: &Point, d_sums: &[f64], d_scores: &mut [f64]) {
@@ -199,6 +176,33 @@ impl ScoreLoss for Xbleu {
         }
         through_softmax(self.gamma, &point.p, d_scores);
     }
+}
+
+/// Minus BLEU of summed expectations (matches, totals, reference length), and its derivative.
+pub(super) fn value(n: usize, brevity: Brevity, sums: &[f64], d_sums: &mut [f64]) -> f64 {
+    d_sums.fill(0.0);
+    let mut log = 0.0;
+    for o in 0..n {
+        let (matched, total) = (sums[o], sums[n + o]);
+        let precision = if total > 0.0 { matched / total } else { 0.0 };
+        log += precision.max(FLOOR).ln() / n as f64;
+        if precision > FLOOR {
+            d_sums[o] = 1.0 / (n as f64 * matched);
+            d_sums[n + o] = -1.0 / (n as f64 * total);
+        }
+    }
+    let (c, r) = (sums[n], sums[2 * n]);
+    let x = if c > 0.0 { 1.0 - r / c } else { 0.0 };
+    let (penalty, slope) = brevity.at(x);
+    let bleu = log.exp() * penalty;
+    for d in d_sums.iter_mut() {
+        *d *= -bleu;
+    }
+    if c > 0.0 {
+        d_sums[n] -= log.exp() * slope * r / (c * c);
+        d_sums[2 * n] += log.exp() * slope / c;
+    }
+    -bleu
 }
 
 impl Brevity {

@@ -1,0 +1,294 @@
+//! Softmax loss and expected BLEU over all derivations of forests.
+//!
+//! The same functions as over lists that name every derivation: sums over derivations come from inside sums, and gradients
+//! from derivatives with respect to the scores of edges.
+
+use super::{Brevity, Clip, xbleu::value};
+use crate::{
+    Candidate, List, Packed, Segment,
+    oracle::oracle,
+    steer::{Aim, Ngrams, Only},
+};
+use luthier_core::{Local, Weights};
+use luthier_forest::{Expectation, Forest, rescore};
+use luthier_metric::{Bleu, Metric, PlusOne, Prepared, Scratch};
+use luthier_optim::{Objective, axpy, dot};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// Ways to make a node that are looked at in the search for oracles.
+const POP: usize = 50;
+/// Translations of each segment that compete to be its oracle.
+const ORACLES: usize = 50;
+
+/// A loss over forests, with λ/2 ‖w‖²: what a minimiser sees. Of several forests of a segment the last one counts: in a union,
+/// derivations would be counted twice.
+pub struct OnForests {
+    kind: Kind,
+    gamma: f64,
+    l2: f64,
+    dim: usize,
+    parts: Vec<Part>,
+}
+
+enum Kind {
+    Softmax,
+    Xbleu { order: usize, clip: Clip, brevity: Brevity },
+}
+
+/// One segment.
+struct Part {
+    forest: Forest<'static>,
+    /// The derivations of the oracle.
+    oracle: Option<Forest<'static>>,
+    /// Place of each feature among the weights, if it is learned; else its weight.
+    places: Vec<Option<u32>>,
+    others: Vec<f64>,
+    counts: Option<Counts>,
+}
+
+/// What expected BLEU needs to know about the n-grams of a forest.
+struct Counts {
+    /// Local number of the first n-gram.
+    base: u32,
+    limits: Vec<(usize, u32)>,
+    references: Arc<Prepared>,
+}
+
+/// A segment at some weights.
+struct Point {
+    all: Expectation,
+    oracle: Option<Expectation>,
+    /// Whether more of an n-gram would raise the matches.
+    open: Vec<bool>,
+}
+
+impl OnForests {
+    /// Likelihood of oracle translations. They are looked for with BLEU and, of `sentence`, each segment's best by sentence
+    /// score; else the best of the corpus.
+    pub fn softmax(
+        packed: &Packed,
+        bleu: &Bleu,
+        (sentence, how, seed): (bool, PlusOne, u64),
+        weights: &Weights,
+        (gamma, l2): (f64, f64),
+    ) -> Self {
+        Self::towards(packed, &oracles(packed, bleu, sentence, how, seed), weights, (gamma, l2))
+    }
+
+    /// Likelihood of given translations, by the forests' numbers of words.
+    pub(crate) fn towards(
+        packed: &Packed,
+        oracles: &[Vec<u32>],
+        weights: &Weights,
+        (gamma, l2): (f64, f64),
+    ) -> Self {
+        let mut loss = Self::new(packed, weights, Kind::Softmax, (gamma, l2), |s, forest| {
+            let only = rescore(forest, &Only(&oracles[s]), &vec![0.0; forest.edges()], None);
+            (forest.clone(), Some(only), None, 0)
+        });
+        loss.parts.retain(|p| p.oracle.as_ref().is_none_or(|o| !o.is_empty()));
+        loss
+    }
+
+    /// Expected BLEU; counts cannot be clipped candidate by candidate.
+    pub fn xbleu(
+        packed: &Packed,
+        bleu: &Bleu,
+        (clip, brevity): (Clip, Brevity),
+        weights: &Weights,
+        (gamma, l2): (f64, f64),
+    ) -> Self {
+        let kind = Kind::Xbleu { order: bleu.order, clip, brevity };
+        Self::new(packed, weights, kind, (gamma, l2), |s, forest| {
+            let references = &packed.segments[s].references;
+            let ngrams = Ngrams::new(forest, bleu, references);
+            let counted = rescore(forest, &ngrams, &vec![0.0; forest.edges()], None);
+            let counts =
+                Counts { base: ngrams.base, limits: ngrams.limits.clone(), references: references.clone() };
+            (counted, None, Some(counts), ngrams.width())
+        })
+    }
+
+    /// From forests to parts; `make` gives the forest, its oracle, its counts, and how many local numbers those take.
+    fn new<'p>(
+        packed: &'p Packed,
+        weights: &Weights,
+        kind: Kind,
+        (gamma, l2): (f64, f64),
+        make: impl Fn(
+            usize,
+            &'p Forest<'static>,
+        ) -> (Forest<'static>, Option<Forest<'static>>, Option<Counts>, usize)
+        + Sync,
+    ) -> Self {
+        let learned = weights.places(&packed.columns);
+        let part = |s: usize| {
+            let old = packed.segments[s].forests.last().filter(|f| !f.is_empty())?;
+            let (forest, oracle, counts, width) = make(s, old);
+            let place = |key| packed.columns.position(key).map(|c| learned[c]);
+            let mut places: Vec<Option<u32>> = old.local.keys().iter().map(|&k| place(k)).collect();
+            let mut others = packed.local(old, weights);
+            for (other, _) in others.iter_mut().zip(&places).filter(|o| o.1.is_some()) {
+                *other = 0.0;
+            }
+            if counts.is_some() {
+                places.resize(places.len() + width, None);
+                others.resize(places.len(), 0.0);
+            }
+            Some(Part { forest, oracle, places, others, counts })
+        };
+        let parts = (0..packed.segments.len()).into_par_iter().filter_map(part).collect();
+        OnForests { kind, gamma, l2, dim: weights.len(), parts }
+    }
+
+    fn width(&self) -> usize {
+        match self.kind {
+            Kind::Softmax => 1,
+            Kind::Xbleu { order, .. } => 2 * order + 1,
+        }
+    }
+
+    fn forward(&self, part: &Part, w: &[f64]) -> (Point, Vec<f64>) {
+        let weight =
+            |(place, other): (&Option<u32>, &f64)| self.gamma * place.map_or(*other, |p| w[p as usize]);
+        let local: Vec<f64> = part.places.iter().zip(&part.others).map(weight).collect();
+        let mut point = Point {
+            all: Expectation::new(&part.forest, &part.forest.scores(&local)),
+            oracle: part.oracle.as_ref().map(|o| Expectation::new(o, &o.scores(&local))),
+            open: Vec::new(),
+        };
+        let (Kind::Xbleu { order, clip, .. }, Some(counts)) = (&self.kind, &part.counts) else {
+            let good = point.oracle.as_ref().map_or(0.0, |o| o.log_z);
+            let lost = point.all.log_z - good;
+            return (point, vec![lost]);
+        };
+        let n = *order;
+        let mut expected = vec![0.0; part.places.len()];
+        part.forest.add_features(&point.all.counts(&part.forest), &mut expected);
+        let (grams, totals) = expected[counts.base as usize..].split_at(counts.limits.len());
+        let mut sums = vec![0.0; 2 * n + 1];
+        let limit = |l: u32| if *clip == Clip::Expected { f64::from(l) } else { f64::INFINITY };
+        for (count, &(order, l)) in grams.iter().zip(&counts.limits).filter(|c| c.1.0 > 0) {
+            sums[order - 1] += count.min(limit(l));
+        }
+        point.open = grams.iter().zip(&counts.limits).map(|(c, l)| *c < limit(l.1)).collect();
+        sums[n..2 * n].copy_from_slice(totals);
+        sums[2 * n] = Bleu::closest_length(&counts.references, totals[0]);
+        (point, sums)
+    }
+
+    fn value(&self, sums: &[f64], d_sums: &mut [f64]) -> f64 {
+        match self.kind {
+            Kind::Xbleu { order, brevity, .. } => value(order, brevity, sums, d_sums),
+            Kind::Softmax => {
+                let n = self.parts.len().max(1) as f64;
+                d_sums[0] = 1.0 / n;
+                sums[0] / n
+            }
+        }
+    }
+
+    /// The derivative with respect to local weights.
+    fn backward(&self, part: &Part, point: &Point, d_sums: &[f64]) -> Vec<f64> {
+        let forest = &part.forest;
+        let mut out = vec![0.0; part.places.len()];
+        let (Kind::Xbleu { order, .. }, Some(counts)) = (&self.kind, &part.counts) else {
+            forest.add_features(&point.all.counts(forest), &mut out);
+            if let (Some(oracle), Some(expectation)) = (&part.oracle, &point.oracle) {
+                let counts: Vec<f64> = expectation.counts(oracle).iter().map(|c| -c).collect();
+                oracle.add_features(&counts, &mut out);
+            }
+            for x in &mut out {
+                *x *= d_sums[0];
+            }
+            return out;
+        };
+        let n = *order;
+        let first = counts.base as usize;
+        let worth = |f: u32| {
+            let g = f as usize - first;
+            match counts.limits.get(g) {
+                Some(l) if point.open[g] => d_sums[l.0 - 1],
+                Some(_) => 0.0,
+                None => d_sums[n + g - counts.limits.len()],
+            }
+        };
+        let values: Vec<f64> = (0..forest.edges() as u32)
+            .map(|e| {
+                let own = forest.own_features(e).filter(|f| f.0 >= counts.base);
+                own.map(|(f, v)| worth(f) * f64::from(v)).sum()
+            })
+            .collect();
+        forest.add_features(&point.all.slopes(forest, &values), &mut out);
+        out
+    }
+}
+
+impl Objective for OnForests {
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn evaluate(&mut self, w: &[f64], gradient: &mut [f64]) -> f64 {
+        let (points, sums): (Vec<Point>, Vec<Vec<f64>>) =
+            self.parts.par_iter().map(|part| self.forward(part, w)).unzip();
+        let mut total = vec![0.0; self.width()];
+        for part in &sums {
+            axpy(1.0, part, &mut total);
+        }
+        let mut d_sums = vec![0.0; self.width()];
+        let value = self.value(&total, &mut d_sums);
+        gradient.fill(0.0);
+        let local: Vec<Vec<f64>> = self
+            .parts
+            .par_iter()
+            .zip(&points)
+            .map(|(part, point)| self.backward(part, point, &d_sums))
+            .collect();
+        for (part, local) in self.parts.iter().zip(&local) {
+            for (place, x) in part.places.iter().zip(local) {
+                if let Some(p) = place {
+                    gradient[*p as usize] += self.gamma * x;
+                }
+            }
+        }
+        axpy(self.l2, w, gradient);
+        value + 0.5 * self.l2 * dot(w, w)
+    }
+}
+
+/// By segment: the words of the oracle.
+fn oracles(packed: &Packed, bleu: &Bleu, sentence: bool, how: PlusOne, seed: u64) -> Vec<Vec<u32>> {
+    let metric = Metric::Bleu(bleu.clone());
+    let found: Vec<(Vec<Vec<u32>>, List)> = packed
+        .segments
+        .par_iter()
+        .map(|segment| competitors(segment, bleu, &metric, if sentence { 1 } else { ORACLES }, how))
+        .collect();
+    let lists: Vec<&List> = found.iter().map(|f| &f.1).collect();
+    let chosen = oracle(&lists, &metric, false, seed).chosen;
+    found.iter().zip(chosen).map(|(f, at)| f.0.get(at).cloned().unwrap_or_default()).collect()
+}
+
+/// Translations with high sentence scores, judged.
+fn competitors(
+    segment: &Segment,
+    bleu: &Bleu,
+    metric: &Metric,
+    k: usize,
+    how: PlusOne,
+) -> (Vec<Vec<u32>>, List) {
+    let columns = Arc::new(Local::default());
+    let Some(forest) = segment.forests.last().filter(|f| !f.is_empty()) else {
+        return (Vec::new(), List::empty(&columns));
+    };
+    let gain = |stats: &[f32]| metric.sentence_score(stats, how);
+    let aim = Aim::new(forest, bleu, &segment.references, &gain);
+    let found = aim.best(forest, &vec![0.0; forest.local.keys().len()], k, POP);
+    let texts: Vec<String> = found.iter().map(|f| forest.text(&f.words)).collect();
+    let candidates = texts.iter().map(|text| Candidate { text, features: &[], columns: &[] });
+    let mut list = List::new(&columns, candidates, false);
+    list.judge(metric, &segment.references, &mut Scratch::default());
+    (found.into_iter().map(|f| f.words).collect(), list)
+}

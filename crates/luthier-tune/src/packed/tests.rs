@@ -1,0 +1,294 @@
+//! One expectation, two ways to hold candidates: a forest, and the list that names each of its derivations.
+
+use crate::{
+    Candidate, Design, Evidence, ForestWalker, HopeFear, Learner, List, ListWalker, Loss, Minimize, Packed,
+    Segment, State,
+    fleet::{Alone, Fleet},
+    loss::{Brevity, Clip, OnForests, Regularized, Softmax, Xbleu},
+    steer::{Aim, Only},
+};
+use luthier_core::{
+    FeatureKey, Local, Weights,
+    random::{Purpose, Stream},
+};
+use luthier_forest::{Builder, Forest, KBest, NONE, TAILS, rescore};
+use luthier_metric::{Bleu, Metric, PlusOne, Scratch};
+use luthier_optim::{Direction, Objective, Walker};
+use std::sync::Arc;
+
+const NAMES: [&str; 3] = ["x", "y", "z"];
+const WORDS: [&str; 5] = ["a", "b", "c", "d", "e"];
+/// Derivations of a forest at most.
+const MOST: usize = 400;
+
+fn forest(stream: &mut Stream) -> Forest<'static> {
+    let names = NAMES.iter().copied().chain(["untuned"]);
+    let local = Arc::new(Local::new(names.map(FeatureKey::of).collect()));
+    let place = |name: &str| local.position(FeatureKey::of(name)).unwrap() as u32;
+    loop {
+        let mut builder = Builder::default();
+        for node in 0..3 + stream.below(3) as u32 {
+            for _ in 0..1 + stream.below(3) {
+                let arity = if node == 0 { 0 } else { stream.below(3) as usize };
+                let mut tails = [NONE; 2];
+                for t in tails.iter_mut().take(arity) {
+                    *t = stream.below(node.into()) as u32;
+                }
+                let mut target: Vec<u32> = (0..stream.below(3)).map(|_| stream.below(5) as u32).collect();
+                for &tail in TAILS.iter().take(arity) {
+                    target.insert(stream.below(target.len() as u64 + 1) as usize, tail);
+                }
+                let value = |s: &mut Stream| s.uniform(-1.0, 1.0) as f32;
+                let rule: Vec<(u32, f32)> = NAMES[..2].iter().map(|n| (place(n), value(stream))).collect();
+                let own = [(place("z"), value(stream)), (place("untuned"), value(stream))];
+                let rule = builder.rule(target, &rule);
+                builder.edge(tails, rule, &own);
+            }
+            builder.node();
+        }
+        let words = Arc::new(WORDS.iter().map(ToString::to_string).collect());
+        let made = builder.finish(local.clone(), words).filtered(|_| true);
+        let n = KBest::new(&made, &vec![0.0; made.edges()], false).take(MOST).count();
+        if (2..MOST).contains(&n) {
+            return made;
+        }
+    }
+}
+
+fn reference(stream: &mut Stream) -> String {
+    let word = |s: &mut Stream| WORDS[s.below(4) as usize];
+    (0..3 + stream.below(4)).map(|_| word(stream)).collect::<Vec<_>>().join(" ")
+}
+
+/// Forests of some segments, and lists of all their derivations. What is not tuned is an offset of the lists' scores, which
+/// learning does not see; so it is 0 unless asked for.
+fn both(stream: &mut Stream, metric: &Metric, segments: usize, forests: usize) -> (Packed, Vec<Arc<List>>) {
+    let (packed, lists, _) = both_with(stream, metric, segments, forests);
+    (packed, lists)
+}
+
+type With = (Packed, Vec<Arc<List>>, Vec<Vec<String>>);
+
+fn both_with(stream: &mut Stream, metric: &Metric, segments: usize, forests: usize) -> With {
+    let columns = Arc::new(Local::new(NAMES.iter().map(|n| FeatureKey::of(n)).collect()));
+    let mut packed = Packed {
+        columns: columns.clone(),
+        fixed: [(FeatureKey::of("untuned"), 0.0)].into(),
+        segments: Vec::new(),
+    };
+    let (mut lists, mut texts) = (Vec::new(), Vec::new());
+    let mut scratch = Scratch::default();
+    for _ in 0..segments {
+        let own = vec![reference(stream), reference(stream)];
+        let references: Vec<&str> = own.iter().map(String::as_str).collect();
+        let prepared = Arc::new(metric.prepare(&references, &mut scratch));
+        let forests: Vec<Arc<Forest<'static>>> = (0..forests).map(|_| Arc::new(forest(stream))).collect();
+        let mut rows: Vec<(String, Vec<(FeatureKey, f64)>)> = Vec::new();
+        for forest in &forests {
+            for d in KBest::new(forest, &vec![0.0; forest.edges()], false) {
+                let mut sums = Vec::new();
+                forest.sum_features(&d.edges, &mut sums);
+                let keys = forest.local.keys().iter().copied().zip(sums);
+                let tuned = keys.filter(|f| columns.position(f.0).is_some()).collect();
+                rows.push((forest.text(&d.words), tuned));
+            }
+        }
+        let candidates = rows.iter().map(|(text, features)| Candidate { text, features, columns: &[] });
+        let mut list = List::new(&columns, candidates, false);
+        list.judge(metric, &prepared, &mut scratch);
+        lists.push(Arc::new(list));
+        packed.segments.push(Segment { forests, references: prepared });
+        texts.push(own);
+    }
+    (packed, lists, texts)
+}
+
+fn weights(stream: &mut Stream) -> Weights {
+    let text: String = NAMES.iter().map(|n| format!("{n} {}\n", stream.uniform(-1.0, 1.0))).collect();
+    Weights::parse("w", &text).unwrap()
+}
+
+#[test]
+fn surfaces_of_forests_are_those_of_all_derivations() {
+    let mut plateaus = 0;
+    for (round, name) in ["bleu:order=2", "chrf", "ter", "bleu"].iter().cycle().take(120).enumerate() {
+        let metric: Metric = name.parse().unwrap();
+        let mut stream = Stream::new(11, Purpose::Test, 0, round as u32);
+        let (packed, lists) = both(&mut stream, &metric, 3, 1 + round % 2);
+        let w = weights(&mut stream);
+        let mut point = Vec::new();
+        w.gather(&packed.columns, &mut point);
+        let d: Vec<f64> = (0..3).map(|_| stream.normal()).collect();
+        let mut on_forests = ForestWalker::new(&packed, &metric, &w, &point);
+        let mut on_lists = ListWalker::new(&lists, &metric, &w, &point);
+        assert!((on_forests.score() - on_lists.score()).abs() < 1e-9, "{round}");
+        for direction in [Direction::Axis(0), Direction::Axis(2), Direction::Vector(&d)] {
+            let a = on_forests.surface(direction).clone();
+            let b = on_lists.surface(direction).clone();
+            assert_eq!(a.bounds.len(), b.bounds.len(), "{round}");
+            for (x, y) in a.bounds.iter().chain(&a.scores).zip(b.bounds.iter().chain(&b.scores)) {
+                assert!((x - y).abs() < 1e-6 * (1.0 + y.abs()), "{round}: {x} {y}");
+            }
+            let within = (f64::NEG_INFINITY, f64::INFINITY);
+            let (p, q) = (on_forests.peak(direction, within), on_lists.peak(direction, within));
+            assert!((p.gain - q.gain).abs() < 1e-9 && (p.step - q.step).abs() < 1e-6 * (1.0 + q.step.abs()));
+            on_forests.step(direction, p.step);
+            on_lists.step(direction, p.step);
+            assert!((on_forests.score() - on_lists.score()).abs() < 1e-9, "{round}");
+            plateaus += a.scores.len();
+        }
+    }
+    assert!(plateaus > 1000, "{plateaus}");
+}
+
+/// Values and gradients of two functions at some points, relative to 1e-9.
+fn same(a: &mut dyn Objective, b: &mut dyn Objective, stream: &mut Stream) {
+    for _ in 0..3 {
+        let w: Vec<f64> = (0..3).map(|_| stream.uniform(-1.5, 1.5)).collect();
+        let (mut ga, mut gb) = (vec![0.0; 3], vec![0.0; 3]);
+        let (x, y) = (a.evaluate(&w, &mut ga), b.evaluate(&w, &mut gb));
+        assert!((x - y).abs() < 1e-9 * (1.0 + y.abs()), "{x} {y}");
+        for (x, y) in ga.iter().zip(&gb) {
+            assert!((x - y).abs() < 1e-9 * (1.0 + y.abs()), "{ga:?} {gb:?}");
+        }
+    }
+}
+
+#[test]
+fn expected_bleu_of_forests_is_that_of_all_derivations() {
+    for round in 0..40u32 {
+        let mut stream = Stream::new(12, Purpose::Test, 0, round);
+        let bleu = Bleu { order: 1 + round as usize % 4, ..Bleu::default() };
+        let metric = Metric::Bleu(bleu.clone());
+        let (packed, lists, references) = both_with(&mut stream, &metric, 4, 1);
+        let w = weights(&mut stream);
+        for clip in [Clip::Expected, Clip::None] {
+            for brevity in [Brevity::Exact, Brevity::Smooth, Brevity::None] {
+                let mut a = OnForests::xbleu(&packed, &bleu, (clip, brevity), &w, (1.3, 0.01));
+                let list_loss = Xbleu::new(1.3, &bleu, clip, brevity, lists.clone(), Some(&references));
+                let design = Arc::new(Design::new(lists.clone(), &w));
+                same(&mut a, &mut Regularized::new(design, list_loss, 0.01), &mut stream);
+            }
+        }
+    }
+}
+
+#[test]
+fn likelihood_in_forests_is_that_of_all_derivations() {
+    for round in 0..40u32 {
+        let mut stream = Stream::new(13, Purpose::Test, 0, round);
+        let metric: Metric = "bleu".parse().unwrap();
+        let (packed, lists) = both(&mut stream, &metric, 4, 1);
+        let w = weights(&mut stream);
+        let texts: Vec<String> =
+            lists.iter().map(|l| l.text(stream.below(l.k as u64) as usize).to_owned()).collect();
+        let oracle =
+            lists.iter().zip(&texts).map(|(l, t)| (0..l.k).map(|i| l.text(i) == t).collect()).collect();
+        let words: Vec<Vec<u32>> = texts
+            .iter()
+            .map(|t| {
+                let number = |w: &str| WORDS.iter().position(|x| *x == w).unwrap() as u32;
+                t.split_whitespace().map(number).collect()
+            })
+            .collect();
+        let mut a = OnForests::towards(&packed, &words, &w, (0.7, 0.01));
+        let design = Arc::new(Design::new(lists.clone(), &w));
+        same(&mut a, &mut Regularized::new(design, Softmax { gamma: 0.7, oracle }, 0.01), &mut stream);
+        // And every derivation of the oracle is found, and no other.
+        for (s, only) in words.iter().enumerate() {
+            let forest = &packed.segments[s].forests[0];
+            let found = rescore(forest, &Only(only), &vec![0.0; forest.edges()], None);
+            let n = KBest::new(&found, &vec![0.0; found.edges()], false).count();
+            assert_eq!(n, (0..lists[s].k).filter(|&i| lists[s].text(i) == texts[s]).count());
+        }
+    }
+}
+
+/// Hope, fear and oracles: with room enough, what is aimed at is the best of all derivations.
+#[test]
+fn what_is_aimed_at_is_the_best_of_all() {
+    for round in 0..60u32 {
+        let mut stream = Stream::new(14, Purpose::Test, 0, round);
+        let bleu = Bleu { order: 2 + round as usize % 3, ..Bleu::default() };
+        let metric = Metric::Bleu(bleu.clone());
+        let (packed, lists) = both(&mut stream, &metric, 1, 1);
+        let (segment, list) = (&packed.segments[0], &lists[0]);
+        let forest = &segment.forests[0];
+        let local = packed.local(forest, &weights(&mut stream));
+        let sign = if round % 2 == 0 { 3.0 } else { -3.0 };
+        let gain = |stats: &[f32]| sign * metric.sentence_score(stats, PlusOne::default());
+        // Matches are not clipped in the search, nor here.
+        let n = bleu.order;
+        let mut scratch = Scratch::default();
+        let limits = Bleu::ngram_limits(&segment.references);
+        let worth = |i: usize, scratch: &mut Scratch| {
+            let mut stats = list.stats_of(list.class[i]).to_vec();
+            let mut grams = Vec::new();
+            bleu.ngrams(&segment.references, list.text(i), scratch, &mut grams);
+            for (k, stat) in stats.iter_mut().enumerate().take(n) {
+                *stat = grams.iter().filter(|g| limits[**g as usize].0 == k + 1).count() as f32;
+            }
+            gain(&stats)
+        };
+        let mut dense = Vec::new();
+        let keys = forest.local.keys();
+        let weight = |key: &FeatureKey| local[keys.iter().position(|k| k == key).unwrap()];
+        dense.extend(packed.columns.keys().iter().map(weight));
+        let mut scores = vec![0.0; list.k];
+        list.scores(&dense, &Weights::default(), &mut scores);
+        let best = (0..list.k).map(|i| scores[i] + worth(i, &mut scratch)).fold(f64::MIN, f64::max);
+        let aim = Aim::new(forest, &bleu, &segment.references, &gain);
+        let found = aim.best(forest, &local, 1, usize::MAX).pop().unwrap();
+        let model: f64 = found.features.iter().zip(&local).map(|(x, w)| x * w).sum();
+        let text = forest.text(&found.words);
+        let at = (0..list.k).find(|&i| list.text(i) == text).unwrap();
+        assert!((model + worth(at, &mut scratch) - best).abs() < 1e-4, "{round}");
+    }
+}
+
+/// All learners that take forests learn from them, to the same bits on any number of threads.
+#[test]
+fn learners_do_not_depend_on_threads() {
+    let metric: Metric = "bleu:order=2".parse().unwrap();
+    let mut stream = Stream::new(15, Purpose::Test, 0, 0);
+    let (packed, _) = both(&mut stream, &metric, 12, 1);
+    let start = weights(&mut stream);
+    let soft = |loss| Minimize {
+        limit: luthier_optim::Limit { tolerance: 1e-4, steps: 20 },
+        ..Minimize::new(metric.clone(), loss, 1)
+    };
+    let xbleu = Loss::Xbleu { clip: Clip::Expected, brevity: Brevity::Smooth, references: None };
+    let learners: Vec<Box<dyn Learner>> = vec![
+        Box::new(crate::LineSearch {
+            restarts: 3,
+            random_directions: 2,
+            ..crate::LineSearch::new(metric.clone(), 1)
+        }),
+        Box::new(soft(xbleu)),
+        Box::new(soft(Loss::Softmax { sentence_oracle: false })),
+        Box::new(soft(Loss::Softmax { sentence_oracle: true })),
+        Box::new(HopeFear { epochs: 3, ..HopeFear::new(metric.clone(), 1) }),
+        Box::new(HopeFear {
+            epochs: 2,
+            safe_hope: true,
+            model_background: true,
+            ..HopeFear::new(metric.clone(), 1)
+        }),
+    ];
+    for (k, learner) in learners.iter().enumerate() {
+        let run = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let mut state = State::new(start.clone());
+                learner.learn(&Evidence::Forests(packed.clone()), &mut state, &Fleet(&Alone)).unwrap();
+                state.weights
+            })
+        };
+        let one = run(1);
+        assert_eq!(one, run(3), "learner {k}");
+        let before = packed.best_totals(&start, &metric);
+        let after = packed.best_totals(&one, &metric);
+        assert!(k > 0 || metric.score(&after) >= metric.score(&before));
+        assert!(one.values().iter().all(|w| w.is_finite()));
+    }
+}
