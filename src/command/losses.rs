@@ -19,6 +19,8 @@ pub(crate) trait Flags: clap::Args + std::fmt::Debug {
     type On: On;
     /// Ψ with a decoder.
     const PSI: f64 = 1.0;
+    /// Ψ with a decoder, on forests: those of one pass know little about weights far away.
+    const FOREST_PSI: f64 = 1.0;
     /// The iteration that begins with an empty pool.
     const RESET_AT: u32 = 0;
     /// Iterations with a decoder.
@@ -345,6 +347,7 @@ enum OracleName {
 impl Flags for SoftmaxFlags {
     type On = OnArgs;
     const NAME: &'static str = "softmax";
+    const FOREST_PSI: f64 = 0.1;
 
     fn minimize(&self, metric: &Metric, seed: u64) -> Result<Minimize, Error> {
         let loss = Loss::Softmax { sentence_oracle: self.oracle == OracleName::Sentence };

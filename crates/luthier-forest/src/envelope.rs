@@ -93,14 +93,24 @@ impl Hull {
         std::mem::swap(&mut self.chain, &mut self.merged);
     }
 
-    /// The words of a stretch of the root, by its place in the last envelope.
-    pub fn words(&mut self, forest: &Forest<'_>, place: usize, words: &mut Vec<u32>) {
+    /// Words and edges of a stretch of the root, by its place in the last envelope.
+    pub fn derivation(
+        &mut self,
+        forest: &Forest<'_>,
+        place: usize,
+        words: &mut Vec<u32>,
+        edges: &mut Vec<u32>,
+    ) {
         words.clear();
+        edges.clear();
         self.open.clear();
         let first = of(&self.kept, &self.ends, forest.root()).0;
         self.open.push((first + place as u32, 0));
         while let Some((at, symbol)) = self.open.last_mut() {
             let stretch = self.kept[*at as usize];
+            if *symbol == 0 {
+                edges.push(stretch.edge);
+            }
             let Some(&next) = forest.target(stretch.edge).get(*symbol as usize) else {
                 self.open.pop();
                 continue;
@@ -189,6 +199,99 @@ fn push(stack: &mut Vec<Stretch>, mut line: Stretch) {
     stack.push(line);
 }
 
+/// Points of lines that are looked at together.
+pub const LANES: usize = 16;
+
+/// Scores of edges are `here` times their offsets plus `along` times their slopes: a point of a line of weights, or with
+/// `here` = 0 one at its ends.
+#[derive(Debug, Clone, Copy)]
+pub struct Lanes {
+    /// Share of the offsets.
+    pub here: [f64; LANES],
+    /// Share of the slopes.
+    pub along: [f64; LANES],
+}
+
+/// The best score of the root at several points at once.
+pub fn best_at(
+    forest: &Forest<'_>,
+    slopes: &[f64],
+    offsets: &[f64],
+    points: &Lanes,
+    room: &mut Vec<[f64; LANES]>,
+) -> [f64; LANES] {
+    room.clear();
+    let (first, tails) = forest.shape();
+    sweep(first, tails, slopes, offsets, points, room);
+    room.last().copied().unwrap_or([f64::NEG_INFINITY; LANES])
+}
+
+/// Words and edges of the best derivation at one of the points, from what [`best_at`] has left in `room`.
+pub fn derivation_at(
+    forest: &Forest<'_>,
+    (slopes, offsets): (&[f64], &[f64]),
+    points: &Lanes,
+    (room, lane): (&[[f64; LANES]], usize),
+    (words, edges): (&mut Vec<u32>, &mut Vec<u32>),
+) {
+    words.clear();
+    edges.clear();
+    // The edge with the score of its node: the same sums in the same order give the same bits.
+    let best = |node: u32| {
+        let score = |edge: u32| {
+            let own = points.here[lane] * offsets[edge as usize] + points.along[lane] * slopes[edge as usize];
+            forest.tails(edge).fold(own, |sum, t| sum + room[t as usize][lane])
+        };
+        forest.incoming(node).find(|&e| score(e) == room[node as usize][lane])
+    };
+    let mut open: Vec<(u32, usize)> = best(forest.root()).map(|e| (e, 0)).into_iter().collect();
+    while let Some((edge, at)) = open.last_mut() {
+        if *at == 0 {
+            edges.push(*edge);
+        }
+        let Some(&symbol) = forest.target(*edge).get(*at) else {
+            open.pop();
+            continue;
+        };
+        *at += 1;
+        match TAILS.iter().position(|t| *t == symbol) {
+            Some(k) => {
+                let tail = forest.both(*edge)[k];
+                open.extend(best(tail).map(|e| (e, 0)));
+            }
+            None => words.push(symbol),
+        }
+    }
+}
+
+/// Best scores of all nodes. Compiled for several instruction sets; without fused operations all give the same bits.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+fn sweep(
+    first: &[u32],
+    tails: &[[u32; 2]],
+    slopes: &[f64],
+    offsets: &[f64],
+    points: &Lanes,
+    room: &mut Vec<[f64; LANES]>,
+) {
+    for node in first.windows(2) {
+        let mut best = [f64::NEG_INFINITY; LANES];
+        for edge in node[0] as usize..node[1] as usize {
+            let (m, b) = (slopes[edge], offsets[edge]);
+            let mut score: [f64; LANES] = std::array::from_fn(|l| points.here[l] * b + points.along[l] * m);
+            for &tail in tails[edge].iter().take_while(|t| **t != NONE) {
+                for (s, below) in score.iter_mut().zip(&room[tail as usize]) {
+                    *s += below;
+                }
+            }
+            for (best, s) in best.iter_mut().zip(score) {
+                *best = if s > *best { s } else { *best };
+            }
+        }
+        room.push(best);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -267,6 +370,32 @@ mod tests {
         assert_eq!(found(&forest, &bar, &here), [(1.0, 9.0, low), (4.0, 10.0, -1.0 / 3.0), (5.0, 7.0, 3.0)]);
     }
 
+    /// At any point the best derivation, and its score.
+    #[test]
+    fn points_equal_enumeration() {
+        for seed in 0..100 {
+            let mut stream = Stream::new(seed, Purpose::Test, 6, 0);
+            let forest = random(seed).0;
+            let (m, b) = (numbers(&mut stream, &forest), numbers(&mut stream, &forest));
+            let mut points = Lanes { here: [1.0; LANES], along: [0.0; LANES] };
+            for x in &mut points.along {
+                *x = stream.uniform(-3.0, 3.0);
+            }
+            points.here[3] = 0.0;
+            let mut room = Vec::new();
+            let best = best_at(&forest, &m, &b, &points, &mut room);
+            for (l, best) in best.into_iter().enumerate() {
+                let scores: Vec<f64> =
+                    m.iter().zip(&b).map(|(m, b)| points.here[l] * b + points.along[l] * m).collect();
+                let expected = KBest::new(&forest, &scores, false).next().unwrap();
+                assert!((best - expected.score).abs() < 1e-9);
+                let (mut words, mut edges) = (Vec::new(), Vec::new());
+                derivation_at(&forest, (&m, &b), &points, (&room, l), (&mut words, &mut edges));
+                assert_eq!((words, edges), (expected.words, expected.edges), "{seed}");
+            }
+        }
+    }
+
     /// The same as the envelope of all derivations, and the words of each stretch are those of a best derivation.
     #[test]
     fn equals_enumeration() {
@@ -287,7 +416,7 @@ mod tests {
             }
             let mut hull = Hull::default();
             let root = hull.find(&forest, &m, &b).to_vec();
-            let mut words = Vec::new();
+            let (mut words, mut edges) = (Vec::new(), Vec::new());
             for (i, s) in root.iter().enumerate() {
                 let to = root.get(i + 1).map_or(s.from.max(0.0) + 2.0, |n| n.from);
                 let from = if s.from.is_finite() { s.from } else { to - 2.0 };
@@ -295,7 +424,9 @@ mod tests {
                 let x = f64::midpoint(from, to);
                 let best = all.iter().map(|l| l.1 + x * l.0).fold(f64::NEG_INFINITY, f64::max);
                 assert!((s.b + x * s.m - best).abs() < 1e-9 * (1.0 + best.abs()), "{seed}");
-                hull.words(&forest, i, &mut words);
+                hull.derivation(&forest, i, &mut words, &mut edges);
+                let slope: f64 = edges.iter().map(|&e| m[e as usize]).sum();
+                assert!((slope - s.m).abs() < 1e-9);
                 let text = forest.text(&words);
                 assert!(
                     all.iter()

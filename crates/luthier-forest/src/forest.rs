@@ -131,6 +131,11 @@ impl Forest<'_> {
         self.tails[edge as usize]
     }
 
+    /// First edge of each node with the end, and tails of all edges.
+    pub(crate) fn shape(&self) -> (&[u32], &[[u32; 2]]) {
+        (&self.first_edge, &self.tails)
+    }
+
     /// The rule of an edge.
     pub fn rule(&self, edge: u32) -> u32 {
         self.rule[edge as usize]

@@ -12,7 +12,7 @@ mod rescore;
 mod semiring;
 pub mod text;
 
-pub use envelope::{Hull, Stretch};
+pub use envelope::{Hull, LANES, Lanes, Stretch, best_at, derivation_at};
 pub use expect::Expectation;
 pub use forest::{Builder, Features, Forest, NONE, Rows, Rules, TAILS};
 pub use kbest::{Derivation, KBest};

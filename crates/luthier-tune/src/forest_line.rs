@@ -2,9 +2,9 @@
 
 use crate::{Packed, Segment, Smoothing, Surface, line::Sweep};
 use luthier_core::{Fingerprint, Local, Weights};
-use luthier_forest::{Forest, Hull, NONE};
+use luthier_forest::{Forest, Hull, LANES, Lanes, NONE, best_at, derivation_at};
 use luthier_metric::{Metric, Scratch};
-use luthier_optim::{Direction, Envelope, Peak, Walker};
+use luthier_optim::{Direction, Envelope, Peak, Piece, Walker, dot};
 use rustc_hash::FxHashMap;
 
 /// A walker over forests. The coordinates are the dense features that are learned.
@@ -20,17 +20,59 @@ pub struct ForestWalker<'a> {
     /// b = w·h of all edges.
     b: Vec<Vec<Vec<f64>>>,
     judge: Classes<'a>,
-    hulls: Vec<Hull>,
+    /// By segment.
+    known: Vec<Known>,
+    hull: Hull,
     union: Envelope,
     sweep: Sweep,
     smoothing: Smoothing,
 }
 
-/// Memory for scores.
+/// How far above a height counts as rounding, relative to what was added up.
+const SLACK: f64 = 1e-9;
+
+/// Memory of a search.
 #[derive(Default)]
 struct Room {
     local: Vec<f64>,
     rules: Vec<f64>,
+    /// Slopes of the edges of each forest.
+    slopes: Vec<Vec<f64>>,
+    nodes: Vec<[f64; LANES]>,
+    /// Lines of known derivations, their envelope, and points to look at.
+    m: Vec<f64>,
+    b: Vec<f64>,
+    pieces: Vec<Piece>,
+    points: Vec<(f64, f64, f64, f64)>,
+}
+
+/// Derivations of a segment that were the best somewhere.
+#[derive(Default)]
+struct Known {
+    /// Coordinates of each, then what its other features are worth.
+    rows: Vec<f64>,
+    class: Vec<u32>,
+}
+
+impl Known {
+    fn push(&mut self, row: &[f64], class: u32) {
+        if self.rows.chunks_exact(row.len()).any(|r| r == row) {
+            return;
+        }
+        self.rows.extend_from_slice(row);
+        self.class.push(class);
+    }
+
+    /// Slopes and offsets of all lines.
+    fn project(&self, point: &[f64], d: &[f64], m: &mut Vec<f64>, b: &mut Vec<f64>) {
+        m.clear();
+        b.clear();
+        for row in self.rows.chunks_exact(point.len() + 1) {
+            let (row, offset) = row.split_at(point.len());
+            m.push(dot(row, d));
+            b.push(dot(row, point) + offset[0]);
+        }
+    }
 }
 
 /// Statistics of translations that were met.
@@ -44,6 +86,8 @@ struct Classes<'a> {
     out: Vec<f32>,
     words: Vec<u32>,
     out_words: Vec<u32>,
+    edges: Vec<u32>,
+    sums: Vec<f64>,
 }
 
 impl Classes<'_> {
@@ -97,8 +141,11 @@ impl<'a> ForestWalker<'a> {
                 out: vec![0.0; metric.width()],
                 words: Vec::new(),
                 out_words: Vec::new(),
+                edges: Vec::new(),
+                sums: Vec::new(),
             },
-            hulls: Vec::new(),
+            known: packed.segments.iter().map(|_| Known::default()).collect(),
+            hull: Hull::default(),
             union: Envelope::default(),
             sweep: Sweep::default(),
             smoothing: Smoothing::None,
@@ -145,43 +192,110 @@ impl<'a> ForestWalker<'a> {
             }
         };
         self.sweep.begin(self.metric.width());
-        let packed = self.packed;
-        let (mut m, mut b, mut places) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut room, mut slopes) = (Room::default(), Vec::new());
-        for (s, segment) in packed.segments.iter().enumerate() {
-            self.hulls.resize_with(self.hulls.len().max(segment.forests.len()), Hull::default);
-            m.clear();
-            b.clear();
-            places.clear();
-            for (f, forest) in segment.forests.iter().enumerate() {
-                self.scores((s, f), d, false, &mut room, &mut slopes);
-                let root = self.hulls[f].find(forest, &slopes, &self.b[s][f]);
-                for (at, stretch) in root.iter().enumerate() {
-                    m.push(stretch.m);
-                    b.push(stretch.b);
-                    places.push((f, at, stretch.from));
-                }
-            }
-            // All forests of a segment under one root.
-            let pieces: Vec<(usize, f64)> = if segment.forests.len() == 1 {
-                places.iter().enumerate().map(|(i, p)| (i, p.2)).collect()
-            } else {
-                self.union.find(&m, &b, &[]).iter().map(|p| (p.line as usize, p.from)).collect()
-            };
+        let mut room = Room::default();
+        for s in 0..self.packed.segments.len() {
+            self.envelope(s, d, &mut room);
+            let known = &self.known[s];
             let mut before = None;
-            for (line, from) in pieces {
-                let (f, at, _) = places[line];
-                let forest = &segment.forests[f];
-                self.hulls[f].words(forest, at, &mut self.judge.words);
-                let class = self.judge.of(segment, (s, f), forest);
+            for piece in &room.pieces {
+                let class = known.class[piece.line as usize];
                 match before {
                     None => self.sweep.start(&self.judge.stats, class),
-                    Some(before) if before != class => self.sweep.change(from, before, class),
+                    Some(before) if before != class => self.sweep.change(piece.from, before, class),
                     Some(_) => {}
                 }
                 before = Some(class);
             }
         }
+    }
+
+    /// The envelope of all derivations of a segment, in `room.pieces`, by numbers of known ones.
+    ///
+    /// The first time it comes from the leaves up. From then on, from derivations that are known: their envelope is convex,
+    /// and so is that of each forest; if no forest is above it at its boundaries, at 0 and at both ends, none is above it
+    /// anywhere. Where one is, the derivation that is becomes known, too.
+    fn envelope(&mut self, s: usize, d: &[f64], room: &mut Room) {
+        let packed = self.packed;
+        let forests = &packed.segments[s].forests;
+        room.slopes.resize_with(room.slopes.len().max(forests.len()), Vec::new);
+        for f in 0..forests.len() {
+            let mut slopes = std::mem::take(&mut room.slopes[f]);
+            self.scores((s, f), d, false, room, &mut slopes);
+            room.slopes[f] = slopes;
+        }
+        if self.known[s].class.is_empty() {
+            for (f, forest) in forests.iter().enumerate() {
+                let n = self.hull.find(forest, &room.slopes[f], &self.b[s][f]).len();
+                for at in 0..n {
+                    self.hull.derivation(forest, at, &mut self.judge.words, &mut self.judge.edges);
+                    self.learn(s, f);
+                }
+            }
+        }
+        loop {
+            self.known[s].project(&self.point, d, &mut room.m, &mut room.b);
+            room.pieces.clear();
+            room.pieces.extend_from_slice(self.union.find(&room.m, &room.b, &[]));
+            let Some(last) = room.pieces.last() else { return };
+            let (first, last) = (room.pieces[0].line as usize, last.line as usize);
+            // Points to look at: shares of offset and slope, the height there, and how much rounding there may be.
+            room.points.clear();
+            let height = |line: u32, x: f64| {
+                let (m, b) = (room.m[line as usize], room.b[line as usize]);
+                (1.0, x, b + x * m, SLACK * (1.0 + b.abs() + (x * m).abs()))
+            };
+            let at_zero = room.pieces.partition_point(|p| p.from <= 0.0) - 1;
+            room.points.push(height(room.pieces[at_zero].line, 0.0));
+            room.points.push((0.0, 1.0, room.m[last], SLACK * (1.0 + room.m[last].abs())));
+            room.points.push((0.0, -1.0, -room.m[first], SLACK * (1.0 + room.m[first].abs())));
+            room.points.extend(room.pieces[1..].iter().map(|p| height(p.line, p.from)));
+            if !self.look(s, room) {
+                return;
+            }
+        }
+    }
+
+    /// Looks whether forests are above the known derivations at some points; those that are become known.
+    fn look(&mut self, s: usize, room: &mut Room) -> bool {
+        let packed = self.packed;
+        let before = self.known[s].class.len();
+        for chunk in room.points.chunks(LANES) {
+            // What is left over looks at the first point once more.
+            let mut lanes = Lanes { here: [chunk[0].0; LANES], along: [chunk[0].1; LANES] };
+            for (l, point) in chunk.iter().enumerate() {
+                (lanes.here[l], lanes.along[l]) = (point.0, point.1);
+            }
+            for (f, forest) in packed.segments[s].forests.iter().enumerate() {
+                let (m, b) = (&room.slopes[f], &self.b[s][f]);
+                let best = best_at(forest, m, b, &lanes, &mut room.nodes);
+                for (l, (&(_, _, height, slack), found)) in chunk.iter().zip(best).enumerate() {
+                    if found > height + slack {
+                        let judge = &mut self.judge;
+                        let lines = (&room.slopes[f][..], &self.b[s][f][..]);
+                        let out = (&mut judge.words, &mut judge.edges);
+                        derivation_at(forest, lines, &lanes, (&room.nodes, l), out);
+                        self.learn(s, f);
+                    }
+                }
+            }
+        }
+        self.known[s].class.len() > before
+    }
+
+    /// Takes the derivation that `judge` holds among the known ones, if it is new.
+    fn learn(&mut self, s: usize, f: usize) {
+        let forest = &self.packed.segments[s].forests[f];
+        let mut row = vec![0.0; self.point.len() + 1];
+        forest.sum_features(&self.judge.edges, &mut self.judge.sums);
+        let each = self.coordinates[s][f].iter().zip(&self.others[s][f]).zip(&self.judge.sums);
+        for ((&c, other), x) in each {
+            match c {
+                NONE => row[self.point.len()] += other * x,
+                c => row[c as usize] += x,
+            }
+        }
+        let class = self.judge.of(&self.packed.segments[s], (s, f), forest);
+        self.known[s].push(&row, class);
     }
 
     fn true_score(&mut self) -> f64 {

@@ -17,7 +17,7 @@ pub(crate) struct Args<F: Flags> {
     on: F::On,
     #[command(flatten)]
     flags: F,
-    /// How much of the newly learned weights is taken, with a decoder [default: 0.1 for pro, else 1].
+    /// How much of the newly learned weights is taken, with a decoder [default: 0.1 for pro and for softmax on forests, else 1].
     #[arg(long, value_name = "PSI", allow_negative_numbers = true, value_parser = share, help_heading = "With a decoder")]
     psi: Option<f64>,
     /// The iteration that begins with an empty pool, with a decoder; 0 for none [default: 10 for pro and apro].
@@ -57,7 +57,7 @@ pub(super) fn run<F: Flags>(args: &Args<F>, common: &Common, talk: Talk) -> Done
     });
     let schedule = Schedule {
         iterations: args.input.iterations.unwrap_or(F::ITERATIONS),
-        psi: args.psi.unwrap_or(F::PSI),
+        psi: args.psi.unwrap_or(if density.is_some() { F::FOREST_PSI } else { F::PSI }),
         reset_at: Some(args.reset_at.unwrap_or(F::RESET_AT)).filter(|&n| n > 0),
         // In a union of forests derivations would be counted twice.
         accumulate: density.is_none(),

@@ -28,7 +28,7 @@ fn forest(stream: &mut Stream) -> Forest<'static> {
     loop {
         let mut builder = Builder::default();
         for node in 0..3 + stream.below(3) as u32 {
-            for _ in 0..1 + stream.below(3) {
+            for _ in 0..=stream.below(3) {
                 let arity = if node == 0 { 0 } else { stream.below(3) as usize };
                 let mut tails = [NONE; 2];
                 for t in tails.iter_mut().take(arity) {

@@ -1,0 +1,83 @@
+"""Hierarchical systems and forests: what saving forests is worth (alone); with `system` ours against Moses, with `mert` lists against forests, with `online` Watanabe's setting."""
+
+import os
+import statistics
+import sys
+import tempfile
+
+from _measure import DATA, LUTHIER, run
+from online import data, log
+from results import compare, luthier
+
+POP = ["--pop-limit", 200]
+RULES = {"rules of ALGORITHMS.md": [], "rules as Moses takes them": ["--loose", "--min-gap", 2]}
+
+
+def model(at, rules=("--loose", "--min-gap", 2), name="model"):
+    luthier("train", "--kind", "hiero", *rules, "--source", f"{at}/train.de", "--target", f"{at}/train.en", "--model", f"{at}/{name}", "-q")
+    luthier("decode", "--model", f"{at}/{name}", "--in", f"{at}/dev.de", "--forest-kind", "grammar", "--forest-out", f"{at}/forests", "-q")
+    return ["--model", f"{at}/{name}", "--forests", f"{at}/forests", "--source", f"{at}/dev.de", "--ref", f"{at}/dev.en", *POP, "-q"]
+
+
+def passes(at):
+    """A pass from text and from saved forests: time, what it is made of, memory."""
+    model(at)
+    print(f"forests: {os.path.getsize(f'{at}/forests') / 2**20:.1f} MB")
+    times = {}
+    for threads in (1, 2):
+        for name, source in (("text", ["--in", f"{at}/dev.de"]), ("forests", ["--forests", f"{at}/forests"])):
+            words = [LUTHIER, "decode", "--model", f"{at}/model", *source, *POP, "--stats", "--threads", threads, "-o", f"{at}/{name}.out"]
+            seconds, memory, _, said = min(run(*words) for _ in range(3))
+            times[name] = seconds
+            print(f"{threads} threads from {name}: {seconds:.2f} s, {memory:.0f} MB\n  " + "\n  ".join(said.strip().splitlines()), flush=True)
+        with open(f"{at}/text.out", "rb") as a, open(f"{at}/forests.out", "rb") as b:
+            assert a.read() == b.read(), "translations differ"
+        print(f"the same translations, {times['text'] / times['forests']:.2f} times as fast", flush=True)
+
+
+def system(at):
+    """Trained and tuned by us, against Moses."""
+    print("| | dev | test | against Moses | p |\n| --- | --- | --- | --- | --- |")
+    for k, (name, rules) in enumerate(RULES.items()):
+        common = model(at, rules, f"model{k}")
+        luthier("tune", "mert", *common, "--run", f"{at}/run{k}")
+        luthier("decode", "--model", f"{at}/model{k}", "--weights", f"{at}/run{k}/best.txt", "--in", f"{at}/test.de", "-o", f"{at}/out", *POP, "-q")
+        found = compare(f"{DATA}/hiero/test.mert.out", f"{at}/out", f"{at}/test.en")
+        dev = max(e["score"] for e in log(f"{at}/run{k}"))
+        print(f"| {name} | {dev:.2f} | {found['score']:.2f} | {found['difference']:+.2f} | {found['p']:.3f} |", flush=True)
+
+
+def mert(at, seeds=(1, 2, 3)):
+    """Development score of the weights after each pass."""
+    common = model(at)
+    found = {"lists": [], "forests": []}
+    for seed in seeds:
+        for kind, words in (("lists", ["--iterations", 6]), ("forests", ["--on", "forest", "--iterations", 5])):
+            luthier("tune", "mert", *words, *common, "--seed", seed, "--run", f"{at}/{kind}{seed}")
+            found[kind].append(log(f"{at}/{kind}{seed}"))
+    print("| passes | lists | s | forests | s |\n| --- | --- | --- | --- | --- |")
+    for n in range(7):
+        cells = []
+        for runs in found.values():
+            # A run that has ended stays where it is.
+            cells.append(f"{statistics.median(r[min(n, len(r) - 1)]['score'] for r in runs):.2f}" if n < max(map(len, runs)) else "")
+            seconds = [r[n - 1]["seconds"] for r in runs if 0 < n < len(r)]
+            cells.append(f"{statistics.median(seconds):.0f}" if seconds else "")
+        print(f"| {n} | {' | '.join(cells)} |")
+
+
+def online(at):
+    """1,000 different translations from saved forests, batches of 16, 4 shards, O-ORO-L hinge, 10 epochs."""
+    common = model(at)
+    luthier("tune", "oro", "--optimized", "--mixing", "line-search", "--shards", 4, "--batch-size", 16, "--iterations", 10, "--nbest-size",
+            1000, *common, "--select-source", f"{at}/dev.de", "--select-ref", f"{at}/dev.en", "--test-source", f"{at}/test.de",
+            "--test-ref", f"{at}/test.en", "--run", f"{at}/online")
+    print("| epoch | dev | test | ρ | s | decoding, s | learning, s |\n| --- | --- | --- | --- | --- | --- | --- |")
+    for e in log(f"{at}/online"):
+        rho = f"{e['rho']:.2f}" if "rho" in e else ""
+        print(f"| {e['iteration']} | {e['select']:.2f} | {e['test']:.2f} | {rho} | {e['seconds']:.1f} | {e['decode_seconds']:.1f} | {e['learn_seconds']:.1f} |")
+
+
+with tempfile.TemporaryDirectory() as at:
+    data(at)
+    {"passes": passes, "system": system, "mert": mert, "online": online}[(sys.argv[1:] or ["passes"])[0]](at)

@@ -1,0 +1,161 @@
+//! Saved forests, and learning on forests, with the real binary.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+mod common;
+
+use common::{in_dir, kill_after, ok_in, stderr};
+use std::{fs, path::Path};
+
+/// A small hierarchical model of the generated corpus, and forests of its development text.
+fn small_model(dir: &Path) {
+    ok_in(dir, "generate --out c --train 1200 --dev 30 --test 30 -q");
+    ok_in(dir, "train --source c/train.de --target c/train.en --model m --kind hiero --oov -q");
+    ok_in(dir, "decode --model m --in c/dev.de --forest-kind grammar --forest-out f -q");
+}
+
+fn best(dir: &Path, run: &str) -> String {
+    let text = fs::read_to_string(dir.join(run).join("best.txt")).unwrap();
+    text.lines().filter(|l| !l.starts_with('#')).map(|l| format!("{l}\n")).collect()
+}
+
+fn fails_in(dir: &Path, words: &str) -> String {
+    let output = in_dir(dir, words);
+    assert_eq!(output.status.code(), Some(2), "{words}");
+    let text = stderr(&output).trim_end().to_owned();
+    assert_eq!(text.lines().count(), 1, "{text}");
+    text
+}
+
+#[test]
+fn saved_forests_give_what_decoding_gives() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    small_model(dir);
+    let text = fs::read_to_string(dir.join("m/weights.txt")).unwrap();
+    fs::write(dir.join("w"), text.replace("LM0 0.5", "LM0 0.9").replace("Glue0 1", "Glue0 -1")).unwrap();
+    for weights in ["m/weights.txt", "w"] {
+        for table in [1, 20] {
+            let words = format!(
+                "decode --model m --weights {weights} --pop-limit 30 --table-limit {table} --nbest 20 -q"
+            );
+            ok_in(dir, &format!("{words} --in c/dev.de -o a --nbest-out a.n"));
+            ok_in(dir, &format!("{words} --forests f -o b --nbest-out b.n --threads 2"));
+            for (a, b) in [("a", "b"), ("a.n", "b.n")] {
+                assert_eq!(fs::read(dir.join(a)).unwrap(), fs::read(dir.join(b)).unwrap(), "{weights}");
+            }
+        }
+    }
+    let words = "--model m --source c/dev.de --ref c/dev.en --nbest-size 30 --pop-limit 30 --iterations 2 -q";
+    for algorithm in ["mert", "oro --optimized --shards 4 --mixing line-search", "perceptron"] {
+        let name = algorithm.split(' ').next().unwrap();
+        ok_in(dir, &format!("tune {algorithm} {words} --run {name}-a"));
+        ok_in(dir, &format!("tune {algorithm} {words} --run {name}-b --forests f"));
+        assert_eq!(best(dir, &format!("{name}-a")), best(dir, &format!("{name}-b")), "{algorithm}");
+    }
+}
+
+/// The same bits for 1 and 2 threads and after being killed.
+#[test]
+fn learning_on_forests_does_not_depend_on_the_machine() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    small_model(dir);
+    ok_in(dir, "train --source c/train.de --target c/train.en --model p -q");
+    let algorithms =
+        ["mert --restarts 2 --random-directions 2", "xbleu", "softmax --psi 0.1", "mira --epochs 3"];
+    for model in ["m --forests f", "p"] {
+        for algorithm in algorithms {
+            let words = format!(
+                "tune {algorithm} --on forest --density 20 --model {model} --source c/dev.de --ref c/dev.en \
+                 --iterations 3 --pop-limit 30 --stack-size 30 -q"
+            );
+            let run = format!("{}{}", &model[..1], algorithm.split(' ').next().unwrap());
+            let made = ok_in(dir, &format!("{words} --run {run}-1 --threads 1 --json"));
+            let made: serde_json::Value = serde_json::from_str(&made).unwrap();
+            // With 30 sentences only the score itself is sure to rise.
+            let better = made["score"].as_f64() > made["initial"].as_f64();
+            assert!(better || !algorithm.starts_with("mert"), "{words}: {made}");
+            ok_in(dir, &format!("{words} --run {run}-2 --threads 2"));
+            let expected = best(dir, &format!("{run}-1"));
+            assert_eq!(best(dir, &format!("{run}-2")), expected, "{words}");
+            kill_after(dir, &format!("{words} --run {run}-k"), &[100, 250, 500]);
+            ok_in(dir, &format!("{words} --run {run}-k"));
+            assert_eq!(best(dir, &format!("{run}-k")), expected, "{words}");
+            // What the log says is what the decoder says.
+            let weights = format!("{run}-1/best.txt");
+            let model = &model[..1];
+            ok_in(
+                dir,
+                &format!(
+                    "decode --model {model} --weights {weights} --in c/dev.de -o out --pop-limit 30 --stack-size 30 -q"
+                ),
+            );
+            let found: serde_json::Value =
+                serde_json::from_str(&ok_in(dir, "score out --ref c/dev.en --tokenize none --json")).unwrap();
+            let (a, b) = (found[0]["score"].as_f64().unwrap(), made["score"].as_f64().unwrap());
+            assert!((a - b).abs() < 1e-9, "{words}: {a} {b}");
+        }
+    }
+}
+
+#[test]
+fn bad_input_is_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    small_model(dir);
+    ok_in(dir, "train --source c/train.de --target c/train.en --model p -q");
+    ok_in(dir, "train --source c/dev.de --target c/dev.en --model other --kind hiero --oov -q");
+    let whole = fs::read(dir.join("f")).unwrap();
+    fs::write(dir.join("short"), &whole[..whole.len() / 2]).unwrap();
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 3] ^= 1;
+    fs::write(dir.join("damaged"), &damaged).unwrap();
+    let mut unfinished = whole;
+    unfinished[12..16].fill(0);
+    fs::write(dir.join("unfinished"), &unfinished).unwrap();
+    let tune = "tune mert --model m --ref c/dev.en --run r -q --source c/dev.de";
+    let cases = [
+        ("decode --model m --forests c/dev.de", "c/dev.de: is no file of forests"),
+        ("decode --model m --forests short", "it was cut short or added to"),
+        ("decode --model m --forests damaged", "damaged: is a damaged file of forests"),
+        ("decode --model m --forests unfinished", "whose writing was not finished"),
+        ("decode --model m --forests nowhere", "nowhere: cannot open it"),
+        ("decode --model other --forests f", "was made with another table or other language models"),
+        ("decode --model m --forests f --span-limit 7", "was made with --span-limit 20, not 7"),
+        ("decode --model p --forests f", "--forests is for hierarchical models"),
+        ("decode --model p --in c/dev.de --forest-kind grammar --forest-out x", "is for hierarchical models"),
+        ("decode --model m --in c/dev.de --forest-kind grammar --forest-out -", "no regular, plain file"),
+        ("decode --model m --in c/dev.de --forest-kind grammar --forest-out x --json", "translates nothing"),
+        (&format!("{tune} --forests damaged"), "is a damaged file of forests"),
+        (
+            &tune.replace("dev", "test").replace("-q", "-q --forests f"),
+            "sentence 1 is not line 1 of --source",
+        ),
+        (
+            "tune mert --model p --ref c/dev.en --run r -q --source c/dev.de --forests f",
+            "is for hierarchical models",
+        ),
+        (&format!("{tune} --density 3"), "--density is for --on forest"),
+        ("tune mert --nbest x --ref c/dev.en --run r -q --on forest", "--on forest needs --model"),
+        (
+            &format!("{} --on forest --metric chrf", tune.replace("mert", "softmax")),
+            "the metric must be BLEU",
+        ),
+        (
+            &format!("{} --on forest --clip candidate", tune.replace("mert", "xbleu")),
+            "--clip candidate needs candidates",
+        ),
+        (
+            &format!("{} --on forest --constraints oracle", tune.replace("mert", "mira")),
+            "--on forest has no effect",
+        ),
+    ];
+    for (words, expected) in cases {
+        let line = fails_in(dir, words);
+        assert!(line.contains(expected), "{words}\n{line}");
+    }
+    for left in ["x", "r"] {
+        assert!(!dir.join(left).exists(), "{left}");
+    }
+    assert!(fs::read_dir(dir).unwrap().all(|f| !f.unwrap().file_name().to_string_lossy().starts_with('.')));
+}
