@@ -44,7 +44,7 @@ def system(at):
         luthier("decode", "--model", f"{at}/model{k}", "--weights", f"{at}/run{k}/best.txt", "--in", f"{at}/test.de", "-o", f"{at}/out", *POP, "-q")
         found = compare(f"{DATA}/hiero/test.mert.out", f"{at}/out", f"{at}/test.en")
         dev = max(e["score"] for e in log(f"{at}/run{k}"))
-        print(f"| {name} | {dev:.2f} | {found['score']:.2f} | {found['difference']:+.2f} | {found['p']:.3f} |", flush=True)
+        print(f"| {name} | {dev:.2f} | {found['score']:.2f} | {found['delta']:+.2f} | {found['p_value']:.3f} |", flush=True)
 
 
 def mert(at, seeds=(1, 2, 3)):
