@@ -159,3 +159,58 @@ fn bad_input_is_one_line() {
     }
     assert!(fs::read_dir(dir).unwrap().all(|f| !f.unwrap().file_name().to_string_lossy().starts_with('.')));
 }
+
+#[test]
+fn found_in_review() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    small_model(dir);
+    // A feature without initial weight has a place, and a bound, before the first decode: going on gives the same bits.
+    let text = fs::read_to_string(dir.join("m/weights.txt")).unwrap();
+    let some: String = text.lines().filter(|l| !l.starts_with("LM0")).map(|l| format!("{l}\n")).collect();
+    fs::write(dir.join("some"), some).unwrap();
+    let words = "tune mert --on forest --density 5 --model m --forests f --source c/dev.de --ref c/dev.en --init some \
+                 --bound LM0=0.3,1 --restarts 1 --random-directions 1 --iterations 4 --pop-limit 30";
+    ok_in(dir, &format!("{words} -q --run a"));
+    kill_after(dir, &format!("{words} -q --run b"), &[80, 160, 240, 320]);
+    ok_in(dir, &format!("{words} -q --run b"));
+    assert_eq!(best(dir, "a"), best(dir, "b"));
+    ok_in(dir, "decode --model m --weights a/weights/000.txt --in c/dev.de -o out --pop-limit 30 -q");
+    let found: serde_json::Value =
+        serde_json::from_str(&ok_in(dir, "score out --ref c/dev.en --tokenize none --json")).unwrap();
+    let log = fs::read_to_string(dir.join("a/log.jsonl")).unwrap();
+    let first: serde_json::Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    assert!((found[0]["score"].as_f64().unwrap() - first["score"].as_f64().unwrap()).abs() < 1e-9);
+    // Ties do not make forests large.
+    fs::write(dir.join("zero"), "LM0 0\nWordPenalty0 0\n").unwrap();
+    let output = in_dir(
+        dir,
+        "tune mira --on forest --density 5 --epochs 1 --model m --forests f --source c/dev.de --ref c/dev.en --init zero \
+         --iterations 1 --pop-limit 30 --run z",
+    );
+    let log = fs::read_to_string(dir.join("z/log.jsonl")).unwrap();
+    let first: serde_json::Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    let words = fs::read_to_string(dir.join("c/dev.de")).unwrap().split_whitespace().count() as u64;
+    assert!(first["candidates"].as_u64().unwrap() < 11 * words, "{}", stderr(&output));
+    assert!(stderr(&output).contains(" edges  change"), "{}", stderr(&output));
+    // Unknown words are a matter of search.
+    fs::write(dir.join("odd"), "x y\n\n").unwrap();
+    ok_in(dir, "decode --model m --in odd --forest-kind grammar --forest-out o -q");
+    ok_in(dir, "decode --model m --forests o --drop-unknown -o dropped -q");
+    assert_eq!(fs::read_to_string(dir.join("dropped")).unwrap(), "\n\n");
+    // Flags without effect.
+    let tune = "--on forest --model m --source c/dev.de --ref c/dev.en --run r -q";
+    for (words, expected) in [
+        (format!("tune xbleu {tune} --metric bleu:tokenize=char"), "so BLEU must be tokenize=none"),
+        (format!("tune softmax {tune} --sparse word-pair"), "so --sparse has no use"),
+        (format!("tune xbleu {tune} --reset-at 3"), "--reset-at has no effect"),
+        (format!("tune mert {tune} --nbest-size 30"), "--nbest-size has no effect"),
+        ("decode --model m --in odd --forest-kind grammar --forest-out x --stats".to_owned(), "has no use"),
+        ("decode --model m --forests .".to_owned(), "is no regular file"),
+        ("decode --model m --forests -".to_owned(), "cannot open it"),
+        ("decode --model m --forests m/table.bin".to_owned(), "is no file of forests; make one with"),
+    ] {
+        let line = fails_in(dir, &words);
+        assert!(line.contains(expected), "{words}\n{line}");
+    }
+}

@@ -51,11 +51,12 @@ pub(crate) struct Args {
     /// one binary file.
     #[arg(long, value_name = "FILE")]
     forest_out: Option<PathBuf>,
-    /// What forests hold: what the search has found, or which rules fit which spans, for --forests (nothing is translated).
+    /// What forests hold: what the search has found, or which rules fit which spans, for --forests; then nothing is translated,
+    /// and of all limits only --span-limit counts.
     #[arg(long, value_name = "KIND", requires = "forest_out", default_value = "search")]
     forest_kind: ForestKind,
     /// Translate the sentences of a file of --forest-kind grammar: what does not depend on weights stands there.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["input", "force", "max_bleu", "drop_unknown"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["input", "force", "max_bleu"])]
     forests: Option<PathBuf>,
     /// Make only the lines of this file, by their best derivations. Where there is none, the answer is an empty line. Tells
     /// how many could be made.
@@ -294,7 +295,10 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let clock = Instant::now();
     let config = Config::read(&args.model)?;
     let outputs = [args.output.as_deref(), args.nbest_out.as_deref(), args.forest_out.as_deref()];
-    let mut inputs: Vec<&Path> = vec![&args.input, &config.table, &config.weights];
+    let mut inputs: Vec<&Path> = vec![&config.table, &config.weights];
+    if args.forests.is_none() {
+        inputs.push(&args.input);
+    }
     inputs.extend(config.lm.iter().chain(&args.weights).chain(&args.forests).map(PathBuf::as_path));
     inputs.extend(args.force.iter().chain(&args.max_bleu).map(PathBuf::as_path));
     super::check_outputs(&outputs, &inputs)?;
@@ -394,8 +398,16 @@ fn sentences(forests: &Forests) -> Vec<u8> {
 fn save(args: &Args, config: &Config, model: &Model, limits: Limits, talk: Talk) -> Done {
     let clock = Instant::now();
     let Some(path) = &args.forest_out else { return Ok(ExitCode::SUCCESS) };
-    let one_of = "--output, --nbest-out, --force, --max-bleu, --forests or --json";
-    if args.output.is_some()
+    let one_of = "--weights, --output, --nbest-out, --force, --max-bleu, --forests, --json, --stats, --dense, --sparse, \
+                  --table-limit, --beam or --drop-unknown";
+    let limits_too =
+        args.limits.table_limit.is_some() || args.limits.beam.is_some() || args.limits.drop_unknown;
+    if limits_too
+        || args.weights.is_some()
+        || args.stats
+        || !args.features.dense.is_empty()
+        || args.features.sparse.is_some()
+        || args.output.is_some()
         || args.nbest.is_some()
         || args.force.is_some()
         || !args.max_bleu.is_empty()

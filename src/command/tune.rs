@@ -18,7 +18,7 @@ use clap::Subcommand;
 use input::{Input, load};
 use luthier::{
     core::{Error, Settings},
-    metric::{Metric, PlusOne},
+    metric::{Metric, PlusOne, Tokenizer},
     tune::{
         Alone, Event, Fleet, Job, Learner, Outcome, RunDir, Schedule,
         recipes::{RECIPES, Recipe},
@@ -115,10 +115,14 @@ struct Plan<'a> {
     remarks: Remarks<'a>,
 }
 
-/// Searches in forests go by BLEU.
+/// Searches in forests go by BLEU, over the decoder's tokens.
 fn only_bleu(name: &str, metric: &Metric) -> Result<(), Error> {
     match metric.as_bleu() {
-        Some(_) => Ok(()),
+        Some(bleu) if bleu.tokenize == Tokenizer::None => Ok(()),
+        Some(_) => Err(Error::new(format!(
+            "{name} --on forest works on the decoder's tokens, so BLEU must be tokenize=none"
+        ))
+        .hint("use --on nbest, or mert, which takes any metric")),
         None => Err(Error::new(format!(
             "{name} --on forest searches forests by n-grams, so the metric must be BLEU"
         ))
@@ -142,9 +146,14 @@ fn go(input: &Input, metric: &Metric, mut plan: Plan<'_>, talk: Talk) -> Done {
         talk.say(&format!("{} was finished before", input.run.display()));
     }
     let mut last = None;
+    let units = match plan.density {
+        None => Units::Candidates,
+        Some(_) if plan.schedule.accumulate => Units::Edges,
+        Some(_) => Units::FreshEdges,
+    };
     let mut show = |event: &Event| {
         last = Some(event.clone());
-        tell(event, metric, talk);
+        tell(event, metric, units, talk);
     };
     let source = loaded.source.as_ref();
     let bar = plan.schedule.online.as_ref().and_then(|_| talk.bar("segment {pos} of {len}"));
@@ -218,8 +227,18 @@ fn warn(job: &Job<'_>, outcome: &Outcome, last: Option<&Event>, run: &Path, talk
     }
 }
 
+/// What is learned from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Units {
+    Candidates,
+    /// Of forests that are joined.
+    Edges,
+    /// Of forests that are new every time.
+    FreshEdges,
+}
+
 /// `iteration 0  BLEU 39.05  length 0.985  70,992 candidates (70,992 new)  change 0.0521  2.3 s`
-fn tell(event: &Event, metric: &Metric, talk: Talk) {
+fn tell(event: &Event, metric: &Metric, units: Units, talk: Talk) {
     if !event.constant.is_empty() {
         let names = event.constant.join(", ");
         talk.warn(&format!(
@@ -237,9 +256,11 @@ fn tell(event: &Event, metric: &Metric, talk: Talk) {
     if let Some(ratio) = event.length_ratio {
         line += &format!("  length {ratio:.3}");
     }
-    line += &format!("  {} candidates", thousands(event.candidates));
+    let name = if units == Units::Candidates { "candidates" } else { "edges" };
+    line += &format!("  {} {name}", thousands(event.candidates));
     match event.features {
         Some(features) => line += &format!("  {} weights", thousands(features)),
+        None if units == Units::FreshEdges => {}
         None => line += &format!(" ({} new)", thousands(event.new)),
     }
     if let Some(rho) = event.rho {

@@ -56,6 +56,14 @@ impl Layout {
         let name = path.display().to_string();
         let failed = |e: std::io::Error| Error::io(&name, "open it", &e);
         let file = File::open(path).map_err(failed)?;
+        if !file.metadata().is_ok_and(|m| m.is_file()) {
+            let one = self.again.replacen("make it again", "make one", 1);
+            return Err(Error::in_file(
+                &name,
+                format!("is no regular file, and a {} must be one", self.what),
+            )
+            .hint(one));
+        }
         // SAFETY: the mapping is read only. Another program that shortens the file while it is mapped would end this one
         // with a signal, as for every mapped file; ours are written under another name and renamed, never in place.
         let mapped = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
@@ -84,7 +92,8 @@ impl Layout {
             return wrong(format!("is a {what} of {length} bytes, cut short"));
         }
         if container.bytes()[..8] != self.magic {
-            return wrong(format!("is no {what}"));
+            let one = self.again.replacen("make it again", "make one", 1);
+            return Err(Error::in_file(name, format!("is no {what}")).hint(one));
         }
         let version = container.u32_at(VERSION);
         if version != self.version {

@@ -187,7 +187,8 @@ impl Weights {
     /// w ← ψw + (1 − ψ)before, of vectors with the same features.
     pub fn blend(&mut self, psi: f64, before: &Weights) {
         if psi != 1.0 {
-            for (w, old) in self.values.iter_mut().zip(&before.values) {
+            // What has not moved stays, to the bit.
+            for (w, old) in self.values.iter_mut().zip(&before.values).filter(|(w, old)| **w != **old) {
                 *w = psi * *w + (1.0 - psi) * old;
             }
         }

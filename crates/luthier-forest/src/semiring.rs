@@ -1,6 +1,6 @@
 //! Sums over all derivations.
 
-use crate::Forest;
+use crate::{Forest, KBest};
 
 /// Numbers that edges multiply and alternatives add up.
 pub trait Semiring: Copy {
@@ -121,21 +121,37 @@ impl Forest<'_> {
     #[must_use]
     pub fn pruned(&self, scores: &[f64], beam: f64) -> Forest<'static> {
         let through = self.best_through(scores);
-        self.at_least(&through, through.iter().copied().fold(f64::NEG_INFINITY, f64::max) - beam)
+        let best = through.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        self.filtered(|e| through[e as usize] >= best - beam - slack(scores))
     }
 
-    /// Keeps so many edges, those in the best derivations, and what is as good as the last of them.
+    /// Keeps so many edges, those in the best derivations. What is as good as the last of them stays, too, unless that is
+    /// more than as many again: then the best derivations are taken one by one, and may make it a few edges more.
     #[must_use]
     pub fn densest(&self, scores: &[f64], edges: usize) -> Forest<'static> {
         let through = self.best_through(scores);
         let mut sorted = through.clone();
         sorted.sort_unstable_by(|a, b| b.total_cmp(a));
-        self.at_least(&through, sorted.get(edges.max(1) - 1).copied().unwrap_or(f64::NEG_INFINITY))
+        let Some(least) = sorted.get(edges.max(1) - 1) else { return self.filtered(|_| true) };
+        let least = least - slack(scores);
+        if sorted.partition_point(|t| *t >= least) <= edges.saturating_mul(2) {
+            return self.filtered(|e| through[e as usize] >= least);
+        }
+        let mut keep = vec![false; self.edges()];
+        let mut kept = 0;
+        for derivation in KBest::new(self, scores, false).take(edges) {
+            for edge in derivation.edges {
+                kept += usize::from(!std::mem::replace(&mut keep[edge as usize], true));
+            }
+            if kept >= edges {
+                break;
+            }
+        }
+        self.filtered(|e| keep[e as usize])
     }
+}
 
-    fn at_least(&self, through: &[f64], least: f64) -> Forest<'static> {
-        // Sums of the same numbers in another order differ in the last digits.
-        let slack = 1e-9 * least.abs().max(1.0);
-        self.filtered(|e| through[e as usize] >= least - slack)
-    }
+/// Sums of the same numbers in another order differ in the last digits.
+fn slack(scores: &[f64]) -> f64 {
+    1e-9 * scores.iter().fold(0.0, |most: f64, s| most.max(s.abs()))
 }

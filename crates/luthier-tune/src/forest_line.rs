@@ -42,6 +42,8 @@ struct Room {
     /// Lines of known derivations, their envelope, and points to look at.
     m: Vec<f64>,
     b: Vec<f64>,
+    /// Size of what offsets and slopes are sums of.
+    size: (f64, f64),
     pieces: Vec<Piece>,
     points: Vec<(f64, f64, f64, f64)>,
 }
@@ -63,14 +65,18 @@ impl Known {
         self.class.push(class);
     }
 
-    /// Slopes and offsets of all lines.
-    fn project(&self, point: &[f64], d: &[f64], m: &mut Vec<f64>, b: &mut Vec<f64>) {
-        m.clear();
-        b.clear();
+    /// Slopes and offsets of all lines, and how large the numbers are that they are sums of.
+    fn project(&self, point: &[f64], d: &[f64], room: &mut Room) {
+        room.m.clear();
+        room.b.clear();
+        room.size = (0.0, 0.0);
+        let size = |row: &[f64], w: &[f64]| row.iter().zip(w).map(|(x, w)| (x * w).abs()).fold(0.0, f64::max);
         for row in self.rows.chunks_exact(point.len() + 1) {
             let (row, offset) = row.split_at(point.len());
-            m.push(dot(row, d));
-            b.push(dot(row, point) + offset[0]);
+            room.m.push(dot(row, d));
+            room.b.push(dot(row, point) + offset[0]);
+            room.size.0 = size(row, point).max(offset[0].abs()).max(room.size.0);
+            room.size.1 = size(row, d).max(room.size.1);
         }
     }
 }
@@ -233,7 +239,7 @@ impl<'a> ForestWalker<'a> {
             }
         }
         loop {
-            self.known[s].project(&self.point, d, &mut room.m, &mut room.b);
+            self.known[s].project(&self.point, d, room);
             room.pieces.clear();
             room.pieces.extend_from_slice(self.union.find(&room.m, &room.b, &[]));
             let Some(last) = room.pieces.last() else { return };
@@ -242,12 +248,12 @@ impl<'a> ForestWalker<'a> {
             room.points.clear();
             let height = |line: u32, x: f64| {
                 let (m, b) = (room.m[line as usize], room.b[line as usize]);
-                (1.0, x, b + x * m, SLACK * (1.0 + b.abs() + (x * m).abs()))
+                (1.0, x, b + x * m, SLACK * (room.size.0 + x.abs() * room.size.1))
             };
             let at_zero = room.pieces.partition_point(|p| p.from <= 0.0) - 1;
             room.points.push(height(room.pieces[at_zero].line, 0.0));
-            room.points.push((0.0, 1.0, room.m[last], SLACK * (1.0 + room.m[last].abs())));
-            room.points.push((0.0, -1.0, -room.m[first], SLACK * (1.0 + room.m[first].abs())));
+            room.points.push((0.0, 1.0, room.m[last], SLACK * room.size.1));
+            room.points.push((0.0, -1.0, -room.m[first], SLACK * room.size.1));
             room.points.extend(room.pieces[1..].iter().map(|p| height(p.line, p.from)));
             if !self.look(s, room) {
                 return;

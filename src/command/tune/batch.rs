@@ -42,6 +42,9 @@ pub(super) fn run<F: Flags>(args: &Args<F>, common: &Common, talk: Talk) -> Done
     let density = args.on.density(&mut settings)?;
     if density.is_some() {
         only_bleu(F::NAME, &metric)?;
+        if args.reset_at.is_some() {
+            return Err(Error::new("--reset-at has no effect with --on forest, where nothing is kept").into());
+        }
         if let Loss::Xbleu { clip: Clip::Candidate, .. } = learner.loss {
             return Err(Error::new(
                 "--clip candidate needs candidates one by one, which forests do not have",

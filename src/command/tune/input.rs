@@ -47,9 +47,9 @@ pub(super) struct Input {
     /// Forests of that text, saved by `decode --forest-kind grammar`: rescored in every iteration instead of parsing again.
     #[arg(long, value_name = "FILE", requires = "model")]
     forests: Option<PathBuf>,
-    /// Candidates per segment to ask the decoder for.
-    #[arg(long, default_value_t = 100, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
-    nbest_size: u32,
+    /// Candidates per segment to ask the decoder for [default: 100].
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    nbest_size: Option<u32>,
     /// Iterations of a decoder at most, and epochs of online learning; else fixed lists have one [default: 25; pro and apro:
     /// 30; online: 10].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -185,9 +185,18 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
         return Err(Error::new("--on forest needs --model: only our own decoder gives forests")
             .hint("lists of --nbest and --command are for --on nbest"));
     }
+    if plan.density.is_some() && input.nbest_size.is_some() {
+        return Err(Error::new("--nbest-size has no effect with --on forest").hint("see --density"));
+    }
+    if plan.density.is_some() && input.features.has_sparse() {
+        return Err(Error::new("--on forest tunes dense features only, so --sparse has no use")
+            .hint("leave it out, or use --on nbest"));
+    }
     let (source, [select, test]) = if let Some(text) = &input.source {
         let sentences = read_source(text, &files, owned.len(), &mut settings)?;
-        settings.add("nbest-size", input.nbest_size);
+        if plan.density.is_none() {
+            settings.add("nbest-size", input.k());
+        }
         settings.add("iterations", plan.schedule.iterations);
         settings.add("psi", plan.schedule.psi);
         settings.add("reset-at", plan.schedule.reset_at.unwrap_or(0));
@@ -285,7 +294,11 @@ impl Task<'_> {
             initial.retain(|key| keys.binary_search(&key).is_ok());
         }
         check_mentioned(&plan.mentioned, model.names())?;
-        let k = input.nbest_size as usize;
+        // What is decoded first is what is written first: features without weight have 0 from the start.
+        for name in model.names() {
+            initial.place(FeatureKey::of(name), name)?;
+        }
+        let k = input.k() as usize;
         let forests = input.forests.as_ref().map(|path| {
             let forests = open_forests(path, config, &model, limits)?;
             check_sentences(path, &forests, &sentences)?;
@@ -480,7 +493,7 @@ fn external(
     let external = External {
         command: command.to_owned(),
         source: source.to_owned(),
-        k: if set.is_empty() { input.nbest_size } else { 1 },
+        k: if set.is_empty() { input.k() } else { 1 },
         dir: input.run.join("decode").join(set),
         metric: metric.clone(),
         references,
@@ -556,6 +569,11 @@ fn moses_scores(paths: &[PathBuf], rows: &Rows) -> Result<Vec<f32>> {
 }
 
 impl Input {
+    /// Candidates per segment.
+    fn k(&self) -> u32 {
+        self.nbest_size.unwrap_or(100)
+    }
+
     /// How long to wait for a better score.
     pub(super) fn patience(&self) -> Option<u32> {
         self.held_out.patience

@@ -18,6 +18,8 @@ use std::sync::Arc;
 
 /// Ways to make a node that are looked at in the search for oracles.
 const POP: usize = 50;
+/// Ways to make a node that are kept when nodes are split by n-grams: more than any but very dense forests have.
+const SPLITS: usize = 1000;
 /// Translations of each segment that compete to be its oracle.
 const ORACLES: usize = 50;
 
@@ -103,7 +105,8 @@ impl OnForests {
         Self::new(packed, weights, kind, (gamma, l2), |s, forest| {
             let references = &packed.segments[s].references;
             let ngrams = Ngrams::new(forest, bleu, references);
-            let counted = rescore(forest, &ngrams, &vec![0.0; forest.edges()], None);
+            let scores = forest.scores(&packed.local(forest, weights));
+            let counted = rescore(forest, &ngrams, &scores, Some(SPLITS));
             let counts =
                 Counts { base: ngrams.base, limits: ngrams.limits.clone(), references: references.clone() };
             (counted, None, Some(counts), ngrams.width())
