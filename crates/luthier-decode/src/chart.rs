@@ -61,8 +61,18 @@ pub(crate) struct RuleBook<'m> {
     limit: usize,
     /// Where rules come from, if not from the table.
     saved: Option<&'m Forests>,
-    known: Mutex<FxHashMap<u32, Arc<[Rule]>>>,
+    known: Mutex<Known>,
 }
+
+/// Rules that have been weighed, by the first of those with the same source side, and how many they are.
+#[derive(Default)]
+struct Known {
+    groups: FxHashMap<u32, Arc<[Rule]>>,
+    rules: usize,
+}
+
+/// Weighed rules that are remembered: memory does not grow with the text. When there are more, all are forgotten.
+const REMEMBERED: usize = 1 << 20;
 
 impl<'m> RuleBook<'m> {
     pub(crate) fn new(model: &'m Model, weights: &Weights, limit: usize, saved: Option<&'m Forests>) -> Self {
@@ -77,13 +87,13 @@ impl<'m> RuleBook<'m> {
         self.saved
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, FxHashMap<u32, Arc<[Rule]>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The best of `count` rules with the same source side, from `first` on, best first.
     fn of(&self, first: u32, count: u32) -> Arc<[Rule]> {
-        if let Some(found) = self.lock().get(&first) {
+        if let Some(found) = self.lock().groups.get(&first) {
             return found.clone();
         }
         let all = first..first + count;
@@ -110,7 +120,13 @@ impl<'m> RuleBook<'m> {
             let best = self.best(weighed.collect());
             best.iter().filter_map(|&k| rules[k as usize].take()).collect::<Arc<[Rule]>>()
         };
-        self.lock().insert(first, best.clone());
+        let mut known = self.lock();
+        if known.rules + best.len() > REMEMBERED {
+            known.groups.clear();
+            known.rules = 0;
+        }
+        known.rules += best.len();
+        known.groups.insert(first, best.clone());
         best
     }
 
