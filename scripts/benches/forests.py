@@ -67,10 +67,12 @@ def mert(at, seeds=(1, 2, 3)):
 
 
 def online(at):
-    """1,000 different translations from saved forests, batches of 16, 4 shards, O-ORO-L hinge, 10 epochs."""
+    """1,000 different translations from saved forests, batches of 16, 4 shards, O-ORO-L hinge, 10 epochs, from weights 0."""
     common = model(at)
+    with open(f"{at}/model/weights.txt") as weights, open(f"{at}/zero", "w") as zero:
+        zero.writelines(f"{line.split()[0]} 0\n" for line in weights if not line.startswith("#"))
     luthier("tune", "oro", "--optimized", "--mixing", "line-search", "--shards", 4, "--batch-size", 16, "--iterations", 10, "--nbest-size",
-            1000, *common, "--select-source", f"{at}/dev.de", "--select-ref", f"{at}/dev.en", "--test-source", f"{at}/test.de",
+            1000, *common, "--init", f"{at}/zero", "--select-source", f"{at}/dev.de", "--select-ref", f"{at}/dev.en", "--test-source", f"{at}/test.de",
             "--test-ref", f"{at}/test.en", "--run", f"{at}/online")
     print("| epoch | dev | test | ρ | s | decoding, s | learning, s |\n| --- | --- | --- | --- | --- | --- | --- |")
     for e in log(f"{at}/online"):
