@@ -10,7 +10,7 @@ from online import data, log
 from results import compare, luthier
 
 POP = ["--pop-limit", 200]
-RULES = {"rules of ALGORITHMS.md": [], "rules as Moses takes them": ["--loose", "--min-gap", 2]}
+RULES = {"rules of Chiang (2007)": [], "rules as Moses takes them": ["--loose", "--min-gap", 2]}
 
 
 def model(at, rules=("--loose", "--min-gap", 2), name="model"):
