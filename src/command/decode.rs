@@ -316,7 +316,7 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     }
     let goal = Goal::new(args, &model, limits)?;
     let limits = if matches!(goal, Goal::Model) { limits } else { Forced::limits(limits) };
-    let forests = args.forests.as_deref().map(|path| open_forests(path, &config, &model, limits));
+    let forests = args.forests.as_deref().map(|path| open_forests(path, &config.digests()?, &model, limits));
     let forests = forests.transpose()?;
     let decoder = match &forests {
         Some(forests) => Decoder::over(&model, &weights, limits, forests),
@@ -372,7 +372,7 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
 /// Opens saved forests of a model.
 pub(crate) fn open_forests(
     path: &Path,
-    config: &Config,
+    digests: &[String],
     model: &Model,
     limits: Limits,
 ) -> Result<Forests, Error> {
@@ -381,7 +381,7 @@ pub(crate) fn open_forests(
             Error::new("--forests is for hierarchical models: others have no grammar").hint("leave it out")
         );
     }
-    Forests::open(path, model, &config.digests()?, limits.span)
+    Forests::open(path, model, digests, limits.span)
 }
 
 /// The text of forests.

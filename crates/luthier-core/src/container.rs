@@ -126,7 +126,7 @@ impl Layout {
     }
 
     /// Begins a file that is written piece by piece.
-    pub fn create(&self, path: &Path) -> Result<Writer<'_>> {
+    pub fn create(&self, path: &Path) -> Result<Writer> {
         let name = path.display().to_string();
         // A device, a pipe or a compressed file cannot be mapped.
         let special = std::fs::metadata(path).is_ok_and(|m| !m.is_file());
@@ -136,7 +136,7 @@ impl Layout {
                 format!("is no regular, plain file, and a {} must be one", self.what),
             ));
         }
-        let mut writer = Writer { layout: self, name, file: AtomicFile::create(path)?, at: 0 };
+        let mut writer = Writer { name, file: AtomicFile::create(path)?, at: 0 };
         let mut header = [0; HEADER];
         header[..8].copy_from_slice(&self.magic);
         header[VERSION..VERSION + 4].copy_from_slice(&self.version.to_le_bytes());
@@ -146,14 +146,13 @@ impl Layout {
 }
 
 /// A file in the making.
-pub struct Writer<'a> {
-    layout: &'a Layout,
+pub struct Writer {
     name: String,
     file: AtomicFile,
     at: u64,
 }
 
-impl Writer<'_> {
+impl Writer {
     /// Adds bytes.
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.at += bytes.len() as u64;
@@ -170,8 +169,6 @@ impl Writer<'_> {
     /// Completes the header with numbers of the owner from [`NUMBERS`] on, and gives the file its name.
     pub fn finish(mut self, numbers: &[u8]) -> Result<()> {
         let mut header = [0; HEADER];
-        header[..8].copy_from_slice(&self.layout.magic);
-        header[VERSION..VERSION + 4].copy_from_slice(&self.layout.version.to_le_bytes());
         header[NUMBERS..NUMBERS + numbers.len()].copy_from_slice(numbers);
         header[LENGTH..LENGTH + 8].copy_from_slice(&self.at.to_le_bytes());
         let check = check_of(&header);

@@ -71,11 +71,6 @@ impl Forests {
         Ok(forests)
     }
 
-    /// Whether a file is one of forests.
-    pub fn fits(path: &Path) -> bool {
-        LAYOUT.fits(path)
-    }
-
     /// Number of sentences.
     pub fn len(&self) -> usize {
         self.numbers[SENTENCES] as usize
@@ -91,11 +86,6 @@ impl Forests {
         let [.., text, length, _] = self.entry(at);
         let bytes = self.file.bytes().get(range(text, length, 1)).unwrap_or(&[]);
         std::str::from_utf8(bytes).unwrap_or("")
-    }
-
-    /// Rules and edges in all.
-    pub fn size(&self) -> (usize, usize) {
-        (self.rules(), (0..self.len()).map(|s| self.entry(s)[3] as usize).sum())
     }
 
     pub(crate) fn parse(&self, at: usize) -> Parse<'_> {
@@ -215,7 +205,7 @@ pub struct ForestsWriter<'m> {
     model: &'m Model,
     digest: u128,
     span: usize,
-    writer: Writer<'m>,
+    writer: Writer,
     index: Vec<u64>,
     /// First rule in the file of each first rule in the table.
     first: FxHashMap<u32, u32>,
@@ -294,7 +284,7 @@ impl<'m> ForestsWriter<'m> {
         at
     }
 
-    /// Completes the file; returns its rules and its bytes.
+    /// Completes the file; returns how many rules it has.
     pub fn finish(mut self) -> Result<usize> {
         let bytes: [&[u8]; PARTS] = [
             bytemuck::cast_slice(&self.index),

@@ -1,4 +1,4 @@
-//! Exact line search over n-best lists (Och 2003; ALGORITHMS: Cer et al. 2008, §2.1).
+//! Exact line search over n-best lists (Och 2003; Cer et al. 2008, §2.1).
 //!
 //! Along w + γd every candidate is a line b + γm with b = w·h and m = d·h. The upper envelope of each segment
 //! gives the points where its best candidate changes; the changes of all segments are put in order and swept

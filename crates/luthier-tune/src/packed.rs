@@ -25,7 +25,42 @@ pub struct Segment {
     pub references: Arc<Prepared>,
 }
 
+/// By local number of a forest: the place of a feature among the weights, if it is learned; else its weight.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Places(Vec<std::result::Result<u32, f64>>);
+
+impl Places {
+    /// Weights by local number.
+    pub(crate) fn weights(&self, w: &[f64]) -> Vec<f64> {
+        self.0.iter().map(|p| p.map_or_else(|other| other, |p| w[p as usize])).collect()
+    }
+
+    /// Number of features.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Values of learned features, by their places.
+    pub(crate) fn learned<'a>(&'a self, local: &'a [f64]) -> impl Iterator<Item = (u32, f64)> + 'a {
+        self.0.iter().zip(local).filter_map(|(p, &x)| p.ok().map(|p| (p, x)))
+    }
+
+    /// With as many features that weigh nothing.
+    pub(crate) fn wider(mut self, by: usize) -> Self {
+        self.0.resize(self.0.len() + by, Err(0.0));
+        self
+    }
+}
+
 impl Packed {
+    /// Where the weights of a forest's features are.
+    pub(crate) fn places(&self, forest: &Forest<'_>, weights: &Weights) -> Places {
+        let learned = weights.places(&self.columns);
+        let place = |key| self.columns.position(key).map(|c| learned[c]);
+        let others = self.local(forest, weights);
+        Places(forest.local.keys().iter().zip(others).map(|(&k, other)| place(k).ok_or(other)).collect())
+    }
+
     /// Edges of all forests.
     pub fn edges(&self) -> usize {
         self.segments.iter().flat_map(|s| &s.forests).map(|f| f.edges()).sum()
@@ -60,13 +95,24 @@ impl Packed {
 
     /// Summed statistics of the best derivations of the last forests under some weights.
     pub(crate) fn best_totals(&self, weights: &Weights, metric: &Metric) -> Vec<f64> {
+        self.totals(metric, |_, forest| self.local(forest, weights))
+    }
+
+    /// The same under weights by local number, of each segment.
+    pub(crate) fn totals(
+        &self,
+        metric: &Metric,
+        local: impl Fn(usize, &Forest<'_>) -> Vec<f64> + Sync,
+    ) -> Vec<f64> {
         sum::sum(self.segments.len(), 64, metric.width(), |s, total| {
             let segment = &self.segments[s];
             let Some(forest) = segment.forests.last() else { return };
-            let scores = forest.scores(&self.local(forest, weights));
-            let Some(best) = forest.best(&scores) else { return };
+            let mut words = Vec::new();
+            if forest.best_words(&forest.scores(&local(s, forest)), &mut words).is_none() {
+                return;
+            }
             let mut stats = vec![0.0; metric.width()];
-            segment.judge(metric, &forest.text(&best.words), &mut Scratch::default(), &mut stats);
+            segment.judge(metric, &forest.text(&words), &mut Scratch::default(), &mut stats);
             for (t, x) in total.iter_mut().zip(&stats) {
                 *t += f64::from(*x);
             }

@@ -277,7 +277,7 @@ impl Task<'_> {
         talk: Talk,
     ) -> Result<Sources> {
         let Task { input, metric, plan, .. } = *self;
-        let (model, limits) = open_model(input, config, metric, initial, plan, settings)?;
+        let (model, limits, digests) = open_model(input, config, metric, initial, plan, settings)?;
         let held = input.held_out.each(|set| {
             let Some((_, sentences, files)) = set.read(metric, settings)? else { return Ok(None) };
             let references = by_segment(&files)?;
@@ -300,7 +300,7 @@ impl Task<'_> {
         }
         let k = input.k() as usize;
         let forests = input.forests.as_ref().map(|path| {
-            let forests = open_forests(path, config, &model, limits)?;
+            let forests = open_forests(path, &digests, &model, limits)?;
             check_sentences(path, &forests, &sentences)?;
             Ok::<_, Error>(forests)
         });
@@ -438,7 +438,7 @@ fn read_source(
     Ok(source.lines)
 }
 
-/// Our own decoder. A model counts by what is in its files.
+/// Our own decoder, and digests of its files: a model counts by what is in them.
 fn open_model(
     input: &Input,
     config: &Config,
@@ -446,14 +446,15 @@ fn open_model(
     initial: &Weights,
     plan: &Plan<'_>,
     settings: &mut Settings,
-) -> Result<(Arc<Model>, Limits)> {
+) -> Result<(Arc<Model>, Limits, Vec<String>)> {
     if let Some(column) = metric.columns().first() {
         return Err(Error::new(format!(
             "the metric reads the column {column}, which a decoder does not make"
         ))
         .hint("tune for such a metric on n-best lists that have it"));
     }
-    for (k, digest) in config.digests()?.iter().enumerate() {
+    let digests = config.digests()?;
+    for (k, digest) in digests.iter().enumerate() {
         let name = if k == 0 { "table".to_owned() } else { format!("lm{}", k - 1) };
         settings.add(&name, digest);
     }
@@ -467,7 +468,7 @@ fn open_model(
     let mut model = Model::open(config)?;
     input.features.apply(&mut model, initial)?;
     input.features.describe(&model, settings);
-    Ok((Arc::new(model), limits))
+    Ok((Arc::new(model), limits, digests))
 }
 
 /// Features that settings name must exist.

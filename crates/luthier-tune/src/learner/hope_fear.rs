@@ -6,14 +6,16 @@
 //! decaying sum of earlier hopes with the candidate added, times its size. After every epoch the mean of all weight
 //! vectors so far is scored on the lists; the best wins, and the weights at the start are in the race.
 
+mod forest;
+
 use super::{Learner, Note, Progress};
-use crate::{Design, Evidence, Fleet, List, Packed, State, list::argmax, steer::Aim};
+use crate::{Design, Evidence, Fleet, List, State, list::argmax};
 use luthier_core::{
     Result,
     random::{Purpose, Stream},
     sum,
 };
-use luthier_metric::{Bleu, Metric, Scratch};
+use luthier_metric::Metric;
 use std::sync::Arc;
 
 /// Hope–fear MIRA with its settings.
@@ -66,34 +68,64 @@ impl Learner for HopeFear {
         }
         let lists = evidence.lists();
         let design = Design::new(lists.to_vec(), &state.weights);
-        let mut pass = Pass::new(self, &design, state.weights.values());
-        let mut best = (pass.score(state.weights.values()), state.weights.values().to_vec());
-        let mut order: Vec<u32> = (0..lists.len() as u32).filter(|&s| lists[s as usize].k > 1).collect();
+        let order = (0..lists.len() as u32).filter(|&s| lists[s as usize].k > 1).collect();
+        let visit = |s: usize, pass: &mut Pass<'_>| pass.visit(&design, s);
+        self.climb(state, order, &visit, &|w| self.score(&design, w));
+        Ok(None)
+    }
+}
+
+/// What is done with a segment.
+type Visit<'a> = dyn Fn(usize, &mut Pass<'_>) + 'a;
+
+impl HopeFear {
+    /// Visits segments for all epochs, and takes the mean that scores best.
+    fn climb(
+        &self,
+        state: &mut State,
+        mut order: Vec<u32>,
+        visit: &Visit<'_>,
+        score: &dyn Fn(&[f64]) -> f64,
+    ) {
+        let mut pass = Pass::new(self, state.weights.values());
+        let mut best = (score(state.weights.values()), state.weights.values().to_vec());
         for epoch in 0..self.epochs {
             if self.shuffle {
                 Stream::new(self.seed, Purpose::Order, state.epoch, epoch).shuffle(&mut order);
             }
             for &s in &order {
-                pass.visit(s as usize);
+                visit(s as usize, &mut pass);
             }
             let mean = pass.mean();
-            let score = pass.score(&mean);
-            if score > best.0 {
-                best = (score, mean);
+            let found = score(&mean);
+            if found > best.0 {
+                best = (found, mean);
             }
             if let Some(progress) = &self.progress {
                 progress(epoch + 1, self.epochs, best.0);
             }
         }
         state.weights.replace(&best.1);
-        Ok(None)
+    }
+
+    /// The corpus score on the lists.
+    fn score(&self, design: &Design, w: &[f64]) -> f64 {
+        let (metric, lists) = (&self.metric, design.lists());
+        let total = sum::sum(lists.len(), 64, metric.width(), |s, total| {
+            let scores = design.scores(s, &design.gather(s, w));
+            if !scores.is_empty() {
+                for (t, &x) in total.iter_mut().zip(lists[s].stats_of(lists[s].class[argmax(&scores)])) {
+                    *t += f64::from(x);
+                }
+            }
+        });
+        metric.score(&total)
     }
 }
 
 /// What changes while segments are visited.
 struct Pass<'a> {
     settings: &'a HopeFear,
-    design: &'a Design,
     w: Vec<f64>,
     /// Σ k·Δₖ over updates: the mean of w₀…wₜ is wₜ minus this over t + 1.
     lag: Vec<f64>,
@@ -105,11 +137,10 @@ struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    fn new(settings: &'a HopeFear, design: &'a Design, w: &[f64]) -> Self {
+    fn new(settings: &'a HopeFear, w: &[f64]) -> Self {
         let width = settings.metric.width();
         Pass {
             settings,
-            design,
             w: w.to_vec(),
             lag: vec![0.0; w.len()],
             updates: 0,
@@ -121,9 +152,9 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn visit(&mut self, s: usize) {
-        let list = &*self.design.lists()[s];
-        let scores = self.design.scores(s, &self.design.gather(s, &self.w));
+    fn visit(&mut self, design: &Design, s: usize) {
+        let list = &*design.lists()[s];
+        let scores = design.scores(s, &design.gather(s, &self.w));
         self.judge(list);
         let gain = |i: usize| self.gain[list.class[i] as usize];
         let mut hope = hopeful(list, &scores, &self.gain, 1.0);
@@ -140,10 +171,14 @@ impl<'a> Pass<'a> {
         }
         let loss = better - (scores[hope] - scores[fear]);
         if loss > 0.0 {
-            self.update(s, hope, fear, loss);
+            self.update(design, s, (hope, fear), loss);
         }
         let shown = if self.settings.model_background { argmax(&scores) } else { hope };
-        let stats = self.design.lists()[s].stats_of(list.class[shown]);
+        self.remember(list.stats_of(list.class[shown]));
+    }
+
+    /// Puts a candidate into the pseudo-document.
+    fn remember(&mut self, stats: &[f32]) {
         for (b, &x) in self.background.iter_mut().zip(stats) {
             *b = self.settings.decay * *b + f64::from(x);
         }
@@ -162,10 +197,10 @@ impl<'a> Pass<'a> {
     }
 
     /// Δ = hope − fear.
-    fn update(&mut self, s: usize, hope: usize, fear: usize, loss: f64) {
+    fn update(&mut self, design: &Design, s: usize, (hope, fear): (usize, usize), loss: f64) {
         self.difference.clear();
-        self.difference.extend(self.design.row(s, hope));
-        self.difference.extend(self.design.row(s, fear).map(|(p, x)| (p, -x)));
+        self.difference.extend(design.row(s, hope));
+        self.difference.extend(design.row(s, fear).map(|(p, x)| (p, -x)));
         self.step(loss);
     }
 
@@ -191,162 +226,6 @@ impl<'a> Pass<'a> {
     fn mean(&self) -> Vec<f64> {
         let n = (self.updates + 1) as f64;
         self.w.iter().zip(&self.lag).map(|(w, lag)| w - lag / n).collect()
-    }
-
-    /// The corpus score on the lists.
-    fn score(&self, w: &[f64]) -> f64 {
-        let metric = &self.settings.metric;
-        let lists = self.design.lists();
-        let total = sum::sum(lists.len(), 64, metric.width(), |s, total| {
-            let scores = self.design.scores(s, &self.design.gather(s, w));
-            if !scores.is_empty() {
-                for (t, &x) in total.iter_mut().zip(lists[s].stats_of(lists[s].class[argmax(&scores)])) {
-                    *t += f64::from(x);
-                }
-            }
-        });
-        metric.score(&total)
-    }
-}
-
-/// Ways to make a node that are looked at in the search for hope and fear.
-const POP: usize = 30;
-
-impl HopeFear {
-    /// Hope and fear are looked for in the last forest of each segment; BLEU's counts are not clipped on the way, but those of
-    /// what is found are.
-    fn learn_forests(&self, packed: &Packed, state: &mut State) -> Note {
-        let Some(bleu) = self.metric.as_bleu() else {
-            return Some(
-                "hope and fear are looked for in forests by BLEU only: nothing was learned".to_owned(),
-            );
-        };
-        let design = Design::new(Vec::new(), &state.weights);
-        let ground = Ground::new(packed, bleu, state);
-        let mut pass = Pass::new(self, &design, state.weights.values());
-        let mut best = (ground.score(self, state.weights.values()), state.weights.values().to_vec());
-        let some = |s: &u32| packed.segments[*s as usize].forests.last().is_some_and(|f| !f.is_empty());
-        let mut order: Vec<u32> = (0..packed.segments.len() as u32).filter(some).collect();
-        for epoch in 0..self.epochs {
-            if self.shuffle {
-                Stream::new(self.seed, Purpose::Order, state.epoch, epoch).shuffle(&mut order);
-            }
-            for &s in &order {
-                ground.visit(s as usize, &mut pass);
-            }
-            let mean = pass.mean();
-            let score = ground.score(self, &mean);
-            if score > best.0 {
-                best = (score, mean);
-            }
-            if let Some(progress) = &self.progress {
-                progress(epoch + 1, self.epochs, best.0);
-            }
-        }
-        state.weights.replace(&best.1);
-        None
-    }
-}
-
-/// Forests with the places of their features.
-struct Ground<'a> {
-    packed: &'a Packed,
-    bleu: &'a Bleu,
-    /// By segment and local number: the place among the weights, if it is learned; else the weight.
-    places: Vec<Vec<std::result::Result<u32, f64>>>,
-}
-
-impl<'a> Ground<'a> {
-    fn new(packed: &'a Packed, bleu: &'a Bleu, state: &State) -> Self {
-        let learned = state.weights.places(&packed.columns);
-        let places = packed.segments.iter().map(|segment| {
-            let Some(forest) = segment.forests.last() else { return Vec::new() };
-            let others = packed.local(forest, &state.weights);
-            let place = |key| packed.columns.position(key).map(|c| learned[c]);
-            forest.local.keys().iter().zip(others).map(|(&k, other)| place(k).ok_or(other)).collect()
-        });
-        Ground { packed, bleu, places: places.collect() }
-    }
-
-    fn local(&self, s: usize, w: &[f64]) -> Vec<f64> {
-        self.places[s].iter().map(|p| p.map_or_else(|other| other, |p| w[p as usize])).collect()
-    }
-
-    fn visit(&self, s: usize, pass: &mut Pass<'_>) {
-        let segment = &self.packed.segments[s];
-        let Some(forest) = segment.forests.last() else { return };
-        let metric = &pass.settings.metric;
-        let local = self.local(s, &pass.w);
-        let background = pass.background.clone();
-        let gain = |stats: &[f32]| {
-            let total: Vec<f64> = background.iter().zip(stats).map(|(b, &x)| b + f64::from(x)).collect();
-            metric.sized_score(&total)
-        };
-        let loss = |stats: &[f32]| -gain(stats);
-        let mut scratch = Scratch::default();
-        let mut judge = |words: &[u32]| {
-            let mut stats = vec![0.0; metric.width()];
-            segment.judge(metric, &forest.text(words), &mut scratch, &mut stats);
-            stats
-        };
-        let find = |worth: &(dyn Fn(&[f32]) -> f64 + Sync), local: &[f64]| {
-            Aim::new(forest, self.bleu, &segment.references, worth).best(forest, local, 1, POP).pop()
-        };
-        let model = |features: &[f64]| -> f64 { features.iter().zip(&local).map(|(x, w)| x * w).sum() };
-        let (Some(mut hope), Some(fear)) = (find(&gain, &local), find(&loss, &local)) else { return };
-        let mut hoped = judge(&hope.words);
-        let score = model(&hope.features);
-        if pass.settings.safe_hope && score.abs() > 1e-8 {
-            let scale = MUCH_MORE * gain(&hoped).abs() / score.abs();
-            let scaled: Vec<f64> = local.iter().map(|w| scale * w).collect();
-            if let Some(other) = (scale < 1.0).then(|| find(&gain, &scaled)).flatten() {
-                hoped = judge(&other.words);
-                hope = other;
-            }
-        }
-        let feared = judge(&fear.words);
-        let better = gain(&hoped) - gain(&feared);
-        if better <= 0.0 {
-            return;
-        }
-        let lost = better - (model(&hope.features) - model(&fear.features));
-        if lost > 0.0 {
-            pass.difference.clear();
-            for (place, (h, f)) in self.places[s].iter().zip(hope.features.iter().zip(&fear.features)) {
-                if let (Ok(p), true) = (place, h != f) {
-                    pass.difference.push((*p, h - f));
-                }
-            }
-            pass.step(lost);
-        }
-        let mut shown = hoped;
-        if pass.settings.model_background {
-            let mut words = Vec::new();
-            forest.best_words(&forest.scores(&local), &mut words);
-            shown = judge(&words);
-        }
-        for (b, &x) in pass.background.iter_mut().zip(&shown) {
-            *b = pass.settings.decay * *b + f64::from(x);
-        }
-    }
-
-    /// The corpus score on the forests.
-    fn score(&self, settings: &HopeFear, w: &[f64]) -> f64 {
-        let metric = &settings.metric;
-        let total = sum::sum(self.packed.segments.len(), 64, metric.width(), |s, total| {
-            let segment = &self.packed.segments[s];
-            let Some(forest) = segment.forests.last() else { return };
-            let mut words = Vec::new();
-            if forest.best_words(&forest.scores(&self.local(s, w)), &mut words).is_none() {
-                return;
-            }
-            let mut stats = vec![0.0; metric.width()];
-            segment.judge(metric, &forest.text(&words), &mut Scratch::default(), &mut stats);
-            for (t, x) in total.iter_mut().zip(stats) {
-                *t += f64::from(x);
-            }
-        });
-        metric.score(&total)
     }
 }
 
@@ -404,24 +283,24 @@ mod tests {
         let (lists, weights) = example();
         let settings = HopeFear::new("bleu".parse().unwrap(), 1);
         let design = Design::new(lists, &weights);
-        let mut pass = Pass::new(&settings, &design, weights.values());
+        let mut pass = Pass::new(&settings, weights.values());
         let near = |x: &[f64], y: &[f64]| {
             assert!(x.iter().zip(y).all(|(a, b)| (a - b).abs() < 1e-6), "{x:?} {y:?}");
         };
-        assert!((pass.score(weights.values()) - 48.7668).abs() < 1e-3);
-        pass.visit(0);
+        assert!((settings.score(&design, weights.values()) - 48.7668).abs() < 1e-3);
+        pass.visit(&design, 0);
         near(&pass.gain, &[3.422461, 7.0, 2.287771]);
         near(&pass.w, &[0.09, 0.0]);
-        pass.visit(1);
+        pass.visit(&design, 1);
         near(&pass.gain, &[10.956205, 11.999]);
         near(&pass.w, &[0.07, 0.02]);
         near(&pass.mean(), &[0.086667, 0.006667]);
-        pass.visit(0);
+        pass.visit(&design, 0);
         near(&pass.w, &[0.06, 0.02]);
-        pass.visit(1);
+        pass.visit(&design, 1);
         near(&pass.w, &[0.04, 0.04]);
         near(&pass.mean(), &[0.072, 0.016]);
-        assert!((pass.score(&pass.mean()) - 39.5075).abs() < 1e-3);
+        assert!((settings.score(&design, &pass.mean()) - 39.5075).abs() < 1e-3);
     }
 
     /// There the initial weights are better than what any of the first epochs ends with.

@@ -11,7 +11,7 @@ use luthier_core::{
     random::{Purpose, Stream},
 };
 use luthier_metric::{Metric, PlusOne};
-use luthier_optim::{Ended, Examples, Limit, Objective, dual, lbfgs, newton};
+use luthier_optim::{Ended, Examples, Limit, Objective, Watch, dual, lbfgs, newton};
 use std::sync::Arc;
 
 /// Which loss.
@@ -151,28 +151,43 @@ impl Minimize {
     }
 
     fn learn_forests(&self, packed: &Packed, state: &mut State) -> Note {
-        let before = state.weights.values().to_vec();
-        let mut seen = vec![false; before.len()];
+        let gamma = self.gamma.first().copied().unwrap_or(1.0);
+        let Some(mut objective) = self.on_forests(packed, &state.weights, gamma) else {
+            return Some("this loss is not for forests: nothing was learned".to_owned());
+        };
+        let mut seen = vec![false; state.weights.len()];
         for p in state.weights.places(&packed.columns) {
             seen[p as usize] = true;
         }
-        let mut w: Vec<f64> = before.iter().zip(&seen).map(|(&w, &s)| if s { w } else { 0.0 }).collect();
-        let mut watch = |_: usize, value: f64, relative: f64| self.tell(relative, value);
-        let mut last = None;
-        for &gamma in &self.gamma {
-            let Some(mut objective) = self.on_forests(packed, &state.weights, gamma) else {
-                return Some("this loss is not for forests: nothing was learned".to_owned());
-            };
-            last = self.ended(lbfgs(&mut objective, &mut w, self.limit, &mut watch));
-        }
+        let (w, note) = self.fit(state.weights.values(), &seen, |w, watch| {
+            let mut last = None;
+            for &gamma in &self.gamma {
+                objective.set_scale(gamma);
+                last = self.ended(lbfgs(&mut objective, w, self.limit, watch));
+            }
+            last
+        });
+        state.weights.replace(&w);
+        note
+    }
+
+    /// Fits the weights of features that are seen. A decoder may use the others all the same: they stay as they are, and are
+    /// no part of ‖w‖.
+    fn fit(
+        &self,
+        before: &[f64],
+        seen: &[bool],
+        fit: impl FnOnce(&mut [f64], &mut Watch<'_>) -> Note,
+    ) -> (Vec<f64>, Note) {
+        let mut w: Vec<f64> = before.iter().zip(seen).map(|(&w, &s)| if s { w } else { 0.0 }).collect();
+        let note = fit(&mut w, &mut |_, value, relative| self.tell(relative, value));
         if let Some(progress) = &self.progress {
             progress(1.0, 0.0);
         }
-        for ((w, &b), _) in w.iter_mut().zip(&before).zip(&seen).filter(|(_, s)| !**s) {
+        for ((w, &b), _) in w.iter_mut().zip(before).zip(seen).filter(|(_, s)| !**s) {
             *w = b;
         }
-        state.weights.replace(&w);
-        last
+        (w, note)
     }
 
     /// The brevity penalty has a corner, and the best weights are often in it: no step improves them.
@@ -195,49 +210,38 @@ impl Learner for Minimize {
             return Ok(self.learn_forests(packed, state));
         }
         let lists = evidence.lists();
-        let before = state.weights.values().to_vec();
-        // What no list has, a decoder may use all the same: it stays as it is, and is no part of ‖w‖.
         let design = Arc::new(Design::new(lists.to_vec(), &state.weights));
-        let seen = design.seen();
-        let mut w: Vec<f64> = before.iter().zip(&seen).map(|(&w, &s)| if s { w } else { 0.0 }).collect();
-        let mut watch = |_: usize, value: f64, relative: f64| self.tell(relative, value);
-        let note = match &self.loss {
-            Loss::Pro { pairs, margin } => {
-                let chosen = pairs.choose(lists, &self.metric, self.plus_one, state.epoch);
-                if chosen.iter().all(Vec::is_empty) {
-                    let least = pairs.min_difference;
-                    return Ok(Some(format!(
-                        "no two candidates of a segment differ by {least} in {}: nothing was learned; lower \
-                         --min-difference",
-                        self.metric.name()
-                    )));
-                }
-                if *margin == Margin::Hinge {
-                    self.hinge(lists, &chosen, &mut w, state)
-                } else {
-                    let mut objective = self.pairwise(lists, &chosen, &state.weights, *margin);
-                    note(lbfgs(&mut *objective, &mut w, self.limit, &mut watch), self.limit)
-                }
+        let mut chosen = Vec::new();
+        if let Loss::Pro { pairs, .. } = &self.loss {
+            chosen = pairs.choose(lists, &self.metric, self.plus_one, state.epoch);
+            if chosen.iter().all(Vec::is_empty) {
+                let least = pairs.min_difference;
+                return Ok(Some(format!(
+                    "no two candidates of a segment differ by {least} in {}: nothing was learned; lower \
+                     --min-difference",
+                    self.metric.name()
+                )));
+            }
+        }
+        let (w, note) = self.fit(state.weights.values(), &design.seen(), |w, watch| match &self.loss {
+            Loss::Pro { margin: Margin::Hinge, .. } => self.hinge(lists, &chosen, w, state),
+            Loss::Pro { margin, .. } => {
+                let mut objective = self.pairwise(lists, &chosen, &state.weights, *margin);
+                note(lbfgs(&mut *objective, w, self.limit, watch), self.limit)
             }
             Loss::Apro { .. } => {
                 let mut objective = self.at(&design, &state.weights, state.epoch, 1.0);
-                note(newton(&mut *objective, &mut w, self.limit, &mut watch), self.limit)
+                note(newton(&mut *objective, w, self.limit, watch), self.limit)
             }
             _ => {
                 let mut last = None;
                 for &gamma in &self.gamma {
                     let mut objective = self.at(&design, &state.weights, state.epoch, gamma);
-                    last = self.ended(lbfgs(&mut *objective, &mut w, self.limit, &mut watch));
+                    last = self.ended(lbfgs(&mut *objective, w, self.limit, watch));
                 }
                 last
             }
-        };
-        if let Some(progress) = &self.progress {
-            progress(1.0, 0.0);
-        }
-        for ((w, &b), _) in w.iter_mut().zip(&before).zip(&seen).filter(|(_, s)| !**s) {
-            *w = b;
-        }
+        });
         state.weights.replace(&w);
         Ok(note)
     }

@@ -7,6 +7,7 @@ use super::{Brevity, Clip, xbleu::value};
 use crate::{
     Candidate, List, Packed, Segment,
     oracle::oracle,
+    packed::Places,
     steer::{Aim, Ngrams, Only},
 };
 use luthier_core::{Local, Weights};
@@ -43,9 +44,7 @@ struct Part {
     forest: Forest<'static>,
     /// The derivations of the oracle.
     oracle: Option<Forest<'static>>,
-    /// Place of each feature among the weights, if it is learned; else its weight.
-    places: Vec<Option<u32>>,
-    others: Vec<f64>,
+    places: Places,
     counts: Option<Counts>,
 }
 
@@ -125,24 +124,19 @@ impl OnForests {
         ) -> (Forest<'static>, Option<Forest<'static>>, Option<Counts>, usize)
         + Sync,
     ) -> Self {
-        let learned = weights.places(&packed.columns);
         let part = |s: usize| {
             let old = packed.segments[s].forests.last().filter(|f| !f.is_empty())?;
             let (forest, oracle, counts, width) = make(s, old);
-            let place = |key| packed.columns.position(key).map(|c| learned[c]);
-            let mut places: Vec<Option<u32>> = old.local.keys().iter().map(|&k| place(k)).collect();
-            let mut others = packed.local(old, weights);
-            for (other, _) in others.iter_mut().zip(&places).filter(|o| o.1.is_some()) {
-                *other = 0.0;
-            }
-            if counts.is_some() {
-                places.resize(places.len() + width, None);
-                others.resize(places.len(), 0.0);
-            }
-            Some(Part { forest, oracle, places, others, counts })
+            let places = packed.places(old, weights).wider(width);
+            Some(Part { forest, oracle, places, counts })
         };
         let parts = (0..packed.segments.len()).into_par_iter().filter_map(part).collect();
         OnForests { kind, gamma, l2, dim: weights.len(), parts }
+    }
+
+    /// Changes γ, the scale of scores.
+    pub fn set_scale(&mut self, gamma: f64) {
+        self.gamma = gamma;
     }
 
     fn width(&self) -> usize {
@@ -153,9 +147,10 @@ impl OnForests {
     }
 
     fn forward(&self, part: &Part, w: &[f64]) -> (Point, Vec<f64>) {
-        let weight =
-            |(place, other): (&Option<u32>, &f64)| self.gamma * place.map_or(*other, |p| w[p as usize]);
-        let local: Vec<f64> = part.places.iter().zip(&part.others).map(weight).collect();
+        let mut local = part.places.weights(w);
+        for x in &mut local {
+            *x *= self.gamma;
+        }
         let mut point = Point {
             all: Expectation::new(&part.forest, &part.forest.scores(&local)),
             oracle: part.oracle.as_ref().map(|o| Expectation::new(o, &o.scores(&local))),
@@ -250,10 +245,8 @@ impl Objective for OnForests {
             .map(|(part, point)| self.backward(part, point, &d_sums))
             .collect();
         for (part, local) in self.parts.iter().zip(&local) {
-            for (place, x) in part.places.iter().zip(local) {
-                if let Some(p) = place {
-                    gradient[*p as usize] += self.gamma * x;
-                }
+            for (p, x) in part.places.learned(local) {
+                gradient[p as usize] += self.gamma * x;
             }
         }
         axpy(self.l2, w, gradient);
