@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// Ways to make a node that are looked at in the search for oracles.
 const POP: usize = 50;
 /// Ways to make a node that are kept when nodes are split by n-grams: more than any but very dense forests have.
-const SPLITS: usize = 1000;
+const SPLITS: usize = 20_000;
 /// Translations of each segment that compete to be its oracle.
 const ORACLES: usize = 50;
 
