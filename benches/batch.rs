@@ -10,7 +10,7 @@ use luthier::{
     },
     metric::Metric,
     optim::{Limit, newton},
-    tune::{Alone, Candidate, Design, Evidence, Fleet, HopeFear, Learner, List, Loss, Minimize, State},
+    tune::{Candidate, Design, Evidence, Fleet, HopeFear, Learner, List, Loss, Minimize, State},
 };
 use rayon::prelude::*;
 use std::{path::PathBuf, sync::Arc, time::Instant};
@@ -45,7 +45,7 @@ fn mira(data: &std::path::Path) {
     one.install(|| {
         let mut state = State::new(weights);
         let clock = Instant::now();
-        HopeFear::new(metric, 1).learn(&Evidence::Lists(pool), &mut state, &Fleet(&Alone)).unwrap();
+        HopeFear::new(metric, 1).learn(&Evidence::Lists(pool), &mut state, &Fleet::ALONE).unwrap();
         let seconds = clock.elapsed().as_secs_f64();
         println!(
             "60 epochs of hope-fear MIRA, one thread: {seconds:.2} s, {:.1} times as fast as Moses' kbmira ({MOSES} s)",

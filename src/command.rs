@@ -19,7 +19,7 @@ mod table;
 mod train;
 mod tune;
 
-use crate::talk::Talk;
+use crate::{talk::Talk, world};
 use clap::{CommandFactory, Parser, Subcommand, error::ContextKind, error::ErrorKind};
 use luthier::{
     core::{AtomicFile, Error, FeatureKey, Weights, nbest::Rows, text::Lines},
@@ -125,7 +125,10 @@ pub(crate) fn run(cli: Cli) -> Done {
             .build_global()
             .map_err(|e| Error::new(format!("cannot start {n} threads: {e}")))?;
     }
-    let talk = Talk { quiet: cli.common.quiet };
+    let talk = Talk { quiet: cli.common.quiet || !world::is_first() };
+    if !matches!(cli.verb, Verb::Tune(_) | Verb::Decode(_)) {
+        world::only_one(&verb_typed())?;
+    }
     match cli.verb {
         Verb::Tune(args) => tune::run(args, &cli.common, talk),
         Verb::Rerank(args) => rerank::run(&args, talk),
@@ -176,7 +179,9 @@ pub(crate) fn usage(e: &clap::Error) -> ExitCode {
     if let Some(nearest) = suggested.iter().find_map(|k| e.get(*k)) {
         line += &format!("; did you mean {nearest}?");
     }
-    let _ = writeln!(io::stderr(), "luthier: {line} (see {} --help)", verb_typed());
+    if world::is_first() {
+        let _ = writeln!(io::stderr(), "luthier: {line} (see {} --help)", verb_typed());
+    }
     ExitCode::from(2)
 }
 
@@ -202,8 +207,11 @@ pub(crate) fn one_line(text: &str) -> String {
     text.replace("\r\n", " ").replace(['\n', '\r'], " ")
 }
 
-/// Data for a file, or for standard output: written whole in the end.
+/// Data for a file, or for standard output: written whole in the end, and once by several processes.
 pub(crate) fn write_out(path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
+    if !world::is_first() {
+        return Ok(());
+    }
     match path {
         Some(path) => Ok(AtomicFile::write_all_to(path, bytes)?),
         None => match io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()) {

@@ -275,6 +275,10 @@ impl Source for InProcess {
         self.model.name_of(key).unwrap_or_default().to_owned()
     }
 
+    fn references(&self, segment: SegmentId) -> Option<Arc<Prepared>> {
+        self.prepared.get(segment.0 as usize).cloned()
+    }
+
     fn has_forests(&self) -> bool {
         self.density.is_some()
     }

@@ -184,6 +184,15 @@ impl Source for External {
         false
     }
 
+    fn is_whole(&self) -> bool {
+        true
+    }
+
+    fn meet(&self, names: &[String]) -> Result<()> {
+        let mut known = self.memory.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.iter().try_for_each(|name| known.intern(name).map(drop))
+    }
+
     fn go_on(&self, epoch: u32, columns: Option<&Arc<Local>>) {
         self.memory.iteration.store(epoch, Ordering::Relaxed);
         *self.memory.columns.lock().unwrap_or_else(PoisonError::into_inner) = columns.cloned();

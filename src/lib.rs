@@ -9,6 +9,8 @@
 //! assert!(metric.signature(Some(1), "").starts_with("nrefs:1|case:lc|eff:no|tok:none|smooth:exp|version:luthier-"));
 //! ```
 
+#[cfg(feature = "mpi")]
+pub mod cluster;
 pub mod constrained;
 pub mod decoder;
 pub mod external;

@@ -6,9 +6,11 @@ mod plot;
 mod systems;
 mod table;
 mod talk;
+mod world;
 
 use clap::Parser;
 use command::{Cli, Failure};
+use luthier::core::Error;
 use std::{io::Write, process::ExitCode};
 
 fn main() -> ExitCode {
@@ -16,14 +18,28 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => return command::usage(&e),
     };
+    let member = match world::join() {
+        Ok(member) => member,
+        Err(e) => return tell(&e),
+    };
     match command::run(cli) {
         Ok(code) => code,
         // Whoever reads our output has gone: nothing to complain about.
         Err(Failure::Gone) => ExitCode::SUCCESS,
         Err(Failure::Error(e)) => {
-            // If even that cannot be written, the exit code still says it.
-            let _ = writeln!(std::io::stderr(), "luthier: {e}");
-            ExitCode::from(2)
+            let e = world::settle(e);
+            let code = tell(&e);
+            member.fail(&e);
+            code
         }
     }
+}
+
+/// Says what went wrong: once, if all processes of a job know it.
+fn tell(e: &Error) -> ExitCode {
+    if world::is_first() || !e.is_shared() {
+        // If even that cannot be written, the exit code still says it.
+        let _ = writeln!(std::io::stderr(), "luthier: {e}");
+    }
+    ExitCode::from(2)
 }

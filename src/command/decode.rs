@@ -1,11 +1,14 @@
 //! `luthier decode`.
 
 use super::{Done, Failure, write_out};
-use crate::talk::{Talk, thousands};
+use crate::{
+    talk::{Talk, thousands},
+    world,
+};
 use clap::ValueEnum;
 use luthier::{
     constrained::{Forced, force, max_bleu},
-    core::{AtomicFile, Error, FeatureKey, Input, Weights, text},
+    core::{AtomicFile, Error, FeatureKey, Fingerprint, Input, Settings, Weights, text},
     decode::{
         Config, Decoder, Forests, ForestsWriter, Found, Limits, MAX_DISTORTION, Model, Stats, Templates,
     },
@@ -14,6 +17,7 @@ use luthier::{
     metric::PlusOne,
 };
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 use std::{
     fmt::Write as _,
@@ -277,7 +281,7 @@ impl<'m> Goal<'m> {
 }
 
 /// What one sentence becomes.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Answer {
     /// Whether there is one.
     reached: bool,
@@ -291,70 +295,139 @@ struct Answer {
 /// Sentences that each thread translates before answers are written.
 const BATCH: usize = 8;
 
+/// The same where several processes wait for each other.
+const LARGE_BATCH: usize = 32;
+
+/// What a model is opened from, and how it is searched.
+struct Opened {
+    config: Config,
+    weights: Weights,
+    model: Model,
+    limits: Limits,
+    forests: Option<Forests>,
+}
+
+impl Opened {
+    /// Reads and checks everything but the text.
+    fn new(args: &Args, config: Config, talk: Talk) -> Result<Self, Error> {
+        let path = args.weights.as_deref().unwrap_or(&config.weights);
+        let weights = Weights::read(path)?;
+        let mut model = Model::open(&config)?;
+        args.features.apply(&mut model, &weights)?;
+        check_weights(&weights, path, model.names(), talk)?;
+        let mut limits = args.limits.limits(&config);
+        if args.force.is_some() || !args.max_bleu.is_empty() {
+            limits = Forced::limits(limits);
+        }
+        let open = |path| open_forests(path, &config.digests()?, &model, limits);
+        let forests = args.forests.as_deref().map(open).transpose()?;
+        Ok(Opened { config, weights, model, limits, forests })
+    }
+
+    /// What several processes must have in common.
+    fn settings(&self, args: &Args, goal: &Goal<'_>) -> Result<Settings, Error> {
+        let mut settings = Settings::default();
+        for (k, digest) in self.config.digests()?.iter().enumerate() {
+            let name = if k == 0 { "table".to_owned() } else { format!("lm{}", k - 1) };
+            settings.add(&name, digest);
+        }
+        let weights = Fingerprint::default().bytes(self.weights.to_text(&[]).as_bytes()).finish();
+        settings.add("weights", format!("{weights:032x}"));
+        args.limits.describe(&self.limits, &mut settings);
+        args.features.describe(&self.model, &mut settings);
+        settings.add("nbest", args.nbest.unwrap_or(0));
+        settings.add("forest-out", args.forest_out.is_some());
+        settings.add("json", args.json);
+        for (k, file) in goal.files().iter().enumerate() {
+            settings.add(&format!("lines{k}"), &file.digest);
+        }
+        if let Some(forests) = &self.forests {
+            let text = Fingerprint::default().bytes(&sentences(forests)).finish();
+            settings.add("forests", format!("{text:032x}"));
+        }
+        Ok(settings)
+    }
+}
+
 pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let clock = Instant::now();
-    let config = Config::read(&args.model)?;
+    let fleet = world::fleet();
     let outputs = [args.output.as_deref(), args.nbest_out.as_deref(), args.forest_out.as_deref()];
-    let mut inputs: Vec<&Path> = vec![&config.table, &config.weights];
-    if args.forests.is_none() {
-        inputs.push(&args.input);
-    }
-    inputs.extend(config.lm.iter().chain(&args.weights).chain(&args.forests).map(PathBuf::as_path));
-    inputs.extend(args.force.iter().chain(&args.max_bleu).map(PathBuf::as_path));
-    super::check_outputs(&outputs, &inputs)?;
-    if inputs.iter().filter(|p| p.as_os_str() == "-").count() > 1 {
-        return Err(Error::new("standard input can be one of the files only").into());
-    }
-    let path = args.weights.as_deref().unwrap_or(&config.weights);
-    let weights = Weights::read(path)?;
-    let mut model = Model::open(&config)?;
-    args.features.apply(&mut model, &weights)?;
-    check_weights(&weights, path, model.names(), talk)?;
-    let limits = args.limits.limits(&config);
+    let config = world::agree(Config::read(&args.model).and_then(|config| {
+        check_files(args, &config, &outputs)?;
+        Ok(config)
+    }))?;
     if args.forest_kind == ForestKind::Grammar {
-        return save(args, &config, &model, limits, talk);
+        world::only_one("decode --forest-kind grammar")?;
+        return save(args, &config, talk);
     }
-    let goal = Goal::new(args, &model, limits)?;
-    let limits = if matches!(goal, Goal::Model) { limits } else { Forced::limits(limits) };
-    let forests = args.forests.as_deref().map(|path| open_forests(path, &config.digests()?, &model, limits));
-    let forests = forests.transpose()?;
-    let decoder = match &forests {
-        Some(forests) => Decoder::over(&model, &weights, limits, forests),
-        None => Decoder::new(&model, &weights, limits),
+    let opened = world::agree(Opened::new(args, config, talk))?;
+    let Opened { weights, model, limits, forests, .. } = &opened;
+    let goal = world::agree(Goal::new(args, model, args.limits.limits(&opened.config)))?;
+    if !fleet.is_alone() {
+        world::same(&world::agree(opened.settings(args, &goal))?)?;
+    }
+    let decoder = match forests {
+        Some(forests) => Decoder::over(model, weights, *limits, forests),
+        None => Decoder::new(model, weights, *limits),
     };
     let opened = clock.elapsed().as_secs_f64();
-    let lines = match &forests {
-        Some(forests) => read_ahead(Input::new("forests", std::io::Cursor::new(sentences(forests)))?),
-        None => read_ahead(Input::open(&args.input)?),
+    // One process reads and writes.
+    let input = |forests: &Option<Forests>| match forests {
+        Some(forests) => Input::new("forests", std::io::Cursor::new(sentences(forests))),
+        None => Input::open(&args.input),
     };
-    let mut out = Outputs::open(outputs)?;
+    let lines = fleet.is_first().then(|| input(forests).map(read_ahead)).transpose();
+    let mut out = None;
+    let lines = world::agree(lines.and_then(|lines| {
+        out = if fleet.is_first() { Some(Outputs::open(outputs)?) } else { None };
+        Ok(lines)
+    }))?;
     let clock = Instant::now();
     let (mut id, mut total, mut score, mut reached) = (0, Stats::default(), 0.0, 0);
+    let mut trouble = None;
     loop {
-        let (batch, failed) = next_batch(&lines);
+        // Nothing more is asked for if nothing more can be written.
+        let next = || match (&lines, &trouble) {
+            (Some(lines), None) => Ok(next_batch(lines, fleet.0.size() as usize)),
+            _ => Ok((Vec::new(), None)),
+        };
+        let (batch, failed) = fleet.first(next)?;
         if batch.is_empty() && failed.is_none() {
             break;
         }
-        goal.check(id + batch.len(), false)?;
-        let answers: Vec<Answer> = batch
-            .par_iter()
-            .enumerate()
-            .map(|(k, line)| answer(args, &decoder, &goal, line, id + k))
+        goal.check(id + batch.len(), false).map_err(Error::shared)?;
+        let mine = fleet.mine(batch.len() as u32);
+        let answers: Vec<Answer> = mine
+            .into_par_iter()
+            .map(|k| answer(args, &decoder, &goal, &batch[k as usize], id + k as usize))
             .collect();
         id += batch.len();
-        for a in &answers {
+        for a in fleet.collect(answers)?.iter().flatten() {
             total += a.stats;
             reached += usize::from(a.reached);
             score += a.score;
-            out.write([&a.text, &a.nbest, &a.forest])?;
+            if let Some(out) = out.as_mut().filter(|_| trouble.is_none()) {
+                trouble = out.write([&a.text, &a.nbest, &a.forest]).err();
+            }
         }
         // What stands before a mistake is answered first.
         if let Some(e) = failed {
-            return Err(e.into());
+            return Err(e.shared().into());
+        }
+        if fleet.is_alone() && trouble.is_some() {
+            break;
         }
     }
-    goal.check(id, true)?;
-    out.commit()?;
+    match trouble {
+        Some(Failure::Error(e)) => return Err(e.shared().into()),
+        Some(gone) => return Err(gone),
+        None => {}
+    }
+    goal.check(id, true).map_err(Error::shared)?;
+    if let Some(out) = out {
+        out.commit()?;
+    }
     if matches!(goal, Goal::Force(_)) {
         talk.say(&format!(
             "{} of {} lines can be made ({:.1} %)",
@@ -367,6 +440,21 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
         tell(talk, total, (id, score), (clock.elapsed().as_secs_f64(), opened));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses outputs that are also inputs, and standard input for two of them.
+fn check_files(args: &Args, config: &Config, outputs: &[Option<&Path>]) -> Result<(), Error> {
+    let mut inputs: Vec<&Path> = vec![&config.table, &config.weights];
+    if args.forests.is_none() {
+        inputs.push(&args.input);
+    }
+    inputs.extend(config.lm.iter().chain(&args.weights).chain(&args.forests).map(PathBuf::as_path));
+    inputs.extend(args.force.iter().chain(&args.max_bleu).map(PathBuf::as_path));
+    super::check_outputs(outputs, &inputs)?;
+    if inputs.iter().filter(|p| p.as_os_str() == "-").count() > 1 {
+        return Err(Error::new("standard input can be one of the files only"));
+    }
+    Ok(())
 }
 
 /// Opens saved forests of a model.
@@ -395,7 +483,8 @@ fn sentences(forests: &Forests) -> Vec<u8> {
 }
 
 /// Saves which rules fit which spans of a text.
-fn save(args: &Args, config: &Config, model: &Model, limits: Limits, talk: Talk) -> Done {
+fn save(args: &Args, config: &Config, talk: Talk) -> Done {
+    let limits = args.limits.limits(config);
     let clock = Instant::now();
     let Some(path) = &args.forest_out else { return Ok(ExitCode::SUCCESS) };
     let one_of = "--weights, --output, --nbest-out, --force, --max-bleu, --forests, --json, --stats, --dense, --sparse, \
@@ -418,6 +507,7 @@ fn save(args: &Args, config: &Config, model: &Model, limits: Limits, talk: Talk)
             .hint("leave it out, or save forests in a command of its own")
             .into());
     }
+    let model = &Model::open(config)?;
     if !model.is_hierarchical() {
         return Err(Error::new("--forest-kind grammar is for hierarchical models")
             .hint("phrase-based ones have search forests only")
@@ -427,7 +517,7 @@ fn save(args: &Args, config: &Config, model: &Model, limits: Limits, talk: Talk)
     let mut writer = ForestsWriter::create(path, model, &config.digests()?, limits.span)?;
     let mut sentences = 0;
     loop {
-        let (batch, failed) = next_batch(&lines);
+        let (batch, failed) = next_batch(&lines, 1);
         if let Some(e) = failed {
             return Err(e.into());
         }
@@ -578,9 +668,10 @@ fn read_ahead(mut input: Input) -> Lines {
 }
 
 /// What is there: one line at least, unless the input has ended; and why it ended, if that was an error.
-fn next_batch(lines: &Lines) -> (Vec<String>, Option<Error>) {
+fn next_batch(lines: &Lines, processes: usize) -> (Vec<String>, Option<Error>) {
     let mut batch = Vec::new();
-    let most = BATCH * rayon::current_num_threads();
+    let each = if processes == 1 { BATCH } else { LARGE_BATCH };
+    let most = each * rayon::current_num_threads() * processes;
     let mut next = lines.recv().ok();
     while let Some(line) = next {
         match line {

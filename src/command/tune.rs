@@ -13,14 +13,17 @@ use super::{
     losses::{AproFlags, ProFlags, RiskFlags, SoftmaxFlags, XbleuFlags},
     write_out,
 };
-use crate::talk::{Talk, thousands};
+use crate::{
+    talk::{Talk, thousands},
+    world,
+};
 use clap::Subcommand;
 use input::{Input, load};
 use luthier::{
     core::{Error, Settings},
     metric::{Metric, PlusOne, Tokenizer},
     tune::{
-        Alone, Event, Fleet, Job, Learner, Outcome, RunDir, Schedule,
+        Event, Job, Learner, Outcome, RunDir, Schedule,
         recipes::{RECIPES, Recipe},
         run as tune,
     },
@@ -133,7 +136,8 @@ fn only_bleu(name: &str, metric: &Metric) -> Result<(), Error> {
 /// Reads, runs the loop, and tells the result.
 fn go(input: &Input, metric: &Metric, mut plan: Plan<'_>, talk: Talk) -> Done {
     plan.schedule.patience = input.patience();
-    let loaded = load(input, metric, &plan, talk)?;
+    let fleet = world::fleet();
+    let loaded = world::agree(load(input, metric, &plan, talk))?;
     let references = Arc::new(loaded.references);
     let learner = (plan.learner)(&references);
     let mut settings = Settings::default();
@@ -141,7 +145,8 @@ fn go(input: &Input, metric: &Metric, mut plan: Plan<'_>, talk: Talk) -> Done {
     settings.add("algorithm", plan.name);
     settings.extend(plan.settings);
     settings.extend(loaded.settings);
-    let mut dir = RunDir::open(&input.run, settings, references)?;
+    world::same(&settings)?;
+    let mut dir = RunDir::open(&input.run, settings, references, fleet)?;
     if dir.stopped().is_some() {
         talk.say(&format!("{} was finished before", input.run.display()));
     }
@@ -168,7 +173,7 @@ fn go(input: &Input, metric: &Metric, mut plan: Plan<'_>, talk: Talk) -> Done {
         initial: &loaded.initial,
         progress: progress.as_ref().map(|p| p as &(dyn Fn(usize, usize) + Sync)),
     };
-    let outcome = match tune(&job, &mut dir, &Fleet(&Alone), &mut show) {
+    let outcome = match tune(&job, &mut dir, &fleet, &mut show) {
         Ok(outcome) => outcome,
         Err(e) => {
             // A decoder's log is worth keeping; a run on files that has not begun is not.
@@ -183,7 +188,9 @@ fn go(input: &Input, metric: &Metric, mut plan: Plan<'_>, talk: Talk) -> Done {
         talk.warn(&remark);
     }
     warn(&job, &outcome, last.as_ref(), &input.run, talk);
-    input.write_moses_ini(&outcome.weights, talk)?;
+    if fleet.is_first() {
+        input.write_moses_ini(&outcome.weights, talk)?;
+    }
     let signature = metric.signature(loaded.reference_count, "");
     let text = if input.json {
         result_json(plan.name, &outcome, metric, &signature)

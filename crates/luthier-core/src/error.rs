@@ -1,5 +1,6 @@
 //! One error type: where, what was found, what to do. It prints as one line.
 
+use serde::{Deserialize, Serialize};
 use std::{fmt, io};
 
 /// What every fallible function of Luthier returns.
@@ -12,28 +13,29 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// let e = Error::at("a.nbest", 7, "the value of LM0 is NaN, expected a finite number").hint("remove the line");
 /// assert_eq!(e.to_string(), "a.nbest:7: the value of LM0 is NaN, expected a finite number; remove the line");
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Error {
     file: Option<String>,
     line: Option<u64>,
     message: String,
     hint: Option<String>,
+    shared: bool,
 }
 
 impl Error {
     /// A mistake in one line of a file.
     pub fn at(file: impl Into<String>, line: u64, message: impl Into<String>) -> Self {
-        Error { file: Some(file.into()), line: Some(line), message: message.into(), hint: None }
+        Error { line: Some(line), ..Self::in_file(file, message) }
     }
 
     /// A mistake in a file as a whole.
     pub fn in_file(file: impl Into<String>, message: impl Into<String>) -> Self {
-        Error { file: Some(file.into()), line: None, message: message.into(), hint: None }
+        Error { file: Some(file.into()), ..Self::new(message) }
     }
 
     /// A mistake that lies in no file: settings that contradict each other, say.
     pub fn new(message: impl Into<String>) -> Self {
-        Error { file: None, line: None, message: message.into(), hint: None }
+        Error { file: None, line: None, message: message.into(), hint: None, shared: false }
     }
 
     /// What the operating system said about a file.
@@ -54,6 +56,18 @@ impl Error {
             self.line = Some(line);
         }
         self
+    }
+
+    /// Marks what all processes of a job have been told, so that all of them end in order.
+    #[must_use]
+    pub fn shared(mut self) -> Self {
+        self.shared = true;
+        self
+    }
+
+    /// Whether all processes of a job know it.
+    pub fn is_shared(&self) -> bool {
+        self.shared
     }
 
     /// Adds what the user can do about it.

@@ -1,9 +1,10 @@
 //! Ids as types: a feature's key, a segment's number, a shard's number.
 
 use crate::Fingerprint;
+use serde::{Deserialize, Serialize};
 
 /// Fingerprint of a feature's canonical name: the same on every thread, process and resume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FeatureKey(pub u64);
 
 impl FeatureKey {
@@ -14,7 +15,7 @@ impl FeatureKey {
 }
 
 /// Number of a segment (a sentence to translate), from 0, as in n-best lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SegmentId(pub u32);
 
 /// Number of a shard. Shards belong to the run, never to the machine.
@@ -23,7 +24,7 @@ pub struct ShardId(pub u32);
 
 /// The features that occur in one segment, sorted by key. Inner loops see positions in it, and weights are
 /// gathered once per segment.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Local {
     keys: Vec<FeatureKey>,
 }

@@ -2,15 +2,37 @@
 
 use crate::{FeatureKey, Input, Local, Result, moses_ini, names::collision};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use std::{fmt::Write as _, io, path::Path};
 
 /// Weights and the names of their features. Grows only in [`Weights::commit`], never while anything decodes.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Table", into = "Table")]
 pub struct Weights {
     /// Position in `values` and `names`, which are in order of arrival. Looked up, never iterated over.
     index: FxHashMap<FeatureKey, u32>,
     values: Vec<f64>,
     names: Vec<String>,
+}
+
+/// Weights on their way to another process.
+#[derive(Serialize, Deserialize)]
+struct Table {
+    names: Vec<String>,
+    values: Vec<f64>,
+}
+
+impl From<Weights> for Table {
+    fn from(w: Weights) -> Self {
+        Table { names: w.names, values: w.values }
+    }
+}
+
+impl From<Table> for Weights {
+    fn from(table: Table) -> Self {
+        let index = table.names.iter().zip(0..).map(|(name, at)| (FeatureKey::of(name), at)).collect();
+        Weights { index, values: table.values, names: table.names }
+    }
 }
 
 impl Weights {

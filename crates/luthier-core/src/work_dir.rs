@@ -33,7 +33,14 @@ impl Settings {
         self.0.iter().map(line).collect()
     }
 
-    /// The first setting that is not the same elsewhere, as `key: there, here`.
+    /// The first setting that is not the same as in lines of TOML, as `key is A there and B here`.
+    pub fn difference_to(&self, there: &str) -> Option<String> {
+        match there.parse() {
+            Ok(there) => self.difference(&there),
+            Err(e) => Some(format!("settings cannot be read there: {e}")),
+        }
+    }
+
     fn difference(&self, there: &toml::Table) -> Option<String> {
         let text = |v: Option<&toml::Value>| v.and_then(|v| v.as_str()).unwrap_or("not set").to_owned();
         let changed = self.0.iter().find(|(k, v)| text(there.get(k)) != *v);

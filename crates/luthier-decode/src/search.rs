@@ -154,7 +154,7 @@ pub(crate) struct Arc_ {
 }
 
 /// What a search did.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Stats {
     /// Source words.
     pub words: u64,

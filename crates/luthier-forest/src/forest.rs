@@ -1,6 +1,7 @@
 //! The forest: nodes in topological order, edges and rules in flat arrays.
 
 use luthier_core::Local;
+use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
 /// No tail.
@@ -10,14 +11,14 @@ pub const NONE: u32 = u32::MAX;
 pub const TAILS: [u32; 2] = [u32::MAX - 1, u32::MAX];
 
 /// Lists one behind another.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rows<'a> {
     items: Cow<'a, [u32]>,
     ends: Cow<'a, [u32]>,
 }
 
 /// Features of rules or edges: local numbers of features, and values.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Features<'a> {
     ids: Rows<'a>,
     values: Cow<'a, [f32]>,
@@ -69,7 +70,7 @@ impl Features<'_> {
 }
 
 /// What edges share: target words with places of tails, and features.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rules<'a> {
     /// Words and [`TAILS`].
     pub target: Rows<'a>,
@@ -78,7 +79,7 @@ pub struct Rules<'a> {
 }
 
 /// All translations of one sentence, packed. The last node is the root. Scores are never stored: they come from weights.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Forest<'a> {
     first_edge: Cow<'a, [u32]>,
     tails: Cow<'a, [[u32; 2]]>,

@@ -1,31 +1,59 @@
 //! X·w and Xᵀ·d over a pool: written once, for every loss.
 //!
 //! A segment's features have local numbers; here they get the places that [`Weights`] gave them. Products are per
-//! segment, in parallel, and the sums over segments are always in their order.
+//! segment, in parallel; sums over segments are made of pieces that depend on the number of segments alone, wherever each of
+//! them is added up.
 
-use crate::List;
+use crate::{
+    Fleet, List,
+    fleet::{own, pieces},
+};
 use luthier_core::Weights;
 use luthier_optim::{axpy, dot};
 use rayon::prelude::*;
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 /// The lists of a pool with the places of their features.
 pub struct Design {
     lists: Vec<Arc<List>>,
     dense: Vec<u32>,
+    /// By segment: numbers of its sparse features in the piece that it belongs to.
     sparse: Vec<Vec<u32>>,
+    /// By segment: which piece that is.
+    piece: Vec<u32>,
+    pieces: Vec<Piece>,
     dim: usize,
 }
 
-/// Segments whose local gradients are in memory at once.
-const BLOCK: usize = 256;
+/// Consecutive segments.
+struct Piece {
+    segments: Range<usize>,
+    /// Places of all their features: dense ones first, sparse ones in ascending order.
+    places: Vec<u32>,
+}
+
+/// What a segment gives: something to keep, and a local gradient.
+type Given<T> = (T, Vec<f64>);
 
 impl Design {
     /// All features must have been committed to `weights`.
     pub fn new(lists: Vec<Arc<List>>, weights: &Weights) -> Self {
         let dense = lists.first().map_or(Vec::new(), |l| weights.places(&l.columns));
-        let sparse = lists.par_iter().map(|l| weights.places(&l.local)).collect();
-        Design { lists, dense, sparse, dim: weights.len() }
+        let mut sparse: Vec<Vec<u32>> = lists.par_iter().map(|l| weights.places(&l.local)).collect();
+        let mut piece = vec![0; lists.len()];
+        let mut all = Vec::new();
+        for (number, segments) in pieces(lists.len()).enumerate() {
+            let own = &mut sparse[segments.clone()];
+            let mut known = own.concat();
+            known.sort_unstable();
+            known.dedup();
+            own.par_iter_mut().flatten().for_each(|p| {
+                *p = (dense.len() + known.partition_point(|k| k < p)) as u32;
+            });
+            piece[segments.clone()].fill(number as u32);
+            all.push(Piece { segments, places: [&dense[..], &known].concat() });
+        }
+        Design { lists, dense, sparse, piece, pieces: all, dim: weights.len() }
     }
 
     /// Number of weights.
@@ -57,22 +85,23 @@ impl Design {
         self.places(segment).map(|p| w[p]).collect()
     }
 
-    /// g += the local numbers of a segment.
-    pub fn scatter(&self, segment: usize, local: &[f64], g: &mut [f64]) {
-        for (p, x) in self.places(segment).zip(local) {
-            g[p] += x;
-        }
+    /// Where a segment's features are in its piece.
+    fn numbers(&self, segment: usize) -> impl Iterator<Item = usize> {
+        (0..self.dense.len()).chain(self.sparse[segment].iter().map(|&n| n as usize))
     }
 
     fn places(&self, segment: usize) -> impl Iterator<Item = usize> {
-        self.dense.iter().chain(&self.sparse[segment]).map(|&p| p as usize)
+        let places = &self.pieces[self.piece[segment] as usize].places;
+        self.numbers(segment).map(|n| places[n] as usize)
     }
 
     /// The features of a candidate that are not 0, by place.
     pub fn row(&self, segment: usize, i: usize) -> impl Iterator<Item = (u32, f64)> {
         let list = &*self.lists[segment];
         let dense = self.dense.iter().enumerate().map(move |(c, &p)| (p, list.dense[c * list.k + i]));
-        let sparse = row(list, i).map(move |(id, x)| (self.sparse[segment][id as usize], f64::from(x)));
+        let places = &self.pieces[self.piece[segment] as usize].places;
+        let place = move |id: u32| places[self.sparse[segment][id as usize] as usize];
+        let sparse = row(list, i).map(move |(id, x)| (place(id), f64::from(x)));
         dense.filter(|f| f.1 != 0.0).chain(sparse)
     }
 
@@ -110,20 +139,54 @@ impl Design {
         out
     }
 
-    /// Works on all segments in parallel; each gives something to keep and a local gradient, which are added to
-    /// `gradient` in order of segments.
-    pub fn visit<T: Send>(&self, gradient: &mut [f64], f: impl Fn(usize) -> (T, Vec<f64>) + Sync) -> Vec<T> {
-        let n = self.lists.len();
-        let mut kept = Vec::with_capacity(n);
-        for start in (0..n).step_by(BLOCK) {
-            let block: Vec<(T, Vec<f64>)> =
-                (start..n.min(start + BLOCK)).into_par_iter().with_max_len(4).map(&f).collect();
-            for (i, (keep, local)) in block.into_iter().enumerate() {
-                self.scatter(start + i, &local, gradient);
+    /// Works on all segments in parallel, here and in other processes. Each adds to `totals` and gives something to keep and a
+    /// local gradient, or nothing for that; gradients are added to `gradient`. What is kept is that of the segments of this
+    /// process, the first of which is returned, too.
+    pub fn visit<T: Send>(
+        &self,
+        fleet: Fleet<'_>,
+        totals: &mut [f64],
+        gradient: &mut [f64],
+        f: impl Fn(usize, &mut [f64]) -> Given<T> + Sync,
+    ) -> (usize, Vec<T>) {
+        let width = totals.len();
+        let one = |piece: &Piece| {
+            let given: Vec<(Given<T>, Vec<f64>)> = piece
+                .segments
+                .clone()
+                .into_par_iter()
+                .with_max_len(4)
+                .map(|s| {
+                    let mut own = vec![0.0; width];
+                    (f(s, &mut own), own)
+                })
+                .collect();
+            let mut sums = vec![0.0; width];
+            let mut kept = Vec::with_capacity(given.len());
+            for (s, ((keep, local), own)) in piece.segments.clone().zip(given) {
+                axpy(1.0, &own, &mut sums[..width]);
+                if !local.is_empty() {
+                    sums.resize(width + piece.places.len(), 0.0);
+                }
+                for (n, x) in self.numbers(s).zip(local) {
+                    sums[width + n] += x;
+                }
                 kept.push(keep);
             }
+            (kept, sums)
+        };
+        let mine = own(fleet, self.pieces.len());
+        let (kept, sums): (Vec<Vec<T>>, Vec<Vec<f64>>) =
+            self.pieces[mine.clone()].par_iter().map(one).unzip();
+        for (piece, sums) in self.pieces.iter().zip(fleet.rows(sums)) {
+            let (own, local) = sums.split_at(width);
+            axpy(1.0, own, totals);
+            for (&p, x) in piece.places.iter().zip(local) {
+                gradient[p as usize] += x;
+            }
         }
-        kept
+        let first = self.pieces.get(mine.start).map_or(self.lists.len(), |p| p.segments.start);
+        (first, kept.into_iter().flatten().collect())
     }
 }
 

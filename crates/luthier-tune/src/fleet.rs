@@ -1,18 +1,39 @@
 //! Work that is shared by threads here and by processes elsewhere, with the same bits everywhere.
+//!
+//! All processes of a job hold the same state and go the same way; only the work is divided. What one of them has found out
+//! is gathered by all, in an order that does not depend on how many there are.
 
-use luthier_core::{FeatureKey, ShardId};
+use luthier_core::{Error, Result, ShardId};
 use rayon::prelude::*;
+use serde::{Serialize, de::DeserializeOwned};
 use std::ops::Range;
 
-/// What connects the processes of a run. Called from the main thread only.
-///
-/// Laws: the ranges that `mine` gives to all processes cut `0..n` into consecutive pieces; `all_gather` gives
-/// every process everybody's parts, in the order of those pieces.
-pub trait Wire {
-    /// This process' share of `n` pieces of work.
-    fn mine(&self, n: u32) -> Range<u32>;
-    /// Exchanges encoded answers.
-    fn all_gather(&self, mine: Vec<Vec<u8>>) -> Vec<Vec<u8>>;
+/// What connects the processes of a run. Called from the main thread only, and by all processes in the same order.
+pub trait Wire: Sync {
+    /// Number of this process, from 0 on.
+    fn rank(&self) -> u32;
+    /// How many processes there are.
+    fn size(&self) -> u32;
+    /// Everybody's bytes, in order of the processes.
+    fn all_gather(&self, mine: &[u8]) -> Vec<Vec<u8>>;
+    /// The same for the first process; the others receive nothing.
+    fn gather(&self, mine: &[u8]) -> Vec<Vec<u8>> {
+        let all = self.all_gather(mine);
+        if self.rank() == 0 { all } else { Vec::new() }
+    }
+    /// What has gone over it so far.
+    fn traffic(&self) -> Traffic {
+        Traffic::default()
+    }
+}
+
+/// What has gone over a wire.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Traffic {
+    /// Bytes that processes have given to all others, added up over processes.
+    pub bytes: u64,
+    /// Seconds that this process has been in the exchange, which includes waiting for the slowest one.
+    pub seconds: f64,
 }
 
 /// One process: everything is mine.
@@ -20,136 +41,240 @@ pub trait Wire {
 pub struct Alone;
 
 impl Wire for Alone {
-    fn mine(&self, n: u32) -> Range<u32> {
-        0..n
+    fn rank(&self) -> u32 {
+        0
     }
 
-    fn all_gather(&self, mine: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
-        mine
+    fn size(&self) -> u32 {
+        1
+    }
+
+    fn all_gather(&self, mine: &[u8]) -> Vec<Vec<u8>> {
+        vec![mine.to_vec()]
     }
 }
 
 /// Threads here, processes beyond.
+#[derive(Clone, Copy)]
 pub struct Fleet<'a>(pub &'a dyn Wire);
 
 impl Fleet<'_> {
-    /// `f` of each of `n` shards; everybody receives all values in order of the shards.
-    pub fn map<T: Send>(
+    /// One process.
+    pub const ALONE: Fleet<'static> = Fleet(&Alone);
+
+    /// Whether there is no other process.
+    pub fn is_alone(&self) -> bool {
+        self.0.size() == 1
+    }
+
+    /// Whether this process is the one that reads and writes what belongs to the run, and talks.
+    pub fn is_first(&self) -> bool {
+        self.0.rank() == 0
+    }
+
+    /// This process' share of `n` pieces of work: consecutive ones.
+    pub fn mine(&self, n: u32) -> Range<u32> {
+        let cut = |rank: u32| (u64::from(n) * u64::from(rank) / u64::from(self.0.size())) as u32;
+        cut(self.0.rank())..cut(self.0.rank() + 1)
+    }
+
+    /// `f` of each of `n` shards; everybody receives all values in order of the shards, or the first error.
+    pub fn map<T: Send + Serialize + DeserializeOwned>(
         &self,
         n: u32,
-        f: impl Fn(ShardId) -> T + Sync,
-        put: fn(&T) -> Vec<u8>,
-        get: fn(&[u8]) -> T,
-    ) -> Vec<T> {
-        let range = self.0.mine(n);
-        let alone = range == (0..n);
-        let mine: Vec<T> = range.into_par_iter().map(|i| f(ShardId(i))).collect();
-        if alone {
+        f: impl Fn(ShardId) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let mine = self.mine(n).into_par_iter().map(|i| f(ShardId(i))).collect::<Result<Vec<T>>>();
+        Ok(self.gather(mine)?.into_iter().flatten().collect())
+    }
+
+    /// What every process has, in their order; or, for all of them, the first error.
+    pub fn gather<T: Serialize + DeserializeOwned>(&self, mine: Result<T>) -> Result<Vec<T>> {
+        if self.is_alone() {
+            return mine.map(|mine| vec![mine]);
+        }
+        let parts = self.0.all_gather(&encode(&mine)?);
+        let parts = parts.iter().map(|bytes| decode::<Result<T>>(bytes)).collect::<Result<Vec<_>>>()?;
+        parts.into_iter().collect::<Result<_>>().map_err(Error::shared)
+    }
+
+    /// What every process has, in their order, for the first one; the others receive nothing.
+    pub fn collect<T: Serialize + DeserializeOwned>(&self, mine: T) -> Result<Vec<T>> {
+        if self.is_alone() {
+            return Ok(vec![mine]);
+        }
+        self.0.gather(&encode(&mine)?).iter().map(|bytes| decode(bytes)).collect()
+    }
+
+    /// Rows of numbers that every process has, in their order. They go as they are: sums are gathered at every step of a
+    /// minimiser.
+    pub fn rows(&self, mine: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+        if self.is_alone() {
             return mine;
         }
-        self.0.all_gather(mine.iter().map(put).collect()).iter().map(|bytes| get(bytes)).collect()
-    }
-
-    /// The sum of sparse vectors (sorted by key), added along a fixed binary tree over the shards.
-    pub fn sum(
-        &self,
-        n: u32,
-        f: impl Fn(ShardId) -> Vec<(FeatureKey, f64)> + Sync,
-    ) -> Vec<(FeatureKey, f64)> {
-        let mut parts = self.map(n, f, |part| encode(part), decode);
-        while parts.len() > 1 {
-            parts = parts
-                .chunks(2)
-                .map(|pair| if let [a, b] = pair { add(a, b) } else { pair[0].clone() })
-                .collect();
+        let mut bytes = Vec::with_capacity(mine.iter().map(|row| 8 + 8 * row.len()).sum());
+        for row in &mine {
+            bytes.extend((row.len() as u64).to_le_bytes());
+            bytes.extend(row.iter().flat_map(|x| x.to_le_bytes()));
         }
-        parts.pop().unwrap_or_default()
+        let mut rows = Vec::new();
+        for part in self.0.all_gather(&bytes) {
+            let mut words = part.as_chunks::<8>().0.iter();
+            while let Some(&length) = words.next() {
+                let length = u64::from_le_bytes(length) as usize;
+                rows.push(words.by_ref().take(length).map(|w| f64::from_le_bytes(*w)).collect());
+            }
+        }
+        rows
     }
-}
 
-fn add(a: &[(FeatureKey, f64)], b: &[(FeatureKey, f64)]) -> Vec<(FeatureKey, f64)> {
-    let mut out = Vec::with_capacity(a.len() + b.len());
-    let (mut i, mut j) = (0, 0);
-    while i < a.len() || j < b.len() {
-        match (a.get(i), b.get(j)) {
-            (Some(x), Some(y)) if x.0 == y.0 => {
-                out.push((x.0, x.1 + y.1));
-                i += 1;
-                j += 1;
-            }
-            (Some(x), y) if y.is_none_or(|y| x.0 < y.0) => {
-                out.push(*x);
-                i += 1;
-            }
-            (_, Some(y)) => {
-                out.push(*y);
-                j += 1;
-            }
-            _ => break,
+    /// What the first process finds, for all of them.
+    pub fn first<T: Serialize + DeserializeOwned>(&self, f: impl FnOnce() -> Result<T>) -> Result<T> {
+        if self.is_alone() {
+            return f();
+        }
+        let mine = if self.is_first() { f().map(Some) } else { Ok(None) };
+        let found = self.gather(mine)?.into_iter().flatten().next();
+        found.ok_or_else(|| Error::new("the first process gave no answer"))
+    }
+
+    /// The same, where all processes do something of their own that may fail: then all fail.
+    pub fn agree<T>(&self, mine: Result<T>) -> Result<T> {
+        let (told, value) = match mine {
+            Ok(value) => (Ok(()), Some(value)),
+            Err(e) => (Err(e), None),
+        };
+        self.gather(told)?;
+        value.ok_or_else(|| Error::new("an error was lost"))
+    }
+
+    /// Refuses to go on unless all processes have the same; `what` they have is told otherwise.
+    pub fn same(&self, print: u128, what: &str) -> Result<()> {
+        let prints = self.gather(Ok(print))?;
+        match prints.iter().position(|p| *p != prints[0]) {
+            None => Ok(()),
+            Some(odd) => Err(Error::new(format!("process {odd} has other {what} than process 0"))
+                .hint("machines of one job must compute alike: use the same kind, with the same libraries")
+                .shared()),
         }
     }
-    out
 }
 
-fn encode(part: &[(FeatureKey, f64)]) -> Vec<u8> {
-    part.iter().flat_map(|(k, v)| [k.0.to_le_bytes(), v.to_le_bytes()].concat()).collect()
+/// As bytes for other processes.
+fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>> {
+    postcard::to_stdvec(value).map_err(|e| Error::new(format!("cannot send it to other processes: {e}")))
 }
 
-fn decode(bytes: &[u8]) -> Vec<(FeatureKey, f64)> {
-    let (words, _) = bytes.as_chunks::<8>();
-    words.chunks_exact(2).map(|w| (FeatureKey(u64::from_le_bytes(w[0])), f64::from_le_bytes(w[1]))).collect()
+/// From the bytes of another process.
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    postcard::from_bytes(bytes).map_err(|e| Error::new(format!("cannot read what a process has sent: {e}")))
+}
+
+/// Sums over segments are made of at most so many pieces, each added up from left to right.
+const PIECES: usize = 128;
+
+/// The pieces of work of this process.
+pub(crate) fn own(fleet: Fleet<'_>, n: usize) -> Range<usize> {
+    let mine = fleet.mine(n as u32);
+    mine.start as usize..mine.end as usize
+}
+
+/// How `n` segments are cut for sums: by their number alone.
+pub(crate) fn pieces(n: usize) -> impl ExactSizeIterator<Item = Range<usize>> + Clone {
+    let pieces = n.min(PIECES);
+    (0..pieces).map(move |p| n * p / pieces..n * (p + 1) / pieces)
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::sync::{Barrier, Mutex};
 
     /// Processes played by threads that meet at a barrier.
-    struct Played<'a> {
+    pub(crate) struct Played<'a> {
         rank: u32,
         size: u32,
-        table: &'a Mutex<Vec<Vec<Vec<u8>>>>,
+        table: &'a Mutex<Vec<Vec<u8>>>,
         barrier: &'a Barrier,
     }
 
     impl Wire for Played<'_> {
-        fn mine(&self, n: u32) -> Range<u32> {
-            n * self.rank / self.size..n * (self.rank + 1) / self.size
+        fn rank(&self) -> u32 {
+            self.rank
         }
-        fn all_gather(&self, mine: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
-            self.table.lock().unwrap()[self.rank as usize] = mine;
+        fn size(&self) -> u32 {
+            self.size
+        }
+        fn all_gather(&self, mine: &[u8]) -> Vec<Vec<u8>> {
+            self.table.lock().unwrap()[self.rank as usize] = mine.to_vec();
             self.barrier.wait();
-            let all = self.table.lock().unwrap().concat();
+            let all = self.table.lock().unwrap().clone();
             self.barrier.wait();
             all
         }
     }
 
-    fn shard(s: ShardId) -> Vec<(FeatureKey, f64)> {
-        (0..20)
-            .filter(|k| !(k + s.0).is_multiple_of(3))
-            .map(|k| (FeatureKey(k.into()), 1.0 / f64::from(k + s.0 + 1)))
-            .collect()
+    /// What each of some processes returns.
+    pub(crate) fn play<T: Send>(size: u32, f: impl Fn(Fleet<'_>) -> T + Sync) -> Vec<T> {
+        let table = Mutex::new(vec![Vec::new(); size as usize]);
+        let barrier = Barrier::new(size as usize);
+        std::thread::scope(|scope| {
+            let start = |rank| {
+                let (table, barrier, f) = (&table, &barrier, &f);
+                scope.spawn(move || f(Fleet(&Played { rank, size, table, barrier })))
+            };
+            let ranks: Vec<_> = (0..size).map(start).collect();
+            ranks.into_iter().map(|r| r.join().unwrap()).collect()
+        })
     }
 
     #[test]
-    fn any_number_of_processes_gives_the_same_bits() {
-        let expected = Fleet(&Alone).sum(7, shard);
+    fn everybody_receives_all_in_order() {
         for size in [1, 2, 3, 7, 9] {
-            let table = Mutex::new(vec![Vec::new(); size as usize]);
-            let barrier = Barrier::new(size as usize);
-            std::thread::scope(|scope| {
-                let ranks: Vec<_> = (0..size)
-                    .map(|rank| {
-                        let (table, barrier) = (&table, &barrier);
-                        scope.spawn(move || Fleet(&Played { rank, size, table, barrier }).sum(7, shard))
-                    })
-                    .collect();
-                for rank in ranks {
-                    assert_eq!(rank.join().unwrap(), expected);
-                }
-            });
+            for all in play(size, |fleet| fleet.map(7, |s| Ok(s.0 * s.0)).unwrap()) {
+                assert_eq!(all, [0, 1, 4, 9, 16, 25, 36]);
+            }
+            let rows = |fleet: Fleet<'_>| {
+                let mine = fleet.mine(5).map(|n| vec![f64::from(n) / 3.0; n as usize]).collect();
+                fleet.rows(mine)
+            };
+            for rows in play(size, rows) {
+                assert_eq!(rows.iter().map(Vec::len).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+                assert_eq!(rows[4], [4.0 / 3.0; 4]);
+            }
+            for (p, all) in play(size, |fleet| fleet.collect(fleet.0.rank()).unwrap()).iter().enumerate() {
+                assert_eq!(*all, (0..if p == 0 { size } else { 0 }).collect::<Vec<_>>());
+            }
+            for first in play(size, |fleet| fleet.first(|| Ok(fleet.0.rank() + 5)).unwrap()) {
+                assert_eq!(first, 5);
+            }
+        }
+    }
+
+    #[test]
+    fn everybody_has_the_same_error() {
+        for size in [2, 3, 7] {
+            let one = |s: ShardId| if s.0 > 2 { Err(Error::new(s.0.to_string())) } else { Ok(()) };
+            for failed in play(size, |fleet| fleet.map(7, one).unwrap_err()) {
+                assert_eq!(failed, Error::new("3").shared());
+            }
+            let odd = |fleet: Fleet<'_>| {
+                let mine = if fleet.is_first() { Ok(1) } else { Err(Error::in_file("x", "is not there")) };
+                (fleet.agree(mine), fleet.same(u128::from(fleet.0.rank() / 2), "weights"), fleet.same(7, ""))
+            };
+            for (agreed, same, really) in play(size, odd) {
+                assert_eq!(agreed.unwrap_err().to_string(), "x: is not there");
+                assert_eq!(same.is_err(), size > 2);
+                really.unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_cover_everything() {
+        for n in [0, 1, 2, 127, 128, 129, 1014, 100_000] {
+            let all: Vec<usize> = pieces(n).flatten().collect();
+            assert!(all.into_iter().eq(0..n));
         }
     }
 }

@@ -25,7 +25,7 @@ mod state;
 mod steer;
 
 pub use design::Design;
-pub use fleet::{Alone, Fleet, Wire};
+pub use fleet::{Alone, Fleet, Traffic, Wire};
 pub use forest_line::ForestWalker;
 pub use learner::{
     Bound, Descent, HopeFear, Learner, Limits, LineSearch, Linearize, Loss, Minimize, Norm, Note, OneBest,

@@ -8,6 +8,7 @@ use crate::{List, list::argmax};
 use luthier_core::Weights;
 use luthier_metric::Metric;
 use luthier_optim::{Direction, Envelope, Peak, Walker};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Boundaries closer than this, relative to their size, are one.
@@ -235,6 +236,52 @@ impl Sweep {
     }
 }
 
+/// How the statistics of a segment's best candidate change along a line.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Track {
+    /// At the left end.
+    first: Vec<f32>,
+    /// From where on they are others.
+    changes: Vec<(f64, Vec<f32>)>,
+}
+
+impl Track {
+    /// Of a list whose candidates' scores rise by slopes from where they are; nothing for a list without candidates.
+    pub(crate) fn new(list: &List, here: &[f64], slopes: &[f64], envelope: &mut Envelope) -> Option<Self> {
+        let pieces = envelope.find(slopes, here, &[]);
+        let mut class = list.class[pieces.first()?.line as usize];
+        let mut track = Track { first: list.stats_of(class).to_vec(), changes: Vec::new() };
+        for piece in pieces {
+            let to = list.class[piece.line as usize];
+            if to != class {
+                track.changes.push((piece.from, list.stats_of(to).to_vec()));
+                class = to;
+            }
+        }
+        Some(track)
+    }
+}
+
+impl Sweep {
+    /// Takes over tracks of segments, in their order. Returns the statistics by their places.
+    pub(crate) fn follow(&mut self, width: usize, tracks: &[Track]) -> Vec<f32> {
+        self.begin(width);
+        let mut stats = Vec::new();
+        let mut class = 0;
+        for track in tracks {
+            stats.extend(&track.first);
+            self.start(&stats, class);
+            for (at, to) in &track.changes {
+                stats.extend(to);
+                self.change(*at, class, class + 1);
+                class += 1;
+            }
+            class += 1;
+        }
+        stats
+    }
+}
+
 /// All lists of a pool in one piece, feature after feature: line searches read memory from end to end. Shared by
 /// the walkers of all starts.
 pub struct Flat {
@@ -329,17 +376,6 @@ impl<'a> ListWalker<'a> {
             smoothing: Smoothing::None,
         };
         walker.place(point);
-        walker
-    }
-
-    /// A walker with one coordinate, at 0: along it, the score of each candidate rises by its slope from where it is,
-    /// segment after segment.
-    pub fn between(lists: &[Arc<List>], metric: &'a Metric, here: Vec<f64>, slopes: Vec<f64>) -> Self {
-        let none: Vec<Arc<List>> = Vec::new();
-        let flat = Flat { columns: slopes, ..Flat::new(lists) };
-        let mut walker = Self::over(&Arc::new(flat), &none, metric, &Weights::default(), &[0.0]);
-        walker.sparse = here;
-        walker.place(&[0.0]);
         walker
     }
 

@@ -3,6 +3,7 @@
 use luthier_core::{FeatureKey, Fingerprint, Local, Weights};
 use luthier_metric::{Hypothesis, Metric, Prepared, Scratch};
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// One candidate on its way into a list.
@@ -17,7 +18,7 @@ pub struct Candidate<'a> {
 }
 
 /// One segment's candidates. It owns its columns, so that a merge touches one segment only.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct List {
     /// Number of candidates.
     pub k: usize,

@@ -14,9 +14,8 @@ pub use risk::Risk;
 pub use softmax::Softmax;
 pub use xbleu::{Brevity, Clip, Xbleu};
 
-use crate::Design;
+use crate::{Design, Fleet};
 use luthier_optim::{Objective, axpy, dot};
-use rayon::prelude::*;
 use std::sync::Arc;
 
 /// A loss of scores. X, chunks, threads and processes are outside.
@@ -54,20 +53,23 @@ pub trait ScoreLoss: Sync {
 }
 
 /// loss(Xw) + l2/2 ‖w‖²: what a minimiser sees.
-pub struct Regularized<L: ScoreLoss> {
+pub struct Regularized<'a, L: ScoreLoss> {
     design: Arc<Design>,
     loss: L,
     l2: f64,
+    fleet: Fleet<'a>,
+    /// Of the segments of this process, from the first on.
     points: Vec<L::Point>,
+    first: usize,
     d_sums: Vec<f64>,
 }
 
-impl<L: ScoreLoss> Regularized<L> {
-    /// Joins features, loss and regulariser.
-    pub fn new(design: Arc<Design>, loss: L, l2: f64) -> Self {
+impl<'a, L: ScoreLoss> Regularized<'a, L> {
+    /// Joins features, loss and regulariser. Several processes must have the same.
+    pub fn new(design: Arc<Design>, loss: L, l2: f64, fleet: Fleet<'a>) -> Self {
         let mut d_sums = vec![0.0; loss.width()];
         loss.value(&vec![0.0; loss.width()], &mut d_sums);
-        Regularized { design, loss, l2, points: Vec::new(), d_sums }
+        Regularized { design, loss, l2, fleet, points: Vec::new(), first: 0, d_sums }
     }
 
     fn local_gradient(&self, segment: usize, point: &L::Point) -> Vec<f64> {
@@ -76,42 +78,37 @@ impl<L: ScoreLoss> Regularized<L> {
         self.design.transpose(segment, &d)
     }
 
-    fn forward(&self, segment: usize, w: &[f64]) -> (L::Point, Vec<f64>) {
-        let mut sums = vec![0.0; self.loss.width()];
+    fn point(&self, segment: usize) -> &L::Point {
+        &self.points[segment - self.first]
+    }
+
+    fn forward(&self, segment: usize, w: &[f64], sums: &mut [f64]) -> L::Point {
         let scores = self.design.scores(segment, &self.design.gather(segment, w));
-        (self.loss.forward(segment, scores, &mut sums), sums)
+        self.loss.forward(segment, scores, sums)
     }
 }
 
-impl<L: ScoreLoss> Objective for Regularized<L> {
+impl<L: ScoreLoss> Objective for Regularized<'_, L> {
     fn dim(&self) -> usize {
         self.design.dim()
     }
 
     fn evaluate(&mut self, w: &[f64], gradient: &mut [f64]) -> f64 {
         gradient.fill(0.0);
-        self.points.clear();
         let mut sums = vec![0.0; self.loss.width()];
         let value = if self.loss.is_linear() {
-            let kept = self.design.visit(gradient, |s| {
-                let (point, part) = self.forward(s, w);
+            (self.first, self.points) = self.design.visit(self.fleet, &mut sums, gradient, |s, sums| {
+                let point = self.forward(s, w, sums);
                 let local = self.local_gradient(s, &point);
-                ((point, part), local)
+                (point, local)
             });
-            for (point, part) in kept {
-                axpy(1.0, &part, &mut sums);
-                self.points.push(point);
-            }
             self.loss.value(&sums, &mut self.d_sums)
         } else {
-            let n = self.design.lists().len();
-            let parts: Vec<_> = (0..n).into_par_iter().map(|s| self.forward(s, w)).collect();
-            for (point, part) in parts {
-                axpy(1.0, &part, &mut sums);
-                self.points.push(point);
-            }
+            let forward = |s: usize, sums: &mut [f64]| (self.forward(s, w, sums), Vec::new());
+            (self.first, self.points) = self.design.visit(self.fleet, &mut sums, gradient, forward);
             let value = self.loss.value(&sums, &mut self.d_sums);
-            self.design.visit(gradient, |s| ((), self.local_gradient(s, &self.points[s])));
+            let backward = |s: usize, _: &mut [f64]| ((), self.local_gradient(s, self.point(s)));
+            self.design.visit(self.fleet, &mut [], gradient, backward);
             value
         };
         axpy(self.l2, w, gradient);
@@ -120,14 +117,16 @@ impl<L: ScoreLoss> Objective for Regularized<L> {
 
     fn curve(&mut self, v: &[f64], out: &mut [f64]) -> bool {
         out.fill(0.0);
-        let known = self.design.visit(out, |s| {
+        let mut unknown = [0.0];
+        self.design.visit(self.fleet, &mut unknown, out, |s, unknown| {
             let moved = self.design.scores(s, &self.design.gather(s, v));
             let mut d = vec![0.0; moved.len()];
-            let known = self.loss.curve(s, &self.points[s], &self.d_sums, &moved, &mut d);
-            (known, if known { self.design.transpose(s, &d) } else { Vec::new() })
+            let known = self.loss.curve(s, self.point(s), &self.d_sums, &moved, &mut d);
+            unknown[0] = f64::from(u8::from(!known));
+            ((), if known { self.design.transpose(s, &d) } else { Vec::new() })
         });
         axpy(self.l2, v, out);
-        known.iter().all(|k| *k)
+        unknown[0] == 0.0
     }
 }
 

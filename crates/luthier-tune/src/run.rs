@@ -4,7 +4,7 @@ use crate::{
     Evidence, Fleet, Goal, Learner, List, RunDir, Schedule, Source, State, learner::grow, list::argmax,
     run_dir::Kept,
 };
-use luthier_core::{Result, SegmentId, Weights, sum};
+use luthier_core::{FeatureKey, Fingerprint, Result, SegmentId, Weights, sum};
 use luthier_metric::Metric;
 use serde::{Deserialize, Serialize};
 use std::{ops::Range, sync::Arc, time::Instant};
@@ -153,22 +153,24 @@ pub fn run(
     on_event: &mut dyn FnMut(&Event),
 ) -> Result<Outcome> {
     let Job { source, learner, schedule, metric, .. } = *job;
+    let fleet = *fleet;
     // A decoder's score while it learns says nothing about single weights: without a selection set the last ones count.
     dir.take_last(schedule.online.is_some() && !source.is_fixed());
     if let Some(stop) = dir.stopped() {
-        dir.write_best(metric)?;
-        return outcome(dir, stop);
+        fleet.agree(dir.write_best(metric))?;
+        return outcome(dir, stop, fleet);
     }
-    let mut state = match dir.resume(metric)? {
+    let mut state = match fleet.first(|| dir.resume(metric))? {
         Some(state) => state,
         None => State::new(job.initial.clone()),
     };
+    dir.go_on(state.epoch);
     let reset = schedule.reset_at.filter(|_| schedule.accumulate && !source.is_fixed());
     let from = reset.filter(|&r| r < state.epoch).unwrap_or(0);
     let mut pool = if source.has_forests() {
-        again(source, schedule, dir, from..state.epoch)?
+        again(source, schedule, dir, from..state.epoch, fleet)?
     } else {
-        Evidence::Lists(dir.saved_lists(metric, from)?)
+        Evidence::Lists(fleet.first(|| dir.saved_lists(metric, from))?)
     };
     source.go_on(state.epoch, pool.lists().first().map(|l| &l.columns));
     loop {
@@ -182,13 +184,13 @@ pub fn run(
         let on_the_way = schedule.online.is_some() && !source.is_fixed();
         let mut stop = None;
         if on_the_way {
-            held_out(job, &state.answer(), &mut event)?;
+            held_out(job, &state.answer(), &mut event, fleet)?;
             stop = self::stop(job, &state, dir, &event);
         }
         let first = state.epoch == 0 && job.select.is_none();
         let scored = !on_the_way || stop.is_some() || first;
         if on_the_way && scored {
-            let (totals, candidates) = decoded(source, &state.answer(), metric)?;
+            let (totals, candidates) = said(source, &state.answer(), metric, fleet)?;
             event.judge(metric, &totals);
             event.candidates = candidates;
         }
@@ -196,29 +198,30 @@ pub fn run(
             if reset == Some(state.epoch) {
                 pool = Evidence::NOTHING;
             }
-            fresh = gather(job, &mut state, &mut pool, &mut event)?;
+            fresh = gather(job, &mut state, &mut pool, &mut event, fleet)?;
         }
         if state.epoch == 0 {
-            dir.begin(&state)?;
+            fleet.agree(dir.begin(&state))?;
         }
         if !on_the_way {
-            held_out(job, &state.answer(), &mut event)?;
+            held_out(job, &state.answer(), &mut event, fleet)?;
             stop = self::stop(job, &state, dir, &event);
         }
         event.decode_seconds = clock.elapsed().as_secs_f64();
         if stop.is_none() {
             let before = state.answer().into_owned();
             if let Some(batches) = &schedule.online {
-                online::epoch(job, batches, &mut state, &mut event, scored)?;
+                online::epoch(job, batches, &mut state, &mut event, scored, fleet)?;
             } else {
                 let clock = Instant::now();
-                event.note = learner.learn(&pool, &mut state, fleet)?;
+                event.note = learner.learn(&pool, &mut state, &fleet)?;
                 event.learn_seconds = clock.elapsed().as_secs_f64();
                 if !source.is_fixed() {
                     state.weights.blend(schedule.psi, &before);
                 }
             }
             state.epoch += 1;
+            fleet.same(print(&state.weights), "weights")?;
             let after = state.answer();
             event.features = schedule.online.is_some().then(|| after.non_zero());
             event.change = Some(after.change(&before));
@@ -227,10 +230,10 @@ pub fn run(
         on_event(&event);
         let keep = !source.is_fixed() && !source.has_forests() && schedule.accumulate;
         let keep = keep.then_some(Kept { pool: pool.lists(), fresh: &fresh });
-        dir.checkpoint(event, &state, metric, keep)?;
+        fleet.agree(dir.checkpoint(event, &state, metric, keep, fleet.0))?;
         if let Some(stop) = stop {
-            dir.finish(stop, metric)?;
-            return outcome(dir, stop);
+            fleet.agree(dir.finish(stop, metric))?;
+            return outcome(dir, stop, fleet);
         }
     }
 }
@@ -242,11 +245,11 @@ fn gather(
     state: &mut State,
     pool: &mut Evidence,
     event: &mut Event,
+    fleet: Fleet<'_>,
 ) -> Result<Vec<Range<usize>>> {
     let Job { source, learner, schedule, metric, .. } = *job;
-    let all: Vec<SegmentId> = (0..source.segments()).map(SegmentId).collect();
     let answer = state.answer();
-    let evidence = source.candidates(&all, &answer, Goal::Model)?;
+    let evidence = candidates(source, &answer, fleet)?;
     event.judge(metric, &best_totals(&evidence, &answer, metric));
     commit(&mut state.weights, &evidence, source)?;
     if state.epoch == 0 {
@@ -263,11 +266,17 @@ fn gather(
 }
 
 /// Forests are not written: decoding again with the weights of earlier iterations gives the same ones.
-fn again(source: &dyn Source, schedule: &Schedule, dir: &RunDir, epochs: Range<u32>) -> Result<Evidence> {
-    let all: Vec<SegmentId> = (0..source.segments()).map(SegmentId).collect();
+fn again(
+    source: &dyn Source,
+    schedule: &Schedule,
+    dir: &RunDir,
+    epochs: Range<u32>,
+    fleet: Fleet<'_>,
+) -> Result<Evidence> {
     let mut pool = Evidence::NOTHING;
     for epoch in epochs.filter(|_| schedule.accumulate) {
-        let evidence = source.candidates(&all, &dir.weights(epoch)?, Goal::Model)?;
+        let weights = fleet.first(|| dir.weights(epoch))?;
+        let evidence = candidates(source, &weights, fleet)?;
         absorb(&mut pool, evidence, false, epoch);
     }
     Ok(pool)
@@ -290,16 +299,83 @@ fn stop(job: &Job<'_>, state: &State, dir: &RunDir, event: &Event) -> Option<Sto
     }
 }
 
+/// Candidates of all segments. Every process asks for some of them.
+fn candidates(source: &dyn Source, weights: &Weights, fleet: Fleet<'_>) -> Result<Evidence> {
+    let n = source.segments();
+    let ask = |some: &[SegmentId]| source.candidates(some, weights, Goal::Model);
+    let all = || ask(&(0..n).map(SegmentId).collect::<Vec<_>>());
+    if fleet.is_alone() || source.is_fixed() {
+        return all();
+    }
+    if source.is_whole() {
+        let (parcel, names) = fleet.first(|| {
+            let evidence = all()?;
+            let names = names(&evidence, source);
+            Ok((evidence.pack(), names))
+        })?;
+        source.meet(&names)?;
+        return Ok(Evidence::unpack(vec![parcel], n, source));
+    }
+    // Every so many: neighbours are often of one length.
+    let mine: Vec<SegmentId> = (fleet.0.rank()..n).step_by(fleet.0.size() as usize).map(SegmentId).collect();
+    let parcels = fleet.gather(ask(&mine).map(Evidence::pack))?;
+    Ok(Evidence::unpack(parcels, n, source))
+}
+
+/// Names of all features that occur.
+fn names(evidence: &Evidence, source: &dyn Source) -> Vec<String> {
+    let lists = evidence.lists();
+    let columns = lists.first().map_or(&[][..], |l| l.columns.keys());
+    let mut keys: Vec<FeatureKey> =
+        lists.iter().flat_map(|l| l.local.keys()).chain(columns).copied().collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys.into_iter().map(|key| source.name(key)).collect()
+}
+
 /// Summed statistics of what a decoder says, and the number of candidates, without keeping all lists at once.
-fn decoded(source: &dyn Source, weights: &Weights, metric: &Metric) -> Result<(Vec<f64>, usize)> {
-    let all: Vec<SegmentId> = (0..source.segments()).map(SegmentId).collect();
-    let (mut totals, mut candidates) = (vec![0.0; metric.width()], 0);
-    for some in all.chunks(AT_ONCE) {
-        let evidence = source.candidates(some, weights, Goal::Model)?;
-        for (t, x) in totals.iter_mut().zip(best_totals(&evidence, weights, metric)) {
+fn said(
+    source: &dyn Source,
+    weights: &Weights,
+    metric: &Metric,
+    fleet: Fleet<'_>,
+) -> Result<(Vec<f64>, usize)> {
+    let n = source.segments();
+    let width = metric.width();
+    let ask = |some: &[u32]| {
+        let some: Vec<SegmentId> = some.iter().map(|&s| SegmentId(s)).collect();
+        source.candidates(&some, weights, Goal::Model)
+    };
+    let all: Vec<u32> = (0..n).collect();
+    if source.is_fixed() || source.is_whole() || source.has_forests() {
+        let whole = || {
+            let evidence = ask(&all)?;
+            Ok((best_totals(&evidence, weights, metric), evidence.size()))
+        };
+        return if source.is_whole() { fleet.first(whole) } else { whole() };
+    }
+    // Sums of groups, each by one process; groups of a process are far from each other.
+    let groups: Vec<&[u32]> = all.chunks(GROUP).collect();
+    let mine: Vec<&[u32]> =
+        groups.iter().copied().skip(fleet.0.rank() as usize).step_by(fleet.0.size() as usize).collect();
+    let one = |some: &[&[u32]]| -> Result<Vec<(Vec<f64>, usize)>> {
+        let Evidence::Lists(lists) = ask(&some.concat())? else { return Ok(Vec::new()) };
+        let mut lists = lists.into_iter();
+        let group = |group: &&[u32]| {
+            let evidence = Evidence::Lists(lists.by_ref().take(group.len()).collect());
+            (best_totals(&evidence, weights, metric), evidence.size())
+        };
+        Ok(some.iter().map(group).collect())
+    };
+    let parts: Result<Vec<_>> = mine.chunks(AT_ONCE / GROUP).map(one).collect();
+    let parts: Vec<Vec<(Vec<f64>, usize)>> = fleet.gather(parts.map(|p| p.concat()))?;
+    let (mut totals, mut candidates) = (vec![0.0; width], 0);
+    for at in 0..groups.len() {
+        let (sums, size) = &parts[at % parts.len()][at / parts.len()];
+        for (t, x) in totals.iter_mut().zip(sums) {
             *t += x;
         }
-        candidates += evidence.size();
+        candidates += size;
     }
     Ok((totals, candidates))
 }
@@ -307,12 +383,14 @@ fn decoded(source: &dyn Source, weights: &Weights, metric: &Metric) -> Result<(V
 /// Segments whose lists are in memory while a decoder is only scored.
 const AT_ONCE: usize = 512;
 
+/// Segments whose statistics are added up before they are sent to other processes.
+const GROUP: usize = 16;
+
 /// Scores on the held-out sets.
-fn held_out(job: &Job<'_>, weights: &Weights, event: &mut Event) -> Result<()> {
+fn held_out(job: &Job<'_>, weights: &Weights, event: &mut Event, fleet: Fleet<'_>) -> Result<()> {
     let totals = |source: &dyn Source| -> Result<Vec<f64>> {
-        let all: Vec<SegmentId> = (0..source.segments()).map(SegmentId).collect();
         source.go_on(event.iteration, None);
-        Ok(best_totals(&source.candidates(&all, weights, Goal::Model)?, weights, job.metric))
+        Ok(said(source, weights, job.metric, fleet)?.0)
     };
     if let Some(select) = job.select {
         let totals = totals(select)?;
@@ -323,6 +401,12 @@ fn held_out(job: &Job<'_>, weights: &Weights, event: &mut Event) -> Result<()> {
         event.test = Some(job.metric.score(&totals(test)?));
     }
     Ok(())
+}
+
+/// All weights in 128 bits.
+fn print(weights: &Weights) -> u128 {
+    let add = |f: Fingerprint, (name, w): (&str, f64)| f.word(FeatureKey::of(name).0).word(w.to_bits());
+    weights.iter().fold(Fingerprint::default(), add).finish()
 }
 
 /// Gives new features a place, in segment order.
@@ -409,7 +493,7 @@ fn absorb(pool: &mut Evidence, evidence: Evidence, replace: bool, epoch: u32) ->
     (fresh, new)
 }
 
-fn outcome(dir: &RunDir, stop: Stop) -> Result<Outcome> {
+fn outcome(dir: &RunDir, stop: Stop, fleet: Fleet<'_>) -> Result<Outcome> {
     let best = dir.best_event()?;
     Ok(Outcome {
         iteration: best.iteration,
@@ -417,7 +501,7 @@ fn outcome(dir: &RunDir, stop: Stop) -> Result<Outcome> {
         test: best.test,
         length_ratio: best.select_length_ratio.or(best.length_ratio),
         initial: dir.first_score(),
-        weights: dir.weights(best.iteration)?,
+        weights: fleet.first(|| dir.weights(best.iteration))?,
         stop,
     })
 }

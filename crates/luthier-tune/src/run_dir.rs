@@ -2,9 +2,10 @@
 //!
 //! `run.toml` holds the settings, `weights/NNN.txt` the weights by iteration, `state/NNN.json` the rest of the
 //! state (its presence is what makes an iteration complete), `nbest/NNN.gz` the new candidates of accumulating
-//! runs, `log.jsonl` one event a line, `best.txt` the answer. Every file appears whole or not at all.
+//! runs, `log.jsonl` one event a line, `best.txt` the answer. Every file appears whole or not at all. Where several processes
+//! work on a run, `traffic.jsonl` tells what they have exchanged.
 
-use crate::{Event, Judge, List, State, Stop};
+use crate::{Event, Fleet, Judge, List, State, Stop, Traffic, Wire};
 use luthier_core::{
     AtomicFile, Error, FeatureKey, Local, Result, Settings, Weights, WorkDir, WorkKind,
     nbest::{self, Options, Rows},
@@ -28,7 +29,8 @@ const KIND: WorkKind = WorkKind {
 
 /// A run on disk.
 pub struct RunDir {
-    work: WorkDir,
+    /// Nothing in processes that follow what the first one reads and writes.
+    work: Option<WorkDir>,
     path: PathBuf,
     settings: Settings,
     lines: Vec<Line>,
@@ -36,6 +38,7 @@ pub struct RunDir {
     last: bool,
     columns: Option<Arc<Local>>,
     references: Arc<Vec<Vec<String>>>,
+    traffic: Traffic,
 }
 
 /// What an accumulating run adds to its pool in one iteration.
@@ -71,21 +74,42 @@ struct Saved {
 impl RunDir {
     /// Makes a new run directory, or opens one with the same settings to go on. `references` judge saved
     /// candidates when they are read back.
-    pub fn open(path: &Path, settings: Settings, references: Arc<Vec<Vec<String>>>) -> Result<Self> {
-        let log = |path: &Path| read_log(&path.join("log.jsonl"));
-        let work = WorkDir::open(path, &KIND, &settings, |path| !log(path).is_empty())?;
-        for part in ["weights", "state"] {
-            fs::create_dir_all(path.join(part))
-                .map_err(|e| Error::io(path.display().to_string(), "make it", &e))?;
-        }
-        let lines = log(path);
-        Ok(RunDir { work, path: path.to_owned(), settings, lines, last: false, columns: None, references })
+    ///
+    /// Of several processes the first one opens it, and the others are told what it has read.
+    pub fn open(
+        path: &Path,
+        settings: Settings,
+        references: Arc<Vec<Vec<String>>>,
+        fleet: Fleet<'_>,
+    ) -> Result<Self> {
+        let mut work = None;
+        let log = |path: &Path| fs::read_to_string(path.join("log.jsonl")).unwrap_or_default();
+        let text = fleet.first(|| {
+            let begun = |path: &Path| !read_log(&log(path)).is_empty();
+            work = Some(WorkDir::open(path, &KIND, &settings, begun)?);
+            for part in ["weights", "state"] {
+                fs::create_dir_all(path.join(part))
+                    .map_err(|e| Error::io(path.display().to_string(), "make it", &e))?;
+            }
+            Ok(log(path))
+        })?;
+        let lines = read_log(&text);
+        Ok(RunDir {
+            work,
+            path: path.to_owned(),
+            settings,
+            lines,
+            last: false,
+            columns: None,
+            references,
+            traffic: Traffic::default(),
+        })
     }
 
     /// Takes a run back that has not come to its first checkpoint, so that a failure leaves nothing behind.
     pub fn discard(self) {
-        if self.lines.is_empty() {
-            self.work.discard();
+        if let Some(work) = self.work.filter(|_| self.lines.is_empty()) {
+            work.discard();
         }
     }
 
@@ -132,6 +156,11 @@ impl RunDir {
             state.online.surrogates = some.map(|(s, list)| (s as u32, Arc::new(list))).collect();
         }
         Ok(Some(state))
+    }
+
+    /// Forgets what was logged beyond the last complete iteration.
+    pub(crate) fn go_on(&mut self, epoch: u32) {
+        self.lines.truncate(epoch as usize);
     }
 
     /// Takes the last weights as the answer, unless there is a selection set.
@@ -207,7 +236,13 @@ impl RunDir {
         state: &State,
         metric: &Metric,
         keep: Option<Kept<'_>>,
+        wire: &dyn Wire,
     ) -> Result<()> {
+        if self.work.is_none() {
+            self.lines.push(Line::Iteration(Box::new(event)));
+            return Ok(());
+        }
+        self.write_traffic(event.iteration, wire)?;
         if let Some(kept) = keep {
             self.write_lists(event.iteration, (&state.weights, metric), kept)?;
             self.columns = kept.pool.first().map(|l| l.columns.clone());
@@ -256,6 +291,9 @@ impl RunDir {
     /// Writes `best.txt`.
     pub(crate) fn write_best(&self, metric: &Metric) -> Result<Event> {
         let best = self.best_event()?.clone();
+        if self.work.is_none() {
+            return Ok(best);
+        }
         let mut comments = vec![format!(
             "{} {:.4}{} at iteration {}",
             metric.name(),
@@ -314,11 +352,37 @@ impl RunDir {
     }
 
     fn write_weights(&self, state: &State) -> Result<()> {
+        if self.work.is_none() {
+            return Ok(());
+        }
         let path = self.path.join(format!("weights/{:03}.txt", state.epoch));
         AtomicFile::write_all_to(&path, state.answer().to_text(&[]).as_bytes())
     }
 
+    /// What went over the wire since the last iteration. It belongs to the machines, not to the run, so it has a file of its
+    /// own.
+    fn write_traffic(&mut self, iteration: u32, wire: &dyn Wire) -> Result<()> {
+        let now = wire.traffic();
+        let before = std::mem::replace(&mut self.traffic, now);
+        if wire.size() == 1 {
+            return Ok(());
+        }
+        let path = self.path.join("traffic.jsonl");
+        let line = serde_json::json!({
+            "iteration": iteration,
+            "processes": wire.size(),
+            "bytes": now.bytes - before.bytes,
+            "seconds": now.seconds - before.seconds,
+        });
+        let file = fs::File::options().create(true).append(true).open(&path);
+        file.and_then(|mut file| writeln!(file, "{line}"))
+            .map_err(|e| Error::io(path.display().to_string(), "write it", &e))
+    }
+
     fn write_log(&self) -> Result<()> {
+        if self.work.is_none() {
+            return Ok(());
+        }
         let mut text = String::new();
         for line in &self.lines {
             text += &serde_json::to_string(line).map_err(|e| Error::new(e.to_string()))?;
@@ -373,7 +437,6 @@ fn write_candidates<'a>(
 const EMPTY_GZ: u64 = 24;
 
 /// The whole lines of a log. It is written whole, so anything else is another program's doing.
-fn read_log(path: &Path) -> Vec<Line> {
-    let text = fs::read_to_string(path).unwrap_or_default();
+fn read_log(text: &str) -> Vec<Line> {
     text.lines().map_while(|l| serde_json::from_str(l).ok()).collect()
 }

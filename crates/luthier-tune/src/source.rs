@@ -1,7 +1,10 @@
 //! Where candidates come from.
 
-use crate::{List, Packed};
+use crate::{List, Packed, Segment};
 use luthier_core::{FeatureKey, Local, Names, Result, SegmentId, Weights};
+use luthier_forest::Forest;
+use luthier_metric::Prepared;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// What a learner learns from, for each segment asked for, in that order.
@@ -33,6 +36,45 @@ impl Evidence {
         }
     }
 
+    /// For another process.
+    pub(crate) fn pack(self) -> Parcel {
+        match self {
+            Evidence::Lists(lists) => Parcel::Lists(lists),
+            Evidence::Forests(packed) => {
+                let forests = packed.segments.into_iter().map(|s| s.forests).collect();
+                Parcel::Forests { columns: packed.columns, fixed: packed.fixed, forests }
+            }
+        }
+    }
+
+    /// What processes have said about `n` segments, each about every so many of them.
+    pub(crate) fn unpack(parcels: Vec<Parcel>, n: u32, source: &dyn Source) -> Self {
+        let mut lists = Vec::new();
+        let mut packed: Option<Packed> = None;
+        let mut forests = Vec::new();
+        for parcel in parcels {
+            match parcel {
+                Parcel::Lists(some) => lists.push(some.into_iter()),
+                Parcel::Forests { columns, fixed, forests: some } => {
+                    packed.get_or_insert_with(|| Packed { columns, fixed, segments: Vec::new() });
+                    forests.push(some.into_iter());
+                }
+            }
+        }
+        let Some(mut packed) = packed else {
+            let processes = lists.len().max(1);
+            let next = |s: u32| lists.get_mut(s as usize % processes)?.next();
+            return Evidence::Lists((0..n).filter_map(next).collect());
+        };
+        let processes = forests.len().max(1);
+        let next = |s: u32| {
+            let forests = forests.get_mut(s as usize % processes)?.next()?;
+            Some(Segment { forests, references: source.references(SegmentId(s))? })
+        };
+        packed.segments = (0..n).filter_map(next).collect();
+        Evidence::Forests(packed)
+    }
+
     /// Candidates of lists, edges of forests.
     pub fn size(&self) -> usize {
         match self {
@@ -40,6 +82,13 @@ impl Evidence {
             Evidence::Forests(packed) => packed.edges(),
         }
     }
+}
+
+/// Evidence on its way to another process, which has the references.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum Parcel {
+    Lists(Vec<Arc<List>>),
+    Forests { columns: Arc<Local>, fixed: Arc<[(FeatureKey, f64)]>, forests: Vec<Vec<Arc<Forest<'static>>>> },
 }
 
 /// Which candidates are wanted.
@@ -66,6 +115,18 @@ pub trait Source: Sync {
     fn name(&self, key: FeatureKey) -> String;
     /// Told before the first question: how many epochs have been learned from, and the columns of their lists.
     fn go_on(&self, _epoch: u32, _columns: Option<&Arc<Local>>) {}
+    /// Whether it can only be asked for all segments at once, and by one process.
+    fn is_whole(&self) -> bool {
+        false
+    }
+    /// Told names of features in an answer that another process has got.
+    fn meet(&self, _names: &[String]) -> Result<()> {
+        Ok(())
+    }
+    /// What a segment's forests are judged by; only asked of a source that has forests.
+    fn references(&self, _segment: SegmentId) -> Option<Arc<Prepared>> {
+        None
+    }
     /// Whether it answers [`Goal::Model`] with forests.
     fn has_forests(&self) -> bool {
         false

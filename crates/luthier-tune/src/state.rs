@@ -2,10 +2,11 @@
 
 use crate::List;
 use luthier_core::{SegmentId, Weights};
+use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 /// Everything that a run carries from epoch to epoch; written beside the weights.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct State {
     /// The current weights.
     pub weights: Weights,
@@ -16,7 +17,7 @@ pub struct State {
 }
 
 /// What is kept from batch to batch.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Online {
     /// The segments of the evidence.
     pub batch: Vec<SegmentId>,

@@ -246,7 +246,7 @@ fn hopeful(list: &List, scores: &[f64], gain: &[f64], scale: f64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Alone, Candidate};
+    use crate::Candidate;
     use luthier_core::{FeatureKey, Local, Weights};
 
     /// Two segments whose statistics, features and weights after every update were worked out by hand.
@@ -309,7 +309,7 @@ mod tests {
         let (lists, weights) = example();
         let settings = HopeFear { epochs: 2, shuffle: false, ..HopeFear::new("bleu".parse().unwrap(), 1) };
         let mut state = State::new(weights.clone());
-        settings.learn(&Evidence::Lists(lists), &mut state, &Fleet(&Alone)).unwrap();
+        settings.learn(&Evidence::Lists(lists), &mut state, &Fleet::ALONE).unwrap();
         assert_eq!(state.weights, weights);
     }
 }

@@ -113,9 +113,9 @@ impl Learner for LineSearch {
             told: Mutex::new(f64::NEG_INFINITY),
             done: AtomicU32::new(0),
         };
-        let mut best = job.round(0, None, fleet);
+        let mut best = job.round(0, None, fleet)?;
         for round in 1..self.rounds {
-            let end = job.round(round, Some(&best), fleet);
+            let end = job.round(round, Some(&best), fleet)?;
             if end.0 > best.0 {
                 best = end;
             }
@@ -191,17 +191,17 @@ struct Job<'a> {
 impl Job<'_> {
     /// All starts of a round; the best end, the earliest of equals. Only the first round has the current weights
     /// themselves.
-    fn round(&self, round: u32, best: Option<&End>, fleet: &Fleet<'_>) -> End {
+    fn round(&self, round: u32, best: Option<&End>, fleet: &Fleet<'_>) -> Result<End> {
         let restarts = self.search.restarts;
         let (first, n) = if round == 0 { (0, restarts + 1) } else { (1 + round * restarts, restarts) };
-        let ends = fleet.map(n, |shard| self.one(first + shard.0, best), encode, decode);
+        let ends = fleet.map(n, |shard| Ok(self.one(first + shard.0, best)))?;
         let mut winner = best.cloned().unwrap_or((f64::NEG_INFINITY, Vec::new()));
         for end in ends {
             if end.0 > winner.0 {
                 winner = end;
             }
         }
-        winner
+        Ok(winner)
     }
 
     /// Climbs from start number `index`.
@@ -274,13 +274,4 @@ impl Job<'_> {
         *best = best.max(score);
         progress(done, 1 + self.search.restarts * self.search.rounds, *best);
     }
-}
-
-fn encode((score, weights): &End) -> Vec<u8> {
-    std::iter::once(score).chain(weights).flat_map(|x| x.to_le_bytes()).collect()
-}
-
-fn decode(bytes: &[u8]) -> End {
-    let mut numbers = bytes.as_chunks::<8>().0.iter().map(|w| f64::from_le_bytes(*w));
-    (numbers.next().unwrap_or(f64::NAN), numbers.collect())
 }

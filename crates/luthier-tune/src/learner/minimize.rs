@@ -96,7 +96,7 @@ impl Minimize {
         epoch: u32,
     ) -> Box<dyn Objective + 'a> {
         let gamma = self.gamma.last().copied().unwrap_or(1.0);
-        self.at(&Arc::new(Design::new(lists.to_vec(), weights)), weights, epoch, gamma)
+        self.at(&Arc::new(Design::new(lists.to_vec(), weights)), weights, epoch, gamma, Fleet::ALONE)
     }
 
     fn at<'a>(
@@ -105,54 +105,62 @@ impl Minimize {
         weights: &Weights,
         epoch: u32,
         gamma: f64,
+        fleet: Fleet<'a>,
     ) -> Box<dyn Objective + 'a> {
         let (metric, lists) = (&self.metric, design.lists());
         match &self.loss {
             Loss::Pro { pairs, margin } => {
                 let chosen = pairs.choose(lists, metric, self.plus_one, epoch);
-                self.pairwise(lists, &chosen, weights, *margin)
+                self.pairwise(lists, &chosen, weights, *margin, fleet)
             }
             Loss::Apro { c } => Box::new(Regularized::new(
                 design.clone(),
                 Apro::new(*c, &gains(lists, metric, self.plus_one)),
                 1.0,
+                fleet,
             )),
             Loss::Softmax { sentence_oracle } => {
                 let oracle = oracles(lists, metric, self.plus_one, *sentence_oracle, self.seed);
-                Box::new(Regularized::new(design.clone(), Softmax { gamma, oracle }, self.lambda))
+                Box::new(Regularized::new(design.clone(), Softmax { gamma, oracle }, self.lambda, fleet))
             }
             Loss::Xbleu { clip, brevity, references } => {
                 let bleu = metric.as_bleu().cloned().unwrap_or_default();
                 let references = references.as_deref().map(Vec::as_slice);
                 let loss = Xbleu::new(gamma, &bleu, *clip, *brevity, lists.to_vec(), references);
-                Box::new(Regularized::new(design.clone(), loss, self.lambda))
+                Box::new(Regularized::new(design.clone(), loss, self.lambda, fleet))
             }
             Loss::Risk => {
                 let gain = gains(lists, metric, self.plus_one);
-                Box::new(Regularized::new(design.clone(), Risk { gamma, gain }, self.lambda))
+                Box::new(Regularized::new(design.clone(), Risk { gamma, gain }, self.lambda, fleet))
             }
         }
     }
 
     /// The function that is minimised, over forests; nothing for losses that need lists.
-    pub fn on_forests(&self, packed: &Packed, weights: &Weights, gamma: f64) -> Option<OnForests> {
+    pub fn on_forests<'a>(
+        &self,
+        packed: &Packed,
+        weights: &Weights,
+        gamma: f64,
+        fleet: Fleet<'a>,
+    ) -> Option<OnForests<'a>> {
         let bleu = self.metric.as_bleu()?;
         let scale = (gamma, self.lambda);
         match self.loss {
             Loss::Softmax { sentence_oracle } => {
                 let how = (sentence_oracle, self.plus_one, self.seed);
-                Some(OnForests::softmax(packed, bleu, how, weights, scale))
+                Some(OnForests::softmax(packed, bleu, how, weights, scale, fleet))
             }
             Loss::Xbleu { clip, brevity, .. } => {
-                Some(OnForests::xbleu(packed, bleu, (clip, brevity), weights, scale))
+                Some(OnForests::xbleu(packed, bleu, (clip, brevity), weights, scale, fleet))
             }
             _ => None,
         }
     }
 
-    fn learn_forests(&self, packed: &Packed, state: &mut State) -> Note {
+    fn learn_forests(&self, packed: &Packed, state: &mut State, fleet: Fleet<'_>) -> Note {
         let gamma = self.gamma.first().copied().unwrap_or(1.0);
-        let Some(mut objective) = self.on_forests(packed, &state.weights, gamma) else {
+        let Some(mut objective) = self.on_forests(packed, &state.weights, gamma, fleet) else {
             return Some("this loss is not for forests: nothing was learned".to_owned());
         };
         let mut seen = vec![false; state.weights.len()];
@@ -205,9 +213,9 @@ impl Minimize {
 }
 
 impl Learner for Minimize {
-    fn learn(&self, evidence: &Evidence, state: &mut State, _: &Fleet<'_>) -> Result<Note> {
+    fn learn(&self, evidence: &Evidence, state: &mut State, fleet: &Fleet<'_>) -> Result<Note> {
         if let Evidence::Forests(packed) = evidence {
-            return Ok(self.learn_forests(packed, state));
+            return Ok(self.learn_forests(packed, state, *fleet));
         }
         let lists = evidence.lists();
         let design = Arc::new(Design::new(lists.to_vec(), &state.weights));
@@ -226,17 +234,17 @@ impl Learner for Minimize {
         let (w, note) = self.fit(state.weights.values(), &design.seen(), |w, watch| match &self.loss {
             Loss::Pro { margin: Margin::Hinge, .. } => self.hinge(lists, &chosen, w, state),
             Loss::Pro { margin, .. } => {
-                let mut objective = self.pairwise(lists, &chosen, &state.weights, *margin);
+                let mut objective = self.pairwise(lists, &chosen, &state.weights, *margin, *fleet);
                 note(lbfgs(&mut *objective, w, self.limit, watch), self.limit)
             }
             Loss::Apro { .. } => {
-                let mut objective = self.at(&design, &state.weights, state.epoch, 1.0);
+                let mut objective = self.at(&design, &state.weights, state.epoch, 1.0, *fleet);
                 note(newton(&mut *objective, w, self.limit, watch), self.limit)
             }
             _ => {
                 let mut last = None;
                 for &gamma in &self.gamma {
-                    let mut objective = self.at(&design, &state.weights, state.epoch, gamma);
+                    let mut objective = self.at(&design, &state.weights, state.epoch, gamma, *fleet);
                     last = self.ended(lbfgs(&mut *objective, w, self.limit, watch));
                 }
                 last
@@ -254,6 +262,7 @@ impl Minimize {
         chosen: &[Vec<Pair>],
         weights: &Weights,
         margin: Margin,
+        fleet: Fleet<'a>,
     ) -> Box<dyn Objective + 'a> {
         let (lists, pairs) = compact(lists, chosen);
         let scale = match margin {
@@ -261,7 +270,7 @@ impl Minimize {
             Margin::Hinge => 1.0 / pairs.iter().map(Vec::len).sum::<usize>().max(1) as f64,
         };
         let loss = Pairwise { margin, scale, pairs };
-        Box::new(Regularized::new(Arc::new(Design::new(lists, weights)), loss, self.lambda))
+        Box::new(Regularized::new(Arc::new(Design::new(lists, weights)), loss, self.lambda, fleet))
     }
 
     fn hinge(&self, lists: &[Arc<List>], chosen: &[Vec<Pair>], w: &mut [f64], state: &State) -> Note {

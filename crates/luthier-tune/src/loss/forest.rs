@@ -5,7 +5,8 @@
 
 use super::{Brevity, Clip, xbleu::value};
 use crate::{
-    Candidate, List, Packed, Segment,
+    Candidate, Fleet, List, Packed, Segment,
+    fleet::{own, pieces},
     oracle::oracle,
     packed::Places,
     steer::{Aim, Ngrams, Only},
@@ -15,7 +16,7 @@ use luthier_forest::{Expectation, Forest, rescore};
 use luthier_metric::{Bleu, Metric, PlusOne, Prepared, Scratch};
 use luthier_optim::{Objective, axpy, dot};
 use rayon::prelude::*;
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 /// Ways to make a node that are looked at in the search for oracles.
 const POP: usize = 50;
@@ -26,12 +27,15 @@ const ORACLES: usize = 50;
 
 /// A loss over forests, with λ/2 ‖w‖²: what a minimiser sees. Of several forests of a segment the last one counts: in a union,
 /// derivations would be counted twice.
-pub struct OnForests {
+pub struct OnForests<'a> {
     kind: Kind,
     gamma: f64,
     l2: f64,
     dim: usize,
     parts: Vec<Part>,
+    /// Places of what is learned, in ascending order.
+    learned: Vec<u32>,
+    fleet: Fleet<'a>,
 }
 
 enum Kind {
@@ -64,7 +68,7 @@ struct Point {
     open: Vec<bool>,
 }
 
-impl OnForests {
+impl<'a> OnForests<'a> {
     /// Likelihood of oracle translations. They are looked for with BLEU and, of `sentence`, each segment's best by sentence
     /// score; else the best of the corpus.
     pub fn softmax(
@@ -73,8 +77,9 @@ impl OnForests {
         (sentence, how, seed): (bool, PlusOne, u64),
         weights: &Weights,
         (gamma, l2): (f64, f64),
+        fleet: Fleet<'a>,
     ) -> Self {
-        Self::towards(packed, &oracles(packed, bleu, sentence, how, seed), weights, (gamma, l2))
+        Self::towards(packed, &oracles(packed, bleu, sentence, how, seed), weights, (gamma, l2), fleet)
     }
 
     /// Likelihood of given translations, by the forests' numbers of words.
@@ -83,8 +88,9 @@ impl OnForests {
         oracles: &[Vec<u32>],
         weights: &Weights,
         (gamma, l2): (f64, f64),
+        fleet: Fleet<'a>,
     ) -> Self {
-        let mut loss = Self::new(packed, weights, Kind::Softmax, (gamma, l2), |s, forest| {
+        let mut loss = Self::new(packed, weights, Kind::Softmax, (gamma, l2), fleet, |s, forest| {
             let only = rescore(forest, &Only(&oracles[s]), &vec![0.0; forest.edges()], None);
             (forest.clone(), Some(only), None, 0)
         });
@@ -99,9 +105,10 @@ impl OnForests {
         (clip, brevity): (Clip, Brevity),
         weights: &Weights,
         (gamma, l2): (f64, f64),
+        fleet: Fleet<'a>,
     ) -> Self {
         let kind = Kind::Xbleu { order: bleu.order, clip, brevity };
-        Self::new(packed, weights, kind, (gamma, l2), |s, forest| {
+        Self::new(packed, weights, kind, (gamma, l2), fleet, |s, forest| {
             let references = &packed.segments[s].references;
             let ngrams = Ngrams::new(forest, bleu, references);
             let scores = forest.scores(&packed.local(forest, weights));
@@ -118,6 +125,7 @@ impl OnForests {
         weights: &Weights,
         kind: Kind,
         (gamma, l2): (f64, f64),
+        fleet: Fleet<'a>,
         make: impl Fn(
             usize,
             &'p Forest<'static>,
@@ -131,7 +139,9 @@ impl OnForests {
             Some(Part { forest, oracle, places, counts })
         };
         let parts = (0..packed.segments.len()).into_par_iter().filter_map(part).collect();
-        OnForests { kind, gamma, l2, dim: weights.len(), parts }
+        let mut learned = weights.places(&packed.columns);
+        learned.sort_unstable();
+        OnForests { kind, gamma, l2, dim: weights.len(), parts, learned, fleet }
     }
 
     /// Changes γ, the scale of scores.
@@ -223,30 +233,50 @@ impl OnForests {
     }
 }
 
-impl Objective for OnForests {
+impl Objective for OnForests<'_> {
     fn dim(&self) -> usize {
         self.dim
     }
 
     fn evaluate(&mut self, w: &[f64], gradient: &mut [f64]) -> f64 {
-        let (points, sums): (Vec<Point>, Vec<Vec<f64>>) =
-            self.parts.par_iter().map(|part| self.forward(part, w)).unzip();
+        let all: Vec<Range<usize>> = pieces(self.parts.len()).collect();
+        let mine = &all[own(self.fleet, all.len())];
+        let forward = |piece: &Range<usize>| {
+            let parts = self.parts[piece.clone()].par_iter();
+            let (points, sums): (Vec<Point>, Vec<Vec<f64>>) = parts.map(|part| self.forward(part, w)).unzip();
+            let mut total = vec![0.0; self.width()];
+            for part in &sums {
+                axpy(1.0, part, &mut total);
+            }
+            (points, total)
+        };
+        let (points, sums): (Vec<Vec<Point>>, Vec<Vec<f64>>) = mine.par_iter().map(forward).unzip();
         let mut total = vec![0.0; self.width()];
-        for part in &sums {
-            axpy(1.0, part, &mut total);
+        for sums in self.fleet.rows(sums) {
+            axpy(1.0, &sums, &mut total);
         }
         let mut d_sums = vec![0.0; self.width()];
         let value = self.value(&total, &mut d_sums);
+        let backward = |(piece, points): (&Range<usize>, &Vec<Point>)| {
+            let parts = &self.parts[piece.clone()];
+            let local: Vec<Vec<f64>> = parts
+                .par_iter()
+                .zip(points)
+                .map(|(part, point)| self.backward(part, point, &d_sums))
+                .collect();
+            let mut sums = vec![0.0; self.learned.len()];
+            for (part, local) in parts.iter().zip(&local) {
+                for (p, x) in part.places.learned(local) {
+                    sums[self.learned.partition_point(|l| *l < p)] += self.gamma * x;
+                }
+            }
+            sums
+        };
+        let sums = mine.par_iter().zip(&points).map(backward).collect();
         gradient.fill(0.0);
-        let local: Vec<Vec<f64>> = self
-            .parts
-            .par_iter()
-            .zip(&points)
-            .map(|(part, point)| self.backward(part, point, &d_sums))
-            .collect();
-        for (part, local) in self.parts.iter().zip(&local) {
-            for (p, x) in part.places.learned(local) {
-                gradient[p as usize] += self.gamma * x;
+        for sums in self.fleet.rows(sums) {
+            for (&p, x) in self.learned.iter().zip(sums) {
+                gradient[p as usize] += x;
             }
         }
         axpy(self.l2, w, gradient);

@@ -60,7 +60,10 @@ fn line_search_is_never_worse_than_either_end() {
             Weights::parse("w", &text).unwrap()
         };
         let (start, mean) = (weights(&mut s), weights(&mut s));
-        let (mixed, rho) = mix(Mixing::LineSearch, &start, &mean, &lists, &metric);
+        // The same lists in one shard, and in three.
+        let sharded: Vec<Vec<Arc<List>>> =
+            if seed % 2 == 0 { vec![lists.clone()] } else { lists.chunks(5).map(<[_]>::to_vec).collect() };
+        let (mixed, rho) = mix(Mixing::LineSearch, &start, &mean, &sharded, &metric, Fleet::ALONE).unwrap();
         assert!((-1.0..=2.0).contains(&rho));
         let reached = score(&lists, &metric, &mixed);
         assert!(
@@ -80,8 +83,9 @@ fn line_search_is_never_worse_than_either_end() {
         elsewhere += usize::from(rho != 1.0);
         beyond += usize::from(!(0.0..=1.0).contains(&rho));
         let none = start.with_values(vec![0.0; 4]);
-        assert_eq!(mix(Mixing::LineSearch, &none, &mean, &lists, &metric).1, 1.0);
-        assert_eq!(mix(Mixing::Average, &start, &mean, &lists, &metric), (mean, 1.0));
+        let other = |mixing, from| mix(mixing, from, &mean, &sharded, &metric, Fleet::ALONE).unwrap();
+        assert_eq!(other(Mixing::LineSearch, &none).1, 1.0);
+        assert_eq!(other(Mixing::Average, &start), (mean.clone(), 1.0));
     }
     assert!(elsewhere > 50 && beyond > 10, "{elsewhere} {beyond}");
 }
@@ -93,7 +97,7 @@ fn means_know_the_features_of_all_shards() {
         let mut state = State::new(Weights::parse("w", text).unwrap());
         state.online.visits = visits;
         state.online.lag = lag.to_vec();
-        state
+        Moved::new(&start, &state)
     };
     let shards = [shard("a 2\nx 4\n", 4, &[2.0, 4.0]), shard("a 4\ny 6\nx 2\n", 2, &[0.0, 1.0])];
     let mean = mean(&start, &shards).unwrap();

@@ -3,7 +3,7 @@
 use crate::{
     Candidate, Design, Evidence, ForestWalker, HopeFear, Learner, List, ListWalker, Loss, Minimize, Packed,
     Segment, State,
-    fleet::{Alone, Fleet},
+    fleet::{Fleet, tests::play},
     loss::{Brevity, Clip, OnForests, Regularized, Softmax, Xbleu},
     steer::{Aim, Only},
 };
@@ -168,10 +168,10 @@ fn expected_bleu_of_forests_is_that_of_all_derivations() {
         let w = weights(&mut stream);
         for clip in [Clip::Expected, Clip::None] {
             for brevity in [Brevity::Exact, Brevity::Smooth, Brevity::None] {
-                let mut a = OnForests::xbleu(&packed, &bleu, (clip, brevity), &w, (1.3, 0.01));
+                let mut a = OnForests::xbleu(&packed, &bleu, (clip, brevity), &w, (1.3, 0.01), Fleet::ALONE);
                 let list_loss = Xbleu::new(1.3, &bleu, clip, brevity, lists.clone(), Some(&references));
                 let design = Arc::new(Design::new(lists.clone(), &w));
-                same(&mut a, &mut Regularized::new(design, list_loss, 0.01), &mut stream);
+                same(&mut a, &mut Regularized::new(design, list_loss, 0.01, Fleet::ALONE), &mut stream);
             }
         }
     }
@@ -195,9 +195,13 @@ fn likelihood_in_forests_is_that_of_all_derivations() {
                 t.split_whitespace().map(number).collect()
             })
             .collect();
-        let mut a = OnForests::towards(&packed, &words, &w, (0.7, 0.01));
+        let mut a = OnForests::towards(&packed, &words, &w, (0.7, 0.01), Fleet::ALONE);
         let design = Arc::new(Design::new(lists.clone(), &w));
-        same(&mut a, &mut Regularized::new(design, Softmax { gamma: 0.7, oracle }, 0.01), &mut stream);
+        same(
+            &mut a,
+            &mut Regularized::new(design, Softmax { gamma: 0.7, oracle }, 0.01, Fleet::ALONE),
+            &mut stream,
+        );
         // And every derivation of the oracle is found, and no other.
         for (s, only) in words.iter().enumerate() {
             let forest = &packed.segments[s].forests[0];
@@ -253,7 +257,7 @@ fn what_is_aimed_at_is_the_best_of_all() {
 
 /// All learners that take forests learn from them, to the same bits on any number of threads.
 #[test]
-fn learners_do_not_depend_on_threads() {
+fn learners_do_not_depend_on_threads_and_processes() {
     let metric: Metric = "bleu:order=2".parse().unwrap();
     let mut stream = Stream::new(15, Purpose::Test, 0, 0);
     let (packed, _) = both(&mut stream, &metric, 12, 1);
@@ -281,16 +285,20 @@ fn learners_do_not_depend_on_threads() {
         }),
     ];
     for (k, learner) in learners.iter().enumerate() {
+        let learned = |fleet: Fleet<'_>| {
+            let mut state = State::new(start.clone());
+            learner.learn(&Evidence::Forests(packed.clone()), &mut state, &fleet).unwrap();
+            state.weights
+        };
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| {
-                let mut state = State::new(start.clone());
-                learner.learn(&Evidence::Forests(packed.clone()), &mut state, &Fleet(&Alone)).unwrap();
-                state.weights
-            })
+            pool.install(|| learned(Fleet::ALONE))
         };
         let one = run(1);
         assert_eq!(one, run(3), "learner {k}");
+        for size in [2, 5] {
+            assert!(play(size, learned).iter().all(|w| *w == one), "learner {k}, {size} processes");
+        }
         let before = packed.best_totals(&start, &metric);
         let after = packed.best_totals(&one, &metric);
         assert!(k > 0 || metric.score(&after) >= metric.score(&before));

@@ -1,28 +1,35 @@
 //! An epoch of online learning: shards, each from batch to batch, then mixing.
 
 use super::{Event, Job, best_totals, commit};
-use crate::{Alone, Batches, Evidence, Fleet, Goal, List, Mixing, Source, State, mixing};
+use crate::{
+    Batches, Evidence, Fleet, Goal, List, Mixing, Source, State,
+    mixing::{self, Moved},
+};
 use luthier_core::{
     Result, SegmentId,
     random::{Purpose, Stream},
 };
-use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     time::Instant,
 };
 
 /// What a shard did in an epoch.
+#[derive(Serialize, Deserialize)]
 struct Shard {
-    state: State,
+    /// Nothing if it has no segment.
+    moved: Option<Moved>,
+    /// What is aimed at and was not before.
+    surrogates: Vec<(u32, Arc<List>)>,
+    /// Summed statistics of what was aimed at.
+    aimed: Vec<f64>,
     /// Summed statistics of what the weights of the moment liked best.
     guessed: Vec<f64>,
     candidates: usize,
-    /// What it learned from, if mixing asks for it.
-    lists: Vec<Arc<List>>,
     note: Option<String>,
     decode: f64,
     learn: f64,
@@ -35,39 +42,40 @@ pub(super) fn epoch(
     state: &mut State,
     event: &mut Event,
     scored: bool,
+    fleet: Fleet<'_>,
 ) -> Result<()> {
     let visited = AtomicUsize::new(0);
-    let shards: Vec<Shard> = (0..batches.shards)
-        .into_par_iter()
-        .map(|s| shard(job, batches, state, s, &visited))
-        .collect::<Result<_>>()?;
+    // Lists stay where they are: mixing asks for little of them.
+    let lists: Vec<Mutex<Vec<Arc<List>>>> = (0..batches.shards).map(|_| Mutex::default()).collect();
+    let shards: Vec<Shard> = fleet.map(batches.shards, |s| {
+        let mut own = lists[s.0 as usize].lock().unwrap_or_else(PoisonError::into_inner);
+        shard(job, batches, state, s.0, (fleet, &visited), &mut own)
+    })?;
+    let lists: Vec<Vec<Arc<List>>> =
+        lists.into_iter().map(|l| l.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
     let clock = Instant::now();
     let width = job.metric.width();
     let (mut guessed, mut aimed) = (vec![0.0; width], vec![0.0; width]);
-    let mut lists = Vec::new();
-    let mut states = Vec::with_capacity(shards.len());
-    state.online.surrogates.clear();
+    let mut moved = Vec::with_capacity(shards.len());
     event.candidates = 0;
-    for mut shard in shards {
+    for shard in shards {
         for (t, x) in guessed.iter_mut().zip(&shard.guessed) {
             *t += x;
         }
-        for (t, x) in aimed.iter_mut().zip(&shard.state.online.aimed) {
+        for (t, x) in aimed.iter_mut().zip(&shard.aimed) {
             *t += x;
         }
-        state.online.surrogates.append(&mut shard.state.online.surrogates);
+        state.online.surrogates.extend(shard.surrogates);
         event.candidates += shard.candidates;
         event.decode_seconds += shard.decode;
         event.learn_seconds += shard.learn;
         event.note = event.note.take().or(shard.note);
-        lists.append(&mut shard.lists);
-        // Shards without a segment have nothing to say.
-        if shard.state.online.batches > 0 {
-            states.push(shard.state);
-        }
+        moved.extend(shard.moved);
     }
-    let mean = mixing::mean(&state.weights, &states)?;
-    let (weights, rho) = mixing::mix(batches.mixing, &state.weights, &mean.weights, &lists, job.metric);
+    let mean = mixing::mean(&state.weights, &moved)?;
+    drop(moved);
+    let (weights, rho) =
+        mixing::mix(batches.mixing, &state.weights, &mean.weights, &lists, job.metric, fleet)?;
     state.weights = weights;
     if job.learner.averages() {
         let means = &mut state.online.means;
@@ -87,8 +95,15 @@ pub(super) fn epoch(
     Ok(())
 }
 
-/// One epoch over the segments of a shard.
-fn shard(job: &Job<'_>, batches: &Batches, start: &State, s: u32, visited: &AtomicUsize) -> Result<Shard> {
+/// One epoch over the segments of a shard. Lists that mixing asks for are kept in `lists`.
+fn shard(
+    job: &Job<'_>,
+    batches: &Batches,
+    start: &State,
+    s: u32,
+    (fleet, visited): (Fleet<'_>, &AtomicUsize),
+    lists: &mut Vec<Arc<List>>,
+) -> Result<Shard> {
     let (source, learner) = (job.source, job.learner);
     let mine = |segment: &u32| segment % batches.shards == s;
     let mut order: Vec<u32> = (0..source.segments()).filter(mine).collect();
@@ -101,44 +116,47 @@ fn shard(job: &Job<'_>, batches: &Batches, start: &State, s: u32, visited: &Atom
     state.online.batches = order.len().div_ceil(batches.size) as u32;
     let kept = start.online.surrogates.iter().filter(|k| mine(k.0));
     state.online.surrogates = kept.map(|(s, list)| (*s, list.clone())).collect();
-    let mut done = Shard {
-        state,
-        guessed: vec![0.0; job.metric.width()],
-        candidates: 0,
-        lists: Vec::new(),
-        note: None,
-        decode: 0.0,
-        learn: 0.0,
-    };
+    let mut guessed = vec![0.0; job.metric.width()];
+    let (mut candidates, mut note, mut decode, mut learn) = (0, None, 0.0, 0.0);
     for (at, batch) in order.chunks(batches.size).enumerate() {
         let clock = Instant::now();
-        let state = &mut done.state;
         state.online.at = at as u32;
         state.online.batch = batch.iter().map(|&s| SegmentId(s)).collect();
         let evidence = source.candidates(&state.online.batch, &state.weights, Goal::Model)?;
         if !source.is_fixed() {
-            commit_dense(state, &evidence, source)?;
-            aims(job, state)?;
+            commit_dense(&mut state, &evidence, source)?;
+            aims(job, &mut state)?;
         }
-        for (t, x) in done.guessed.iter_mut().zip(best_totals(&evidence, &state.weights, job.metric)) {
+        for (t, x) in guessed.iter_mut().zip(best_totals(&evidence, &state.weights, job.metric)) {
             *t += x;
         }
-        done.decode += clock.elapsed().as_secs_f64();
+        decode += clock.elapsed().as_secs_f64();
         let clock = Instant::now();
-        let note = learner.learn(&evidence, state, &Fleet(&Alone))?;
-        done.note = done.note.take().or(note);
-        done.learn += clock.elapsed().as_secs_f64();
-        let lists = evidence.into_lists();
-        done.candidates += lists.iter().map(|l| l.k).sum::<usize>();
+        let said = learner.learn(&evidence, &mut state, &Fleet::ALONE)?;
+        note = note.or(said);
+        learn += clock.elapsed().as_secs_f64();
+        let some = evidence.into_lists();
+        candidates += some.iter().map(|l| l.k).sum::<usize>();
         if batches.mixing == Mixing::LineSearch {
-            done.lists.extend(lists);
+            lists.extend(some);
         }
         if let Some(progress) = job.progress {
             let before = visited.fetch_add(batch.len(), Ordering::Relaxed);
-            progress(before + batch.len(), source.segments() as usize);
+            progress(before + batch.len(), source.segments().div_ceil(fleet.0.size()) as usize);
         }
     }
-    Ok(done)
+    let before = &start.online.surrogates;
+    let new = |(s, list): &(u32, Arc<List>)| before.get(s).is_none_or(|old| !Arc::ptr_eq(old, list));
+    Ok(Shard {
+        moved: (state.online.batches > 0).then(|| Moved::new(&start.weights, &state)),
+        surrogates: state.online.surrogates.into_iter().filter(new).collect(),
+        aimed: state.online.aimed,
+        guessed,
+        candidates,
+        note,
+        decode,
+        learn,
+    })
 }
 
 /// Features that all candidates have, and those of lists that bring no names along, have a place from the start; others get

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Candidate, LineSearch, fleet::Alone};
+use crate::{Candidate, LineSearch, fleet::tests::play};
 use luthier_core::{
     Error, FeatureKey, Local, Settings,
     random::{Purpose, Stream},
@@ -17,6 +17,9 @@ struct Decoder {
     k: usize,
     /// Some features have no column, and lists bring their names along.
     sparse: bool,
+    /// Answers for all segments at once, and only then knows the names of features.
+    whole: bool,
+    met: std::sync::Mutex<Vec<String>>,
     /// Fails at this call, as a power cut would.
     fails_at: u32,
     calls: AtomicU32,
@@ -49,6 +52,8 @@ impl Decoder {
             metric: "bleu:order=2".parse().unwrap(),
             k: 8,
             sparse: false,
+            whole: false,
+            met: std::sync::Mutex::default(),
             fails_at,
             calls: AtomicU32::new(0),
         }
@@ -110,11 +115,28 @@ impl Source for Decoder {
             list.judge(&self.metric, &prepared, &mut scratch);
             Arc::new(list)
         };
+        if self.whole {
+            assert_eq!(batch.len(), self.texts.len());
+            self.meet(&NAMES.map(str::to_owned))?;
+        }
         Ok(Evidence::Lists(batch.iter().map(list).collect()))
     }
 
     fn name(&self, key: FeatureKey) -> String {
+        if self.whole {
+            let met = self.met.lock().unwrap();
+            return met.iter().find(|n| FeatureKey::of(n) == key).unwrap().clone();
+        }
         NAMES.iter().find(|n| FeatureKey::of(n) == key).unwrap().to_string()
+    }
+
+    fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    fn meet(&self, names: &[String]) -> Result<()> {
+        self.met.lock().unwrap().extend_from_slice(names);
+        Ok(())
     }
 
     fn is_fixed(&self) -> bool {
@@ -135,16 +157,28 @@ fn tune_with(
     learner: &dyn Learner,
     schedule: &Schedule,
 ) -> Result<(Outcome, Vec<Event>)> {
+    tune_among(dir, decoder, None, learner, schedule, Fleet::ALONE)
+}
+
+/// As one of several processes.
+fn tune_among(
+    dir: &std::path::Path,
+    decoder: &Decoder,
+    select: Option<&dyn Source>,
+    learner: &dyn Learner,
+    schedule: &Schedule,
+    fleet: Fleet<'_>,
+) -> Result<(Outcome, Vec<Event>)> {
     let references = Arc::new(decoder.references.iter().map(|r| vec![r.clone()]).collect());
     let mut settings = Settings::default();
     settings.add("seed", 3);
-    let mut run_dir = RunDir::open(dir, settings, references)?;
+    let mut run_dir = RunDir::open(dir, settings, references, fleet)?;
     let initial = Weights::parse("w", "tm 1\nlm -0.5\n").unwrap();
     let mut events = Vec::new();
     let metric = decoder.metric.clone();
     let job = Job {
         source: decoder,
-        select: None,
+        select,
         test: None,
         learner,
         schedule,
@@ -152,7 +186,7 @@ fn tune_with(
         initial: &initial,
         progress: None,
     };
-    let outcome = run(&job, &mut run_dir, &Fleet(&Alone), &mut |e| events.push(e.clone()))?;
+    let outcome = run(&job, &mut run_dir, &fleet, &mut |e| events.push(e.clone()))?;
     Ok((outcome, events))
 }
 
@@ -190,7 +224,7 @@ fn a_finished_run_answers_again_and_other_settings_are_refused() {
     assert_eq!(tune(&path, 0).unwrap().0, first.0);
     let mut settings = Settings::default();
     settings.add("seed", 4);
-    let message = RunDir::open(&path, settings, Arc::default()).err().unwrap().to_string();
+    let message = RunDir::open(&path, settings, Arc::default(), Fleet::ALONE).err().unwrap().to_string();
     assert!(message.contains("seed is 3 there and 4 here"), "{message}");
 }
 
@@ -299,4 +333,99 @@ fn patience_ends_a_run() {
     let (outcome, events) = tune_with(dir.path(), &Decoder::sparse(u32::MAX), &**learner, &schedule).unwrap();
     assert_eq!(outcome.stop, Stop::Patience);
     assert!(events.len() < 50, "{}", events.len());
+}
+
+fn batch_learners() -> Vec<Box<dyn Learner>> {
+    use crate::{
+        HopeFear, Loss, Minimize, PairSource, Pairs,
+        loss::{Brevity, Clip, Margin},
+    };
+    let metric: Metric = "bleu:order=2".parse().unwrap();
+    let loss = |loss| Box::new(Minimize::new(metric.clone(), loss, 3)) as Box<dyn Learner>;
+    let source = PairSource::Sampled { draw: 200, keep: 20 };
+    let pairs = Pairs { source, min_difference: 0.05, max_length_sigma: None, seed: 3 };
+    vec![
+        Box::new(LineSearch { restarts: 3, rounds: 2, ..LineSearch::new(metric.clone(), 3) }),
+        Box::new(HopeFear { epochs: 3, ..HopeFear::new(metric.clone(), 3) }),
+        loss(Loss::Pro { pairs, margin: Margin::Logistic }),
+        loss(Loss::Pro { pairs, margin: Margin::Hinge }),
+        loss(Loss::Apro { c: 0.1 }),
+        loss(Loss::Softmax { sentence_oracle: false }),
+        loss(Loss::Xbleu { clip: Clip::Candidate, brevity: Brevity::Exact, references: None }),
+        loss(Loss::Risk),
+    ]
+}
+
+/// What a run leaves, but for times.
+fn left(dir: &std::path::Path) -> String {
+    let read = |name: &str| std::fs::read_to_string(dir.join(name)).unwrap();
+    let log = read("log.jsonl");
+    let mut text = read("best.txt");
+    for line in log.lines() {
+        let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+        if let Some(event) = line.as_object_mut() {
+            event.retain(|key, _| !key.ends_with("seconds"));
+        }
+        text += &format!("{line}\n");
+    }
+    text
+}
+
+/// Every learner, in one to five processes; each of them ends with the same outcome, and one writes.
+#[test]
+fn processes_do_not_matter() {
+    use crate::Mixing::{Average, LineSearch};
+    let dir = tempfile::tempdir().unwrap();
+    let batch = Schedule { iterations: 4, psi: 0.6, ..Schedule::default() };
+    let mut cases: Vec<(Box<dyn Learner>, Schedule)> =
+        batch_learners().into_iter().map(|l| (l, batch.clone())).collect();
+    for (size, shards, mixing) in [(1, 1, Average), (4, 3, LineSearch)] {
+        cases.extend(learners().into_iter().map(|l| (l, online(size, shards, mixing))));
+    }
+    for (c, (learner, schedule)) in cases.iter().enumerate() {
+        for kind in 0..3 {
+            let decoder = |fails_at| {
+                let mut decoder = if kind == 1 { Decoder::sparse(fails_at) } else { Decoder::new(fails_at) };
+                decoder.whole = kind == 2;
+                decoder
+            };
+            if kind == 2 && schedule.online.is_some() {
+                continue; // refused by the command
+            }
+            let path = |name: &str| dir.path().join(format!("{c}-{kind}-{name}"));
+            let go = |name: &str, fleet: Fleet<'_>, fails_at: u32| {
+                let select = Decoder::new(u32::MAX);
+                let select = (kind != 2).then_some(&select as &dyn Source);
+                tune_among(&path(name), &decoder(fails_at), select, &**learner, schedule, fleet)
+            };
+            let (whole, events) = go("alone", Fleet::ALONE, u32::MAX).unwrap();
+            for size in [2, 3, 5] {
+                let name = size.to_string();
+                for (outcome, told) in play(size, |fleet| go(&name, fleet, u32::MAX).unwrap()) {
+                    assert_eq!(outcome, whole, "{c} {kind} {size}");
+                    assert_eq!(told.len(), events.len());
+                }
+                assert_eq!(left(&path(&name)), left(&path("alone")), "{c} {kind} {size}");
+            }
+            // One process fails: all are told. The others go on, in another number.
+            for cut in [0, 1, 3] {
+                let name = format!("cut{cut}");
+                let broken = |fleet: Fleet<'_>| {
+                    let at = if fleet.0.rank() == 0 { cut } else { u32::MAX };
+                    go(&name, fleet, at)
+                };
+                let ends = play(2, broken);
+                if ends.iter().all(Result::is_ok) {
+                    continue;
+                }
+                for end in ends {
+                    assert!(end.unwrap_err().is_shared());
+                }
+                for (outcome, _) in play(3, |fleet| go(&name, fleet, u32::MAX).unwrap()) {
+                    assert_eq!(outcome, whole);
+                }
+                assert_eq!(left(&path(&name)), left(&path("alone")), "{c} {kind} cut at {cut}");
+            }
+        }
+    }
 }

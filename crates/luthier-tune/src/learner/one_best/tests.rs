@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Alone, Candidate};
+use crate::Candidate;
 use luthier_core::{Local, SegmentId};
 use luthier_metric::Scratch;
 
@@ -28,7 +28,7 @@ fn list(candidates: &[Row<'_>]) -> Arc<List> {
 fn visit(learner: &OneBest, state: &mut State, segment: u32, list: &Arc<List>) {
     state.online.batch = vec![SegmentId(segment)];
     state.online.references.clear();
-    learner.learn(&Evidence::Lists(vec![list.clone()]), state, &Fleet(&Alone)).unwrap();
+    learner.learn(&Evidence::Lists(vec![list.clone()]), state, &Fleet::ALONE).unwrap();
 }
 
 fn begin() -> State {
@@ -72,7 +72,7 @@ fn steps_by_hand() {
     state.online.batch = vec![SegmentId(0)];
     state.online.references = vec![Some(list(&[(REFERENCE, 1.0, &[("r", 1.0)])]))];
     learner(Update::Local, None)
-        .learn(&Evidence::Lists(vec![candidates.clone()]), &mut state, &Fleet(&Alone))
+        .learn(&Evidence::Lists(vec![candidates.clone()]), &mut state, &Fleet::ALONE)
         .unwrap();
     let all: Vec<(&str, f64)> = state.weights.iter().collect();
     assert!(all.contains(&("x", 0.0)) && all.contains(&("p", -1.0)) && all.contains(&("r", 1.0)), "{all:?}");
@@ -121,7 +121,8 @@ fn lazy_averages_are_plain_ones() {
             }
         }
         assert_eq!(state.online.visits, u64::from(visits));
-        let mean = crate::mixing::mean(&Weights::parse("w", "x 1\n").unwrap(), &[state]).unwrap();
+        let start = Weights::parse("w", "x 1\n").unwrap();
+        let mean = crate::mixing::mean(&start, &[crate::mixing::Moved::new(&start, &state)]).unwrap();
         for ((name, _), lazy) in mean.weights.iter().zip(&mean.visited) {
             let plain = sum[name] / f64::from(visits);
             assert!((plain - lazy).abs() < 1e-12, "{name} {plain} {lazy}");

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Alone, Candidate};
+use crate::Candidate;
 use luthier_core::{FeatureKey, Local};
 use luthier_metric::Scratch;
 
@@ -80,7 +80,7 @@ fn learn_by(
     state.epoch = epoch;
     state.online.batches = 4;
     state.online.at = at;
-    learner.learn(&Evidence::Lists(lists.to_vec()), &mut state, &Fleet(&Alone)).unwrap();
+    learner.learn(&Evidence::Lists(lists.to_vec()), &mut state, &Fleet::ALONE).unwrap();
     NAMES.iter().map(|n| state.weights.get(FeatureKey::of(n))).collect()
 }
 

@@ -1,0 +1,195 @@
+//! The processes of this job: one, or those that `mpirun` has started. One of them reads and writes what belongs to the run,
+//! and talks.
+
+use luthier::{
+    core::{Error, Result, Settings},
+    tune::{Fleet, Wire},
+};
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicBool, Ordering},
+};
+
+/// What connects them, if there are several.
+static WIRE: OnceLock<Box<dyn Wire + Send>> = OnceLock::new();
+
+/// Whether processes have begun to tell each other how they are.
+static BEGUN: AtomicBool = AtomicBool::new(false);
+
+/// While it lives, this process belongs to the job.
+pub(crate) struct Member {
+    #[cfg(feature = "mpi")]
+    universe: Option<mpi::environment::Universe>,
+}
+
+/// All processes.
+pub(crate) fn fleet() -> Fleet<'static> {
+    match WIRE.get() {
+        Some(wire) => Fleet(&**wire),
+        None => Fleet::ALONE,
+    }
+}
+
+/// Whether this is the process that talks. Before the job has begun, what the launcher says counts.
+pub(crate) fn is_first() -> bool {
+    match WIRE.get() {
+        Some(wire) => wire.rank() == 0,
+        None => of_launcher(&["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"]).unwrap_or(0) == 0,
+    }
+}
+
+/// A number that whoever has started this process has left in one of some variables.
+fn of_launcher(variables: &[&str]) -> Option<u32> {
+    variables.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
+#[cfg(not(feature = "mpi"))]
+pub(crate) fn join() -> Result<Member> {
+    let steps = std::env::var_os("PMIX_RANK").and_then(|_| of_launcher(&["SLURM_STEP_NUM_TASKS"]));
+    match of_launcher(&["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"]).or(steps) {
+        Some(n) if n > 1 => {
+            Err(Error::new(format!("{n} processes were started, but this luthier was built for one"))
+                .hint("build it with `cargo build --release --features mpi`, or start one"))
+        }
+        _ => Ok(Member {}),
+    }
+}
+
+/// Joins the job, if this process was started as part of one.
+#[cfg(feature = "mpi")]
+pub(crate) fn join() -> Result<Member> {
+    use luthier::cluster::Cluster;
+    if of_launcher(&["OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"]).is_none() {
+        return Ok(Member { universe: None });
+    }
+    let (cluster, universe) = Cluster::join()
+        .ok_or_else(|| Error::new("the MPI library does not let threads work beside the main one"))?;
+    let several = cluster.size() > 1;
+    let member = Member { universe: Some(universe) };
+    if several {
+        let _ = WIRE.set(Box::new(cluster));
+        greet()?;
+    }
+    Ok(member)
+}
+
+/// What all processes of a job must have in common, so that they come to the same bits.
+#[cfg(feature = "mpi")]
+fn greet() -> Result<()> {
+    use luthier::{cluster::Cluster, core::Fingerprint};
+    let program = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
+    let program = Fingerprint::default().bytes(&program).finish();
+    // Libraries of other machines may round in another way.
+    let numbers = (1..=1000).map(|i| f64::from(i) * 0.0137);
+    let rounded = |f: Fingerprint, x: f64| {
+        [x.exp(), x.ln(), x.sin(), x.powf(x)].iter().fold(f, |f, y| f.word(y.to_bits()))
+    };
+    let numbers = numbers.fold(Fingerprint::default(), rounded).finish();
+    let hello = format!("{}\n{program:032x}\n{numbers:032x}\n{}", env!("CARGO_PKG_VERSION"), Cluster::host());
+    let all = fleet().0.all_gather(hello.as_bytes());
+    let all: Vec<String> = all.iter().map(|h| String::from_utf8_lossy(h).into_owned()).collect();
+    let lines: Vec<Vec<&str>> = all.iter().map(|h| h.lines().collect()).collect();
+    let what = [
+        ("is of another version", "start the same luthier everywhere"),
+        ("is another build of luthier", "start the same file everywhere"),
+        (
+            "rounds exponentials in another way",
+            "machines of one job must be of one kind, with the same libraries",
+        ),
+    ];
+    for (at, (odd, hint)) in what.iter().enumerate() {
+        if let Some(p) = lines.iter().position(|l| l.get(at) != lines[0].get(at)) {
+            let hosts = [lines[p].get(3), lines[0].get(3)].map(|h| h.copied().unwrap_or("?"));
+            let message = format!("process {p} on {} {odd} than process 0 on {}", hosts[0], hosts[1]);
+            let message = message.replace("luthier than", "luthier, other than that of");
+            return Err(Error::new(message).hint(*hint).shared());
+        }
+    }
+    Ok(())
+}
+
+/// `process 2 on node17`.
+fn someone(rank: usize, host: &str) -> String {
+    format!("process {rank} on {host}")
+}
+
+#[cfg(feature = "mpi")]
+fn host() -> String {
+    luthier::cluster::Cluster::host()
+}
+
+#[cfg(not(feature = "mpi"))]
+fn host() -> String {
+    String::new()
+}
+
+/// What every process has read or prepared for itself, or, for all of them, why it could not.
+pub(crate) fn agree<T>(mine: Result<T>) -> Result<T> {
+    let fleet = fleet();
+    if fleet.is_alone() {
+        return mine;
+    }
+    BEGUN.store(true, Ordering::Relaxed);
+    let told = mine.as_ref().err().map(|e| (host(), e.clone()));
+    let all = fleet.gather(Ok(told))?;
+    match all.into_iter().enumerate().find_map(|(p, told)| told.map(|t| (p, t))) {
+        None => mine,
+        Some((0, (_, e))) => Err(e.shared()),
+        Some((p, (host, e))) => Err(Error::new(format!("{}: {e}", someone(p, &host))).shared()),
+    }
+}
+
+/// An error that came before any word to other processes. What they say first is whether they can begin: this one cannot.
+pub(crate) fn settle(e: Error) -> Error {
+    if e.is_shared() || BEGUN.load(Ordering::Relaxed) {
+        return e;
+    }
+    match agree::<()>(Err(e.clone())) {
+        Err(agreed) => agreed,
+        Ok(()) => e,
+    }
+}
+
+/// Refuses to begin unless all processes have the same settings, which name their inputs.
+pub(crate) fn same(settings: &Settings) -> Result<()> {
+    let fleet = fleet();
+    if fleet.is_alone() {
+        return Ok(());
+    }
+    let all = fleet.gather(Ok((host(), settings.to_toml())))?;
+    fleet.first(|| {
+        for (p, (host, there)) in all.iter().enumerate() {
+            if let Some(difference) = settings.difference_to(there) {
+                let message = format!("{} has other inputs or settings: {difference}", someone(p, host));
+                return Err(
+                    Error::new(message).hint("give all processes the same command and the same files")
+                );
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Says that a verb is for one process.
+pub(crate) fn only_one(verb: &str) -> Result<()> {
+    if fleet().is_alone() {
+        return Ok(());
+    }
+    Err(Error::new(format!("{verb} works in one process, but {} were started", fleet().0.size()))
+        .hint("tune and decode are for several")
+        .shared())
+}
+
+impl Member {
+    /// Ends the job of all processes, unless they know that it ends.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn fail(&self, e: &Error) {
+        if self.universe.is_some() && !fleet().is_alone() && !e.is_shared() {
+            luthier::cluster::Cluster::abort(2);
+        }
+    }
+
+    #[cfg(not(feature = "mpi"))]
+    #[allow(clippy::unused_self)]
+    pub(crate) fn fail(&self, _: &Error) {}
+}
