@@ -90,7 +90,8 @@ impl Cluster {
         let rounds = lengths.iter().map(|&n| (n as usize).div_ceil(part)).max().unwrap_or(0);
         for round in 0..rounds {
             let cut = |n: usize| n.min(round * part)..n.min((round + 1) * part);
-            let counts: Vec<Count> = lengths.iter().map(|&n| cut(n as usize).len() as Count).collect();
+            let counts: Vec<Count> =
+                lengths.iter().map(|&n| Count::try_from(cut(n as usize).len()).unwrap_or(0)).collect();
             let starts: Vec<Count> = counts
                 .iter()
                 .scan(0, |at, n| {

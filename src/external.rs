@@ -125,6 +125,11 @@ impl External {
         let talk = File::create(&log).map_err(|e| failed(&log, &e))?;
         let mut shell = Command::new("sh");
         shell.args(["-c", &command]).stdin(Stdio::null()).stderr(talk);
+        // It is no part of a job of several processes.
+        let ours = |name: &str| ["OMPI_COMM_WORLD_", "PMIX_", "PMI_"].iter().any(|p| name.starts_with(p));
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(ours)) {
+            shell.env_remove(name);
+        }
         if self.command.contains("{nbest}") {
             shell.stdout(File::options().append(true).open(&log).map_err(|e| failed(&log, &e))?);
         } else {

@@ -146,6 +146,14 @@ fn go(input: &Input, metric: &Metric, mut plan: Plan<'_>, talk: Talk) -> Done {
     settings.extend(plan.settings);
     settings.extend(loaded.settings);
     world::same(&settings)?;
+    if !fleet.is_alone() {
+        let n = fleet.0.size();
+        talk.say(&format!("{n} processes; if one is lost all end, and the same command goes on"));
+        let shards = plan.schedule.online.as_ref().map_or(n, |b| b.shards);
+        if shards < n {
+            talk.warn(&format!("{shards} of {n} processes have a shard to learn from: see --shards"));
+        }
+    }
     let mut dir = RunDir::open(&input.run, settings, references, fleet)?;
     if dir.stopped().is_some() {
         talk.say(&format!("{} was finished before", input.run.display()));
