@@ -7,12 +7,13 @@
 use crate::tune::{Traffic, Wire};
 use mpi::{
     Count, Threading,
-    datatype::PartitionMut,
+    datatype::{Partition, PartitionMut},
     environment::{Universe, processor_name},
     topology::SimpleCommunicator,
     traits::{Communicator, CommunicatorCollectives, Root},
 };
 use std::{
+    ops::Range,
     sync::{Mutex, PoisonError},
     time::Instant,
 };
@@ -56,6 +57,53 @@ impl Cluster {
     }
 }
 
+/// Where each of some parts begins.
+fn starts(counts: &[Count]) -> Vec<Count> {
+    let mut next = 0;
+    let start = |n: &Count| {
+        next += n;
+        next - n
+    };
+    counts.iter().map(start).collect()
+}
+
+/// Bytes of several processes, of which some are exchanged in each round.
+struct Rounds {
+    part: usize,
+    round: usize,
+}
+
+impl Rounds {
+    /// As many as the largest of some lengths takes.
+    fn new(processes: u32, largest: u64) -> impl Iterator<Item = Rounds> {
+        let part = AT_ONCE / processes as usize;
+        (0..(largest as usize).div_ceil(part)).map(move |round| Rounds { part, round })
+    }
+
+    /// What of so many bytes is exchanged now.
+    fn of(&self, length: usize) -> Range<usize> {
+        length.min(self.round * self.part)..length.min((self.round + 1) * self.part)
+    }
+
+    fn counts(&self, lengths: &[u64]) -> Vec<Count> {
+        lengths.iter().map(|&n| Count::try_from(self.of(n as usize).len()).unwrap_or(0)).collect()
+    }
+}
+
+/// Appends what came in to what was there.
+fn sort_out(all: &mut [Vec<u8>], bytes: &[u8], counts: &[Count]) {
+    let mut rest = bytes;
+    for (to, &n) in all.iter_mut().zip(counts) {
+        let (own, others) = rest.split_at(n as usize);
+        to.extend_from_slice(own);
+        rest = others;
+    }
+}
+
+fn total(counts: &[Count]) -> usize {
+    counts.iter().map(|&n| n as usize).sum()
+}
+
 impl Wire for Cluster {
     fn rank(&self) -> u32 {
         self.rank
@@ -66,11 +114,37 @@ impl Wire for Cluster {
     }
 
     fn all_gather(&self, mine: &[u8]) -> Vec<Vec<u8>> {
-        self.exchange(mine, true)
+        self.gathered(mine, true)
     }
 
     fn gather(&self, mine: &[u8]) -> Vec<Vec<u8>> {
-        self.exchange(mine, false)
+        self.gathered(mine, false)
+    }
+
+    fn exchange(&self, parts: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        let clock = Instant::now();
+        let world = SimpleCommunicator::world();
+        let sent: Vec<u64> = parts.iter().map(|p| p.len() as u64).collect();
+        let mut lengths = vec![0u64; self.size as usize];
+        world.all_to_all_into(&sent[..], &mut lengths[..]);
+        // How much each process sends to others, and its largest part.
+        let others = sent.iter().sum::<u64>() - sent[self.rank as usize];
+        let mine = [others, sent.iter().copied().max().unwrap_or(0)];
+        let mut sizes = vec![0u64; 2 * self.size as usize];
+        world.all_gather_into(&mine[..], &mut sizes[..]);
+        let (sums, largest): (Vec<u64>, Vec<u64>) = sizes.chunks(2).map(|s| (s[0], s[1])).unzip();
+        let mut all: Vec<Vec<u8>> = lengths.iter().map(|&n| Vec::with_capacity(n as usize)).collect();
+        for round in Rounds::new(self.size, largest.into_iter().max().unwrap_or(0)) {
+            let (out, back) = (round.counts(&sent), round.counts(&lengths));
+            let send: Vec<u8> = parts.iter().flat_map(|p| &p[round.of(p.len())]).copied().collect();
+            let mut bytes = vec![0u8; total(&back)];
+            let sending = Partition::new(&send[..], &out[..], starts(&out));
+            let mut received = PartitionMut::new(&mut bytes[..], &back[..], starts(&back));
+            world.all_to_all_varcount_into(&sending, &mut received);
+            sort_out(&mut all, &bytes, &back);
+        }
+        self.count(sums.iter().sum(), clock);
+        all
     }
 
     fn traffic(&self) -> Traffic {
@@ -80,45 +154,40 @@ impl Wire for Cluster {
 
 impl Cluster {
     /// Everybody's bytes, for all or for the first process.
-    fn exchange(&self, mine: &[u8], for_all: bool) -> Vec<Vec<u8>> {
+    fn gathered(&self, mine: &[u8], for_all: bool) -> Vec<Vec<u8>> {
         let clock = Instant::now();
         let world = SimpleCommunicator::world();
+        let first = world.process_at_rank(0);
         let mut lengths = vec![0u64; self.size as usize];
         world.all_gather_into(&[mine.len() as u64][..], &mut lengths[..]);
-        let mut all: Vec<Vec<u8>> = lengths.iter().map(|&n| Vec::with_capacity(n as usize)).collect();
-        let part = AT_ONCE / self.size as usize;
-        let rounds = lengths.iter().map(|&n| (n as usize).div_ceil(part)).max().unwrap_or(0);
-        for round in 0..rounds {
-            let cut = |n: usize| n.min(round * part)..n.min((round + 1) * part);
-            let counts: Vec<Count> =
-                lengths.iter().map(|&n| Count::try_from(cut(n as usize).len()).unwrap_or(0)).collect();
-            let starts: Vec<Count> = counts
-                .iter()
-                .scan(0, |at, n| {
-                    *at += n;
-                    Some(*at - n)
-                })
-                .collect();
-            let mine = &mine[cut(mine.len())];
-            let first = world.process_at_rank(0);
-            if !for_all && self.rank != 0 {
+        let receives = for_all || self.rank == 0;
+        let room = |&n: &u64| Vec::with_capacity(n as usize);
+        let mut all: Vec<Vec<u8>> = lengths.iter().filter(|_| receives).map(room).collect();
+        for round in Rounds::new(self.size, lengths.iter().copied().max().unwrap_or(0)) {
+            let counts = round.counts(&lengths);
+            let mine = &mine[round.of(mine.len())];
+            if !receives {
                 first.gather_varcount_into(mine);
                 continue;
             }
-            let mut bytes = vec![0u8; counts.iter().map(|&n| n as usize).sum()];
-            let mut parts = PartitionMut::new(&mut bytes[..], &counts[..], &starts[..]);
+            let mut bytes = vec![0u8; total(&counts)];
+            let mut parts = PartitionMut::new(&mut bytes[..], &counts[..], starts(&counts));
             if for_all {
                 world.all_gather_varcount_into(mine, &mut parts);
             } else {
                 first.gather_varcount_into_root(mine, &mut parts);
             }
-            for ((to, &start), &n) in all.iter_mut().zip(&starts).zip(&counts) {
-                to.extend_from_slice(&bytes[start as usize..][..n as usize]);
-            }
+            sort_out(&mut all, &bytes, &counts);
         }
+        let copies = if for_all { u64::from(self.size) - 1 } else { 1 };
+        let stays = if for_all { 0 } else { lengths[0] };
+        self.count(lengths.iter().sum::<u64>() * copies - stays, clock);
+        all
+    }
+
+    fn count(&self, bytes: u64, clock: Instant) {
         let mut traffic = self.traffic.lock().unwrap_or_else(PoisonError::into_inner);
-        traffic.bytes += lengths.iter().sum::<u64>();
+        traffic.bytes += bytes;
         traffic.seconds += clock.elapsed().as_secs_f64();
-        if for_all || self.rank == 0 { all } else { Vec::new() }
     }
 }

@@ -80,6 +80,7 @@ def online(at):
         print(f"| {e['iteration']} | {e['select']:.2f} | {e['test']:.2f} | {rho} | {e['seconds']:.1f} | {e['decode_seconds']:.1f} | {e['learn_seconds']:.1f} |")
 
 
-with tempfile.TemporaryDirectory() as at:
-    data(at)
-    {"passes": passes, "system": system, "mert": mert, "online": online}[(sys.argv[1:] or ["passes"])[0]](at)
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as at:
+        data(at)
+        {"passes": passes, "system": system, "mert": mert, "online": online}[(sys.argv[1:] or ["passes"])[0]](at)

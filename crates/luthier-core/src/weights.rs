@@ -3,15 +3,22 @@
 use crate::{FeatureKey, Input, Local, Result, moses_ini, names::collision};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use std::{fmt::Write as _, io, path::Path};
+use std::{fmt::Write as _, io, path::Path, sync::Arc};
 
-/// Weights and the names of their features. Grows only in [`Weights::commit`], never while anything decodes.
+/// Weights and the names of their features. Grows only in [`Weights::commit`] and [`Weights::place`], never while anything
+/// decodes. Copies share the names until one of them grows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Table", into = "Table")]
 pub struct Weights {
-    /// Position in `values` and `names`, which are in order of arrival. Looked up, never iterated over.
-    index: FxHashMap<FeatureKey, u32>,
+    known: Arc<Known>,
     values: Vec<f64>,
+}
+
+/// Features in order of arrival.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Known {
+    /// Place of a feature. Looked up, never iterated over.
+    index: FxHashMap<FeatureKey, u32>,
     names: Vec<String>,
 }
 
@@ -24,14 +31,14 @@ struct Table {
 
 impl From<Weights> for Table {
     fn from(w: Weights) -> Self {
-        Table { names: w.names, values: w.values }
+        Table { names: w.known.names.clone(), values: w.values }
     }
 }
 
 impl From<Table> for Weights {
     fn from(table: Table) -> Self {
         let index = table.names.iter().zip(0..).map(|(name, at)| (FeatureKey::of(name), at)).collect();
-        Weights { index, values: table.values, names: table.names }
+        Weights { known: Arc::new(Known { index, names: table.names }), values: table.values }
     }
 }
 
@@ -58,10 +65,10 @@ impl Weights {
     /// Keeps the weights of features that `keep` wants.
     pub fn retain(&mut self, keep: impl Fn(FeatureKey) -> bool) {
         let kept = std::mem::take(self);
-        for (name, value) in kept.names.into_iter().zip(kept.values) {
-            let key = FeatureKey::of(&name);
+        for (name, value) in kept.known.names.iter().zip(kept.values) {
+            let key = FeatureKey::of(name);
             if keep(key) {
-                self.insert(key, name, value);
+                self.insert(key, name.clone(), value);
             }
         }
     }
@@ -131,7 +138,7 @@ impl Weights {
 
     /// The name behind a key.
     pub fn name(&self, key: FeatureKey) -> Option<&str> {
-        self.position(key).map(|p| self.names[p].as_str())
+        self.position(key).map(|p| self.known.names[p].as_str())
     }
 
     /// The weights of a segment's features, in their order.
@@ -146,7 +153,9 @@ impl Weights {
             let found = name(key);
             match self.position(key) {
                 None => self.insert(key, found, 0.0),
-                Some(p) if self.names[p] != found => return Err(collision(&self.names[p], &found)),
+                Some(p) if self.known.names[p] != found => {
+                    return Err(collision(&self.known.names[p], &found));
+                }
                 Some(_) => {}
             }
         }
@@ -164,13 +173,13 @@ impl Weights {
 
     /// Where the features of a segment, all of them committed before, stand in [`Weights::values`].
     pub fn places(&self, local: &Local) -> Vec<u32> {
-        local.keys().iter().filter_map(|k| self.index.get(k).copied()).collect()
+        local.keys().iter().filter_map(|k| self.known.index.get(k).copied()).collect()
     }
 
     /// The place of a feature; a new one comes last, with weight 0.
     pub fn place(&mut self, key: FeatureKey, name: &str) -> Result<u32> {
         match self.position(key) {
-            Some(p) if self.names[p] != name => Err(collision(&self.names[p], name)),
+            Some(p) if self.known.names[p] != name => Err(collision(&self.known.names[p], name)),
             Some(p) => Ok(p as u32),
             None => {
                 self.insert(key, name.to_owned(), 0.0);
@@ -183,7 +192,7 @@ impl Weights {
     #[must_use]
     pub fn with_values(&self, values: Vec<f64>) -> Self {
         debug_assert_eq!(values.len(), self.values.len());
-        Weights { index: self.index.clone(), values, names: self.names.clone() }
+        Weights { known: self.known.clone(), values }
     }
 
     /// How many are not 0.
@@ -218,7 +227,7 @@ impl Weights {
 
     /// All weights, in order of arrival.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, f64)> {
-        self.names.iter().map(String::as_str).zip(self.values.iter().copied())
+        self.known.names.iter().map(String::as_str).zip(self.values.iter().copied())
     }
 
     /// Number of features.
@@ -247,6 +256,14 @@ impl Weights {
     pub fn change(&self, before: &Weights) -> f64 {
         let scale = |w: &Weights| if w.l1() > 0.0 { 1.0 / w.l1() } else { 1.0 };
         let (a, b) = (scale(self), scale(before));
+        let n = before.len();
+        // Usually one has grown from the other.
+        if n <= self.len()
+            && (Arc::ptr_eq(&self.known, &before.known) || self.known.names[..n] == before.known.names)
+        {
+            let old = before.values.iter().map(|v| v * b).chain(std::iter::repeat(0.0));
+            return self.values.iter().zip(old).map(|(v, old)| (v * a - old).abs()).fold(0.0, f64::max);
+        }
         let one_way = |x: &Weights, sx: f64, y: &Weights, sy: f64| {
             x.iter().map(|(n, v)| (v * sx - y.get(FeatureKey::of(n)) * sy).abs()).fold(0.0, f64::max)
         };
@@ -267,13 +284,14 @@ impl Weights {
 
     /// The place of a feature.
     pub fn position(&self, key: FeatureKey) -> Option<usize> {
-        self.index.get(&key).map(|&p| p as usize)
+        self.known.index.get(&key).map(|&p| p as usize)
     }
 
     fn insert(&mut self, key: FeatureKey, name: String, value: f64) {
-        self.index.insert(key, self.values.len() as u32);
+        let known = Arc::make_mut(&mut self.known);
+        known.index.insert(key, self.values.len() as u32);
         self.values.push(value);
-        self.names.push(name);
+        known.names.push(name);
     }
 }
 

@@ -21,6 +21,8 @@ pub trait Wire: Sync {
         let all = self.all_gather(mine);
         if self.rank() == 0 { all } else { Vec::new() }
     }
+    /// Part `p` goes to process `p`; what is received is in order of the processes.
+    fn exchange(&self, parts: &[Vec<u8>]) -> Vec<Vec<u8>>;
     /// What has gone over it so far.
     fn traffic(&self) -> Traffic {
         Traffic::default()
@@ -30,7 +32,7 @@ pub trait Wire: Sync {
 /// What has gone over a wire.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Traffic {
-    /// Bytes that processes have given to all others, added up over processes.
+    /// Bytes that have gone from one process to another, added up over all of them.
     pub bytes: u64,
     /// Seconds that this process has been in the exchange, which includes waiting for the slowest one.
     pub seconds: f64,
@@ -51,6 +53,10 @@ impl Wire for Alone {
 
     fn all_gather(&self, mine: &[u8]) -> Vec<Vec<u8>> {
         vec![mine.to_vec()]
+    }
+
+    fn exchange(&self, parts: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        parts.to_vec()
     }
 }
 
@@ -104,6 +110,15 @@ impl Fleet<'_> {
             return Ok(vec![mine]);
         }
         self.0.gather(&encode(&mine)?).iter().map(|bytes| decode(bytes)).collect()
+    }
+
+    /// Gives part `p` to process `p`; what is received is in order of the processes.
+    pub fn exchange<T: Serialize + DeserializeOwned>(&self, parts: Vec<T>) -> Result<Vec<T>> {
+        if self.is_alone() {
+            return Ok(parts);
+        }
+        let parts = parts.iter().map(encode).collect::<Result<Vec<_>>>()?;
+        self.0.exchange(&parts).iter().map(|bytes| decode(bytes)).collect()
     }
 
     /// Rows of numbers that every process has, in their order. They go as they are: sums are gathered at every step of a
@@ -194,7 +209,7 @@ pub(crate) mod tests {
     pub(crate) struct Played<'a> {
         rank: u32,
         size: u32,
-        table: &'a Mutex<Vec<Vec<u8>>>,
+        table: &'a Mutex<Vec<Vec<Vec<u8>>>>,
         barrier: &'a Barrier,
     }
 
@@ -206,9 +221,13 @@ pub(crate) mod tests {
             self.size
         }
         fn all_gather(&self, mine: &[u8]) -> Vec<Vec<u8>> {
-            self.table.lock().unwrap()[self.rank as usize] = mine.to_vec();
+            self.exchange(&vec![mine.to_vec(); self.size as usize])
+        }
+        fn exchange(&self, parts: &[Vec<u8>]) -> Vec<Vec<u8>> {
+            self.table.lock().unwrap()[self.rank as usize] = parts.to_vec();
             self.barrier.wait();
-            let all = self.table.lock().unwrap().clone();
+            let mine = |from: &Vec<Vec<u8>>| from[self.rank as usize].clone();
+            let all = self.table.lock().unwrap().iter().map(mine).collect();
             self.barrier.wait();
             all
         }
@@ -244,6 +263,13 @@ pub(crate) mod tests {
             }
             for (p, all) in play(size, |fleet| fleet.collect(fleet.0.rank()).unwrap()).iter().enumerate() {
                 assert_eq!(*all, (0..if p == 0 { size } else { 0 }).collect::<Vec<_>>());
+            }
+            let parts = |fleet: Fleet<'_>| {
+                let me = fleet.0.rank();
+                (me, fleet.exchange((0..size).map(|to| (me, to)).collect()).unwrap())
+            };
+            for (me, received) in play(size, parts) {
+                assert_eq!(received, (0..size).map(|from| (from, me)).collect::<Vec<_>>());
             }
             for first in play(size, |fleet| fleet.first(|| Ok(fleet.0.rank() + 5)).unwrap()) {
                 assert_eq!(first, 5);

@@ -15,77 +15,136 @@ use std::sync::Arc;
 const WITHIN: (f64, f64) = (-1.0, 2.0);
 
 /// What a shard has learned, told by what is not as it was when it began.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Moved {
-    /// Weights that have changed, by place.
-    values: Vec<(u32, f64)>,
-    /// New features, whose places follow the old ones.
-    new: Vec<(String, f64)>,
-    /// What the mean over visits lags behind, by place, where it is not 0.
-    lag: Vec<(u32, f64)>,
-    visits: u64,
+    /// Places of weights that have changed, in order.
+    places: Vec<u32>,
+    values: Vec<f64>,
+    /// Their means over visits; nothing if nobody asks for them.
+    visited: Vec<f64>,
+    /// New features.
+    new: Vec<New>,
 }
 
+/// A new feature: its name, its weight, and the mean of that over visits.
+type New = (String, f64, f64);
+
 impl Moved {
-    /// From the weights that a shard began with to what it has come to.
-    pub(crate) fn new(start: &Weights, shard: &State) -> Self {
-        let n = start.len();
-        let pairs = start.values().iter().zip(shard.weights.values()).zip(0..);
-        let changed = pairs.filter(|((old, new), _)| old.to_bits() != new.to_bits());
-        let lag = shard.online.lag.iter().zip(0..).filter(|(lag, _)| **lag != 0.0);
-        Moved {
-            values: changed.map(|((_, new), place)| (place, *new)).collect(),
-            new: shard.weights.iter().skip(n).map(|(name, w)| (name.to_owned(), w)).collect(),
-            lag: lag.map(|(lag, place)| (place, *lag)).collect(),
-            visits: shard.online.visits,
+    /// From the weights that a shard began with to what it has come to. With `averages`, means over visits are told, too.
+    pub(crate) fn new(start: &Weights, shard: &State, averages: bool) -> Self {
+        let visits = shard.online.visits.max(1) as f64;
+        let lag = |place: usize| shard.online.lag.get(place).copied().unwrap_or(0.0);
+        let mut moved = Moved::default();
+        let weights = shard.weights.iter().enumerate();
+        for (place, (name, w)) in weights {
+            let visited = w - lag(place) / visits;
+            match start.values().get(place) {
+                None => moved.new.push((name.to_owned(), w, visited)),
+                Some(old)
+                    if old.to_bits() == w.to_bits() && (!averages || visited.to_bits() == w.to_bits()) => {}
+                Some(_) => {
+                    moved.places.push(place as u32);
+                    moved.values.push(w);
+                    if averages {
+                        moved.visited.push(visited);
+                    }
+                }
+            }
         }
+        moved
     }
 
-    /// All values of the shard's weights, and their lags.
-    fn unfold(&self, start: &Weights) -> (Vec<f64>, Vec<f64>) {
-        let mut values = start.values().to_vec();
-        values.extend(self.new.iter().map(|n| n.1));
-        for &(place, w) in &self.values {
-            values[place as usize] = w;
+    /// A part for each of some processes: that of its places, and of new features by their keys.
+    fn split(&self, n: usize, processes: u32) -> Vec<Moved> {
+        let mut parts: Vec<Moved> = (0..processes)
+            .map(|p| {
+                let cut = |p: u32| self.places.partition_point(|&at| (at as usize) < share(n, p, processes));
+                let range = cut(p)..cut(p + 1);
+                Moved {
+                    places: self.places[range.clone()].to_vec(),
+                    values: self.values[range.clone()].to_vec(),
+                    visited: self.visited.get(range).unwrap_or_default().to_vec(),
+                    new: Vec::new(),
+                }
+            })
+            .collect();
+        for new in &self.new {
+            parts[(FeatureKey::of(&new.0).0 % u64::from(processes)) as usize].new.push(new.clone());
         }
-        let mut lags = vec![0.0; values.len()];
-        for &(place, lag) in &self.lag {
-            lags[place as usize] = lag;
-        }
-        (values, lags)
+        parts
     }
+}
+
+/// Where the share of a process begins.
+fn share(n: usize, process: u32, processes: u32) -> usize {
+    (n as u64 * u64::from(process) / u64::from(processes)) as usize
 }
 
 /// Means over shards, by place in weights that know the features of all of them. Shards began with the same features.
 pub(crate) struct Mean {
     pub(crate) weights: Weights,
-    /// Of the means over the visits of each shard.
+    /// Of the means over the visits of each shard, if they were asked for.
     pub(crate) visited: Vec<f64>,
 }
 
-/// The mean of the shards, added up in their order.
-pub(crate) fn mean(start: &Weights, shards: &[Moved]) -> Result<Mean> {
-    let mut weights = start.clone();
-    let places: Vec<Vec<u32>> = shards
-        .iter()
-        .map(|shard| {
-            let place = |(name, _): &(String, f64)| weights.place(FeatureKey::of(name), name);
-            (0..start.len() as u32).map(Ok).chain(shard.new.iter().map(place)).collect()
-        })
-        .collect::<Result<_>>()?;
-    let mut values = vec![0.0; weights.len()];
-    let mut visited = vec![0.0; weights.len()];
-    for (shard, places) in shards.iter().zip(&places) {
-        let visits = shard.visits.max(1) as f64;
-        let (own, lags) = shard.unfold(start);
-        for ((&place, w), lag) in places.iter().zip(own).zip(lags) {
-            values[place as usize] += w;
-            visited[place as usize] += w - lag / visits;
+/// The mean of the shards, added up in their order; `moved` are those of this process. Each process adds up a part of all
+/// places, so that none has to hold what all shards have learned. New features come in the order of their keys.
+pub(crate) fn mean(start: &Weights, moved: &[Moved], fleet: Fleet<'_>) -> Result<Mean> {
+    let (rank, processes) = (fleet.0.rank(), fleet.0.size());
+    let mut parts: Vec<Vec<Moved>> = vec![Vec::new(); processes as usize];
+    for shard in moved {
+        for (part, to) in shard.split(start.len(), processes).into_iter().zip(&mut parts) {
+            to.push(part);
         }
     }
+    let shards: Vec<Moved> = fleet.exchange(parts)?.into_iter().flatten().collect();
+    let own = share(start.len(), rank, processes)..share(start.len(), rank + 1, processes);
+    let old = &start.values()[own.clone()];
+    let (mut values, mut visited) = (vec![0.0; old.len()], vec![0.0; old.len()]);
+    let mut new: Vec<(FeatureKey, New)> = Vec::new();
+    for shard in &shards {
+        let mut at = 0;
+        for ((i, &w), place) in old.iter().enumerate().zip(own.clone()) {
+            if shard.places.get(at).is_some_and(|p| *p as usize == place) {
+                values[i] += shard.values[at];
+                visited[i] += shard.visited.get(at).copied().unwrap_or(w);
+                at += 1;
+            } else {
+                values[i] += w;
+                visited[i] += w;
+            }
+        }
+        new.extend(shard.new.iter().map(|f| (FeatureKey::of(&f.0), f.clone())));
+    }
+    let mut known = Weights::default();
+    let added = new.iter().try_for_each(|(key, f)| known.place(*key, &f.0).map(drop));
+    // Stable: equal features stay in the order of their shards.
+    new.sort_by_key(|f| f.0);
+    new.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        if same {
+            kept.1.1 += next.1.1;
+            kept.1.2 += next.1.2;
+        }
+        same
+    });
     let n = shards.len().max(1) as f64;
     for v in values.iter_mut().chain(&mut visited) {
         *v /= n;
+    }
+    let mine = added.map(|()| (values, visited, new));
+    let (mut values, mut visited, mut new) = (Vec::new(), Vec::new(), Vec::new());
+    for part in fleet.gather(mine)? {
+        values.extend(part.0);
+        visited.extend(part.1);
+        new.extend(part.2);
+    }
+    new.sort_by_key(|f| f.0);
+    let mut weights = start.clone();
+    for (key, (name, w, v)) in new {
+        weights.place(key, &name)?;
+        values.push(w / n);
+        visited.push(v / n);
     }
     weights.replace(&values);
     Ok(Mean { weights, visited })

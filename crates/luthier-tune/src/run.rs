@@ -405,8 +405,8 @@ fn held_out(job: &Job<'_>, weights: &Weights, event: &mut Event, fleet: Fleet<'_
 
 /// All weights in 128 bits.
 fn print(weights: &Weights) -> u128 {
-    let add = |f: Fingerprint, (name, w): (&str, f64)| f.word(FeatureKey::of(name).0).word(w.to_bits());
-    weights.iter().fold(Fingerprint::default(), add).finish()
+    let add = |f: Fingerprint, w: &f64| f.word(w.to_bits());
+    weights.values().iter().fold(Fingerprint::default(), add).finish()
 }
 
 /// Gives new features a place, in segment order.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::Candidate;
+use crate::{Candidate, fleet::tests::play};
 use luthier_core::{
     Local,
     random::{Purpose, Stream},
@@ -97,10 +97,19 @@ fn means_know_the_features_of_all_shards() {
         let mut state = State::new(Weights::parse("w", text).unwrap());
         state.online.visits = visits;
         state.online.lag = lag.to_vec();
-        Moved::new(&start, &state)
+        Moved::new(&start, &state, true)
     };
     let shards = [shard("a 2\nx 4\n", 4, &[2.0, 4.0]), shard("a 4\ny 6\nx 2\n", 2, &[0.0, 1.0])];
-    let mean = mean(&start, &shards).unwrap();
-    assert_eq!(mean.weights.iter().collect::<Vec<_>>(), [("a", 3.0), ("x", 3.0), ("y", 3.0)]);
-    assert_eq!(mean.visited, [2.75, 2.5, 2.75]);
+    for size in [1, 2, 3] {
+        let means = play(size, |fleet| {
+            let mine = fleet.mine(2);
+            mean(&start, &shards[mine.start as usize..mine.end as usize], fleet).unwrap()
+        });
+        for mean in means {
+            let mut found: Vec<_> = mean.weights.iter().zip(mean.visited).collect();
+            assert_eq!(found[0], (("a", 3.0), 2.75));
+            found.sort_by_key(|f| f.0.0);
+            assert_eq!(found[1..], [(("x", 3.0), 2.5), (("y", 3.0), 2.75)]);
+        }
+    }
 }

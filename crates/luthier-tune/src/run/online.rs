@@ -21,8 +21,6 @@ use std::{
 /// What a shard did in an epoch.
 #[derive(Serialize, Deserialize)]
 struct Shard {
-    /// Nothing if it has no segment.
-    moved: Option<Moved>,
     /// What is aimed at and was not before.
     surrogates: Vec<(u32, Arc<List>)>,
     /// Summed statistics of what was aimed at.
@@ -35,6 +33,15 @@ struct Shard {
     learn: f64,
 }
 
+/// What is not told to all processes.
+#[derive(Default)]
+struct Stays {
+    /// Nothing if there is no segment.
+    moved: Option<Moved>,
+    /// What was learned from, if mixing asks for it.
+    lists: Vec<Arc<List>>,
+}
+
 /// One epoch over all segments. The score of the event is that of the guesses, unless it is known already.
 pub(super) fn epoch(
     job: &Job<'_>,
@@ -45,18 +52,20 @@ pub(super) fn epoch(
     fleet: Fleet<'_>,
 ) -> Result<()> {
     let visited = AtomicUsize::new(0);
-    // Lists stay where they are: mixing asks for little of them.
-    let lists: Vec<Mutex<Vec<Arc<List>>>> = (0..batches.shards).map(|_| Mutex::default()).collect();
+    let stays: Vec<Mutex<Stays>> = (0..batches.shards).map(|_| Mutex::default()).collect();
     let shards: Vec<Shard> = fleet.map(batches.shards, |s| {
-        let mut own = lists[s.0 as usize].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = stays[s.0 as usize].lock().unwrap_or_else(PoisonError::into_inner);
         shard(job, batches, state, s.0, (fleet, &visited), &mut own)
     })?;
-    let lists: Vec<Vec<Arc<List>>> =
-        lists.into_iter().map(|l| l.into_inner().unwrap_or_else(PoisonError::into_inner)).collect();
+    let (lists, moved): (Vec<Vec<Arc<List>>>, Vec<Option<Moved>>) = stays
+        .into_iter()
+        .map(|s| s.into_inner().unwrap_or_else(PoisonError::into_inner))
+        .map(|s| (s.lists, s.moved))
+        .unzip();
+    let moved: Vec<Moved> = moved.into_iter().flatten().collect();
     let clock = Instant::now();
     let width = job.metric.width();
     let (mut guessed, mut aimed) = (vec![0.0; width], vec![0.0; width]);
-    let mut moved = Vec::with_capacity(shards.len());
     event.candidates = 0;
     for shard in shards {
         for (t, x) in guessed.iter_mut().zip(&shard.guessed) {
@@ -70,9 +79,8 @@ pub(super) fn epoch(
         event.decode_seconds += shard.decode;
         event.learn_seconds += shard.learn;
         event.note = event.note.take().or(shard.note);
-        moved.extend(shard.moved);
     }
-    let mean = mixing::mean(&state.weights, &moved)?;
+    let mean = mixing::mean(&state.weights, &moved, fleet)?;
     drop(moved);
     let (weights, rho) =
         mixing::mix(batches.mixing, &state.weights, &mean.weights, &lists, job.metric, fleet)?;
@@ -95,14 +103,14 @@ pub(super) fn epoch(
     Ok(())
 }
 
-/// One epoch over the segments of a shard. Lists that mixing asks for are kept in `lists`.
+/// One epoch over the segments of a shard.
 fn shard(
     job: &Job<'_>,
     batches: &Batches,
     start: &State,
     s: u32,
     (fleet, visited): (Fleet<'_>, &AtomicUsize),
-    lists: &mut Vec<Arc<List>>,
+    stays: &mut Stays,
 ) -> Result<Shard> {
     let (source, learner) = (job.source, job.learner);
     let mine = |segment: &u32| segment % batches.shards == s;
@@ -138,7 +146,7 @@ fn shard(
         let some = evidence.into_lists();
         candidates += some.iter().map(|l| l.k).sum::<usize>();
         if batches.mixing == Mixing::LineSearch {
-            lists.extend(some);
+            stays.lists.extend(some);
         }
         if let Some(progress) = job.progress {
             let before = visited.fetch_add(batch.len(), Ordering::Relaxed);
@@ -147,8 +155,10 @@ fn shard(
     }
     let before = &start.online.surrogates;
     let new = |(s, list): &(u32, Arc<List>)| before.get(s).is_none_or(|old| !Arc::ptr_eq(old, list));
+    if state.online.batches > 0 {
+        stays.moved = Some(Moved::new(&start.weights, &state, learner.averages()));
+    }
     Ok(Shard {
-        moved: (state.online.batches > 0).then(|| Moved::new(&start.weights, &state)),
         surrogates: state.online.surrogates.into_iter().filter(new).collect(),
         aimed: state.online.aimed,
         guessed,

@@ -122,7 +122,9 @@ fn lazy_averages_are_plain_ones() {
         }
         assert_eq!(state.online.visits, u64::from(visits));
         let start = Weights::parse("w", "x 1\n").unwrap();
-        let mean = crate::mixing::mean(&start, &[crate::mixing::Moved::new(&start, &state)]).unwrap();
+        let mean =
+            crate::mixing::mean(&start, &[crate::mixing::Moved::new(&start, &state, true)], Fleet::ALONE)
+                .unwrap();
         for ((name, _), lazy) in mean.weights.iter().zip(&mean.visited) {
             let plain = sum[name] / f64::from(visits);
             assert!((plain - lazy).abs() < 1e-12, "{name} {plain} {lazy}");
