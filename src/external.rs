@@ -20,6 +20,7 @@ use crate::{
     tune::{Evidence, Goal, Judge, SMALL, Source, columns, lists},
 };
 use std::{
+    ffi::OsString,
     fs::{self, File},
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
@@ -49,6 +50,8 @@ pub struct External {
     pub options: Options,
     /// Whether segments may have no candidate.
     pub allow_missing: bool,
+    /// Variables of the environment that it shall not see.
+    pub hidden: Vec<OsString>,
     /// What it has learned on the way.
     pub memory: Memory,
 }
@@ -125,9 +128,7 @@ impl External {
         let talk = File::create(&log).map_err(|e| failed(&log, &e))?;
         let mut shell = Command::new("sh");
         shell.args(["-c", &command]).stdin(Stdio::null()).stderr(talk);
-        // It is no part of a job of several processes.
-        let ours = |name: &str| ["OMPI_COMM_WORLD_", "PMIX_", "PMI_"].iter().any(|p| name.starts_with(p));
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(ours)) {
+        for name in &self.hidden {
             shell.env_remove(name);
         }
         if self.command.contains("{nbest}") {

@@ -43,6 +43,12 @@ fn of_launcher(variables: &[&str]) -> Option<u32> {
     variables.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
+/// Variables by which a process knows that it belongs to a job.
+pub(crate) fn variables() -> Vec<std::ffi::OsString> {
+    let ours = |name: &str| ["OMPI_COMM_WORLD_", "PMIX_", "PMI_"].iter().any(|p| name.starts_with(p));
+    std::env::vars_os().map(|v| v.0).filter(|name| name.to_str().is_some_and(ours)).collect()
+}
+
 #[cfg(not(feature = "mpi"))]
 pub(crate) fn join() -> Result<Member> {
     let steps = std::env::var_os("PMIX_RANK").and_then(|_| of_launcher(&["SLURM_STEP_NUM_TASKS"]));

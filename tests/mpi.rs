@@ -412,7 +412,7 @@ fn hosts_with_their_own_addresses() {
         .spawn()
         .unwrap();
     let clock = Instant::now();
-    while !dir.join("cut/state/002.json").exists() && clock.elapsed() < Duration::from_secs(60) {
+    while !dir.join("cut/state/002.json").exists() && clock.elapsed() < Duration::from_mins(1) {
         std::thread::sleep(Duration::from_millis(5));
     }
     hosts.cable("down");

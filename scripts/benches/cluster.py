@@ -1,7 +1,9 @@
-"""Several processes: two against one for ORO over saved forests, and what telling costs (needs Open MPI)."""
+"""Several processes: two against one for ORO over saved forests, and what telling costs (needs Open MPI); with `wire` that alone, with `model` what docs/scaling.md expects."""
 
 import json
+import math
 import os
+import random
 import re
 import statistics
 import subprocess
@@ -58,10 +60,37 @@ def oro(at):
           f"({', '.join(f'{r:.2f}' for r in ratios)})")
 
 
+def model_table(at):
+    """Seconds of an epoch and speed-up against one process, by the constants of docs/scaling.md. Decoding takes as long as a
+    sentence has words, and lengths are those of Multi30k."""
+    sentence, serial = 10.3e-3 + 20e-6, 1.2e-6  # decoding, learning and scoring lines; what every process does
+    feature, saved, exchange = 0.35e-6, {20: 0.3e-6, 5_000_000: 1.5e-6}, 50e-6
+    with open(f"{at}/train.de") as text:
+        lengths = [len(line.split()) for line in text]
+    mean = statistics.mean(lengths)
+    print("| sentences | features | 1 | 8 | 64 | 512 |\n| --- | --- | --- | --- | --- | --- |")
+    for n in (2_000, 1_000_000):
+        draw = random.Random(1)
+        words = [draw.choice(lengths) / mean for _ in range(n)]
+        for features in (20, 5_000_000):
+            cells = []
+            for ranks in (1, 8, 64, 512):
+                slowest = max(sum(words[s::ranks]) for s in range(ranks)) * sentence
+                seconds = slowest + n * serial + features * (feature + saved[features]) + 10 * exchange * math.log2(ranks)
+                one = seconds if ranks == 1 else one
+                cells.append(f"{seconds:,.1f} s" + (f": {one / seconds:.1f} ×" if ranks > 1 else ""))
+            print(f"| {n:,} | {features:,} | {' | '.join(cells)} |")
+
+
 os.environ.update(ENVIRONMENT)
-bench = build()
 with tempfile.TemporaryDirectory() as at:
-    if sys.argv[1:] != ["wire"]:
+    wanted = sys.argv[1:]
+    if wanted != ["wire"]:
         data(at)
-        oro(at)
-    wire(bench)
+    if wanted == ["model"]:
+        model_table(at)
+    else:
+        bench = build()
+        if not wanted:
+            oro(at)
+        wire(bench)

@@ -9,6 +9,7 @@ use crate::{
     },
     lists::{ListArgs, check_references, reference_file, references_of},
     talk::{Talk, thousands},
+    world,
 };
 use luthier::{
     core::{
@@ -501,6 +502,8 @@ fn external(
         reference_file: reference_file.to_owned(),
         options: input.nbest.options(),
         allow_missing: input.nbest.allow_missing,
+        // It is no part of a job of several processes.
+        hidden: world::variables(),
         memory: Memory::default(),
     };
     external.check()?;
