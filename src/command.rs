@@ -179,14 +179,14 @@ pub(crate) fn usage(e: &clap::Error) -> ExitCode {
     if let Some(nearest) = suggested.iter().find_map(|k| e.get(*k)) {
         line += &format!("; did you mean {nearest}?");
     }
-    if world::is_first() {
-        let _ = writeln!(io::stderr(), "luthier: {line} (see {} --help)", verb_typed());
+    if world::tells_usage() {
+        crate::talk::line(&format!("luthier: {line} (see {} --help)", verb_typed()));
     }
     ExitCode::from(2)
 }
 
 /// `luthier tune` if that was typed, else `luthier`.
-fn verb_typed() -> String {
+pub(crate) fn verb_typed() -> String {
     let mut typed = "luthier".to_owned();
     let mut command = Cli::command();
     for word in std::env::args().skip(1) {

@@ -11,7 +11,7 @@ mod world;
 use clap::Parser;
 use command::{Cli, Failure};
 use luthier::core::Error;
-use std::{io::Write, process::ExitCode};
+use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -22,7 +22,8 @@ fn main() -> ExitCode {
         Ok(member) => member,
         Err(e) => return tell(&e),
     };
-    match command::run(cli) {
+    let greeted = world::greet(&command::verb_typed()).map_err(Failure::from);
+    match greeted.and_then(|()| command::run(cli)) {
         Ok(code) => code,
         // Whoever reads our output has gone: nothing to complain about.
         Err(Failure::Gone) => ExitCode::SUCCESS,
@@ -38,8 +39,7 @@ fn main() -> ExitCode {
 /// Says what went wrong: once, if all processes of a job know it.
 fn tell(e: &Error) -> ExitCode {
     if world::is_first() || !e.is_shared() {
-        // If even that cannot be written, the exit code still says it.
-        let _ = writeln!(std::io::stderr(), "luthier: {e}");
+        talk::line(&format!("luthier: {e}"));
     }
     ExitCode::from(2)
 }

@@ -12,7 +12,7 @@ impl Talk {
     /// A line of progress.
     pub(crate) fn say(self, line: &str) {
         if !self.quiet {
-            let _ = writeln!(std::io::stderr(), "{line}");
+            self::line(line);
         }
     }
 
@@ -31,6 +31,11 @@ impl Talk {
     pub(crate) fn warn(self, line: &str) {
         self.say(&format!("luthier: warning: {line}"));
     }
+}
+
+/// A line to standard error, in one piece: other processes may write there. If it cannot be written, nobody can be told.
+pub(crate) fn line(text: &str) {
+    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
 /// A line that is overwritten, on a terminal only.

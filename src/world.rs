@@ -1,6 +1,7 @@
 //! The processes of this job: one, or those that `mpirun` has started. One of them reads and writes what belongs to the run,
 //! and talks.
 
+use crate::command::Failure;
 use luthier::{
     core::{Error, Result, Settings},
     tune::{Fleet, Wire},
@@ -30,6 +31,11 @@ pub(crate) fn fleet() -> Fleet<'static> {
     }
 }
 
+/// Whether this process shall tell what is wrong with its command. Others tell the same, unless they were given other words.
+pub(crate) fn tells_usage() -> bool {
+    is_first() || of_launcher(&["OMPI_NUM_APP_CTX"]).is_some_and(|n| n > 1)
+}
+
 /// Whether this is the process that talks. Before the job has begun, what the launcher says counts.
 pub(crate) fn is_first() -> bool {
     match WIRE.get() {
@@ -55,7 +61,8 @@ pub(crate) fn join() -> Result<Member> {
     match of_launcher(&["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"]).or(steps) {
         Some(n) if n > 1 => {
             Err(Error::new(format!("{n} processes were started, but this luthier was built for one"))
-                .hint("build it with `cargo build --release --features mpi`, or start one"))
+                .hint("build it with `cargo build --release --features mpi`, or start one")
+                .shared())
         }
         _ => Ok(Member {}),
     }
@@ -70,19 +77,19 @@ pub(crate) fn join() -> Result<Member> {
     }
     let (cluster, universe) = Cluster::join()
         .ok_or_else(|| Error::new("the MPI library does not let threads work beside the main one"))?;
-    let several = cluster.size() > 1;
-    let member = Member { universe: Some(universe) };
-    if several {
+    if cluster.size() > 1 {
         let _ = WIRE.set(Box::new(cluster));
-        greet()?;
     }
-    Ok(member)
+    Ok(Member { universe: Some(universe) })
 }
 
 /// What all processes of a job must have in common, so that they come to the same bits.
 #[cfg(feature = "mpi")]
-fn greet() -> Result<()> {
+pub(crate) fn greet(verb: &str) -> Result<()> {
     use luthier::{cluster::Cluster, core::Fingerprint};
+    if fleet().is_alone() {
+        return Ok(());
+    }
     let program = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
     let program = Fingerprint::default().bytes(&program).finish();
     // Libraries of other machines may round in another way.
@@ -91,26 +98,33 @@ fn greet() -> Result<()> {
         [x.exp(), x.ln(), x.sin(), x.powf(x)].iter().fold(f, |f, y| f.word(y.to_bits()))
     };
     let numbers = numbers.fold(Fingerprint::default(), rounded).finish();
-    let hello = format!("{}\n{program:032x}\n{numbers:032x}\n{}", env!("CARGO_PKG_VERSION"), Cluster::host());
+    let host = Cluster::host();
+    let hello = format!("{}\n{program:032x}\n{numbers:032x}\n{verb}\n{host}", env!("CARGO_PKG_VERSION"));
     let all = fleet().0.all_gather(hello.as_bytes());
     let all: Vec<String> = all.iter().map(|h| String::from_utf8_lossy(h).into_owned()).collect();
     let lines: Vec<Vec<&str>> = all.iter().map(|h| h.lines().collect()).collect();
     let what = [
-        ("is of another version", "start the same luthier everywhere"),
-        ("is another build of luthier", "start the same file everywhere"),
+        ("has another version of luthier", "start the same luthier everywhere"),
+        ("has another build of luthier", "start the same file everywhere"),
         (
             "rounds exponentials in another way",
             "machines of one job must be of one kind, with the same libraries",
         ),
+        ("was given another verb", "give all processes the same command"),
     ];
     for (at, (odd, hint)) in what.iter().enumerate() {
         if let Some(p) = lines.iter().position(|l| l.get(at) != lines[0].get(at)) {
-            let hosts = [lines[p].get(3), lines[0].get(3)].map(|h| h.copied().unwrap_or("?"));
-            let message = format!("process {p} on {} {odd} than process 0 on {}", hosts[0], hosts[1]);
-            let message = message.replace("luthier than", "luthier, other than that of");
+            let [odd_host, first] = [p, 0].map(|p| lines[p].last().copied().unwrap_or_default());
+            let message = format!("{} {odd} than {}", someone(p, odd_host), someone(0, first));
             return Err(Error::new(message).hint(*hint).shared());
         }
     }
+    Ok(())
+}
+
+#[cfg(not(feature = "mpi"))]
+#[allow(clippy::unnecessary_wraps)]
+pub(crate) fn greet(_: &str) -> Result<()> {
     Ok(())
 }
 
@@ -156,6 +170,26 @@ pub(crate) fn settle(e: Error) -> Error {
     }
 }
 
+/// The last thing that the first process does. Whatever comes of it, all of them end in order.
+pub(crate) fn last(f: impl FnOnce() -> std::result::Result<(), Failure>) -> std::result::Result<(), Failure> {
+    let mine = if is_first() { f() } else { Ok(()) };
+    let told = match &mine {
+        Err(Failure::Error(e)) => Err(e.clone()),
+        _ => Ok(()),
+    };
+    fleet().agree(told)?;
+    mine
+}
+
+/// Refuses standard input where every process reads for itself.
+pub(crate) fn no_standard_input(is_standard: bool) -> Result<()> {
+    if fleet().is_alone() || !is_standard {
+        return Ok(());
+    }
+    Err(Error::new("standard input comes to the first process only, but all of them must read this")
+        .hint("give a file"))
+}
+
 /// Refuses to begin unless all processes have the same settings, which name their inputs.
 pub(crate) fn same(settings: &Settings) -> Result<()> {
     let fleet = fleet();
@@ -182,17 +216,21 @@ pub(crate) fn only_one(verb: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::new(format!("{verb} works in one process, but {} were started", fleet().0.size()))
-        .hint("tune and decode are for several")
-        .shared())
+        .hint("tune and decode are for several"))
 }
 
 impl Member {
-    /// Ends the job of all processes, unless they know that it ends.
+    /// Ends the job of all processes, unless they know that it ends. Then they wait for each other: when the first one leaves
+    /// with an exit code, the launcher ends the others, which may not have been told yet.
     #[cfg(feature = "mpi")]
     pub(crate) fn fail(&self, e: &Error) {
-        if self.universe.is_some() && !fleet().is_alone() && !e.is_shared() {
+        if self.universe.is_none() || fleet().is_alone() {
+            return;
+        }
+        if !e.is_shared() {
             luthier::cluster::Cluster::abort(2);
         }
+        fleet().0.all_gather(&[]);
     }
 
     #[cfg(not(feature = "mpi"))]

@@ -170,14 +170,39 @@ fn decoding() {
         ),
         (
             "decode --model m --forest-out g --forest-kind grammar --in text",
-            "luthier: decode --forest-kind grammar works in",
+            "luthier: luthier decode --forest-kind grammar works in",
         ),
         ("tune mert --nbest one.nbest --ref one --metric x --run r", "luthier: unknown metric `x`"),
         ("tune mert --nbest one.nbest --ref nowhere --run r", "luthier: nowhere: cannot open it"),
+        (
+            "tune mert --nbest one.nbest --ref - --run r",
+            "luthier: standard input comes to the first process only",
+        ),
+        ("decode --model m --weights - --in text", "luthier: standard input comes to the first process only"),
     ] {
         assert!(told(&processes(dir, 2, words).arg("-q").output().unwrap()).starts_with(message), "{words}");
         assert!(!dir.join("r").exists() && !dir.join("g").exists());
     }
+    // What only the first process does in the end fails.
+    let full = "tune pro --nbest one.nbest --ref text --run r -q";
+    for _ in 0..3 {
+        let mut command = mpirun(dir);
+        command.args([
+            "-n",
+            "3",
+            "sh",
+            "-c",
+            "exec \"$0\" \"$@\" > /dev/full",
+            env!("CARGO_BIN_EXE_luthier"),
+        ]);
+        let child = command.args(full.split_whitespace()).stderr(Stdio::piped()).spawn().unwrap();
+        let output = end_soon(child, "full");
+        assert!(told(&output).contains("<stdout>: cannot write to it"), "{}", stderr(&output));
+    }
+    let child = processes(dir, 2, "decode --model m --in text --nbest 1 --nbest-out /dev/full -o out")
+        .stderr(Stdio::piped())
+        .spawn();
+    assert!(told(&end_soon(child.unwrap(), "full")).contains("/dev/full: "));
 }
 
 /// The one line of luthier among what `mpirun` says.
@@ -226,7 +251,15 @@ fn unequal_processes_are_refused() {
     let message = refused(&run("a", binary, ""), &run("a", binary, "--seed 7"));
     assert!(message.contains("process 1 on ") && message.contains("seed is 7 there and 1 here"), "{message}");
     let message = refused(&run("a", binary, ""), &run("a", other.to_str().unwrap(), ""));
-    assert!(message.contains("is another build of luthier"), "{message}");
+    assert!(message.contains("has another build of luthier"), "{message}");
+    // Other verbs, and other words of one.
+    let there = |words: &str| format!("-n 1 -wdir {}/a {binary} {words}", dir.display());
+    let message = refused(&run("a", binary, ""), &there("score ref --ref ref"));
+    assert!(message.contains("was given another verb than process 0"), "{message}");
+    let message = refused(&run("a", binary, ""), &there("tune --list"));
+    assert!(message.contains("was given another verb than process 0"), "{message}");
+    let message = refused(&run("a", binary, ""), &there("tune pro --wrong"));
+    assert!(message.contains("unexpected argument '--wrong'"), "{message}");
     fs::write(dir.join("b/nbest"), text.replacen("rot", "see", 1)).unwrap();
     let message = refused(&run("a", binary, ""), &run("b", binary, ""));
     assert!(message.contains("has other inputs or settings: nbest is"), "{message}");

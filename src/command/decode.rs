@@ -335,6 +335,8 @@ impl Opened {
         settings.add("weights", format!("{weights:032x}"));
         args.limits.describe(&self.limits, &mut settings);
         args.features.describe(&self.model, &mut settings);
+        settings.add("force", args.force.is_some());
+        settings.add("max-bleu", args.max_bleu.len());
         settings.add("nbest", args.nbest.unwrap_or(0));
         settings.add("forest-out", args.forest_out.is_some());
         settings.add("json", args.json);
@@ -355,10 +357,12 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let outputs = [args.output.as_deref(), args.nbest_out.as_deref(), args.forest_out.as_deref()];
     let config = world::agree(Config::read(&args.model).and_then(|config| {
         check_files(args, &config, &outputs)?;
+        if args.forest_kind == ForestKind::Grammar {
+            world::only_one("luthier decode --forest-kind grammar")?;
+        }
         Ok(config)
     }))?;
     if args.forest_kind == ForestKind::Grammar {
-        world::only_one("decode --forest-kind grammar")?;
         return save(args, &config, talk);
     }
     let opened = world::agree(Opened::new(args, config, talk))?;
@@ -419,15 +423,13 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
             break;
         }
     }
-    match trouble {
-        Some(Failure::Error(e)) => return Err(e.shared().into()),
-        Some(gone) => return Err(gone),
-        None => {}
-    }
-    goal.check(id, true).map_err(Error::shared)?;
-    if let Some(out) = out {
-        out.commit()?;
-    }
+    world::last(|| {
+        if let Some(trouble) = trouble {
+            return Err(trouble);
+        }
+        goal.check(id, true)?;
+        Ok(out.map_or(Ok(()), Outputs::commit)?)
+    })?;
     if matches!(goal, Goal::Force(_)) {
         talk.say(&format!(
             "{} of {} lines can be made ({:.1} %)",
@@ -451,10 +453,12 @@ fn check_files(args: &Args, config: &Config, outputs: &[Option<&Path>]) -> Resul
     inputs.extend(config.lm.iter().chain(&args.weights).chain(&args.forests).map(PathBuf::as_path));
     inputs.extend(args.force.iter().chain(&args.max_bleu).map(PathBuf::as_path));
     super::check_outputs(outputs, &inputs)?;
-    if inputs.iter().filter(|p| p.as_os_str() == "-").count() > 1 {
+    let standard = |p: &Path| p.as_os_str() == "-";
+    if inputs.iter().filter(|p| standard(p)).count() > 1 {
         return Err(Error::new("standard input can be one of the files only"));
     }
-    Ok(())
+    let mut for_all = args.weights.iter().chain(&args.force).chain(&args.max_bleu);
+    world::no_standard_input(for_all.any(|p| standard(p)))
 }
 
 /// Opens saved forests of a model.

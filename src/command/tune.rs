@@ -137,7 +137,9 @@ fn only_bleu(name: &str, metric: &Metric) -> Result<(), Error> {
 fn go(input: &Input, metric: &Metric, mut plan: Plan<'_>, talk: Talk) -> Done {
     plan.schedule.patience = input.patience();
     let fleet = world::fleet();
-    let loaded = world::agree(load(input, metric, &plan, talk))?;
+    let standard = std::env::args_os().any(|a| a == "-" || a.to_string_lossy().ends_with("=-"));
+    let loaded = world::no_standard_input(standard).and_then(|()| load(input, metric, &plan, talk));
+    let loaded = world::agree(loaded)?;
     let references = Arc::new(loaded.references);
     let learner = (plan.learner)(&references);
     let mut settings = Settings::default();
@@ -196,9 +198,6 @@ fn go(input: &Input, metric: &Metric, mut plan: Plan<'_>, talk: Talk) -> Done {
         talk.warn(&remark);
     }
     warn(&job, &outcome, last.as_ref(), &input.run, talk);
-    if fleet.is_first() {
-        input.write_moses_ini(&outcome.weights, talk)?;
-    }
     let signature = metric.signature(loaded.reference_count, "");
     let text = if input.json {
         result_json(plan.name, &outcome, metric, &signature)
@@ -213,7 +212,10 @@ fn go(input: &Input, metric: &Metric, mut plan: Plan<'_>, talk: Talk) -> Done {
             input.run.join("best.txt").display()
         )
     };
-    write_out(None, text.as_bytes())?;
+    world::last(|| {
+        input.write_moses_ini(&outcome.weights, talk)?;
+        write_out(None, text.as_bytes())
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

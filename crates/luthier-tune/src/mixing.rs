@@ -5,7 +5,7 @@ use crate::{
     line::{Sweep, Track},
     list::{List, argmax},
 };
-use luthier_core::{FeatureKey, Result, Weights};
+use luthier_core::{Error, FeatureKey, Result, Weights};
 use luthier_metric::Metric;
 use luthier_optim::Envelope;
 use serde::{Deserialize, Serialize};
@@ -142,7 +142,7 @@ pub(crate) fn mean(start: &Weights, moved: &[Moved], fleet: Fleet<'_>) -> Result
     new.sort_by_key(|f| f.0);
     let mut weights = start.clone();
     for (key, (name, w, v)) in new {
-        weights.place(key, &name)?;
+        weights.place(key, &name).map_err(Error::shared)?;
         values.push(w / n);
         visited.push(v / n);
     }

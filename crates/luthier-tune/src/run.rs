@@ -4,7 +4,7 @@ use crate::{
     Evidence, Fleet, Goal, Learner, List, RunDir, Schedule, Source, State, learner::grow, list::argmax,
     run_dir::Kept,
 };
-use luthier_core::{FeatureKey, Fingerprint, Result, SegmentId, Weights, sum};
+use luthier_core::{Error, FeatureKey, Fingerprint, Result, SegmentId, Weights, sum};
 use luthier_metric::Metric;
 use serde::{Deserialize, Serialize};
 use std::{ops::Range, sync::Arc, time::Instant};
@@ -251,7 +251,8 @@ fn gather(
     let answer = state.answer();
     let evidence = candidates(source, &answer, fleet)?;
     event.judge(metric, &best_totals(&evidence, &answer, metric));
-    commit(&mut state.weights, &evidence, source)?;
+    // Whatever is wrong with names, all processes see it.
+    commit(&mut state.weights, &evidence, source).map_err(Error::shared)?;
     if state.epoch == 0 {
         learner.prepare(&mut state.weights);
     }

@@ -242,14 +242,13 @@ impl RunDir {
             self.lines.push(Line::Iteration(Box::new(event)));
             return Ok(());
         }
-        self.write_traffic(event.iteration, wire)?;
         if let Some(kept) = keep {
             self.write_lists(event.iteration, (&state.weights, metric), kept)?;
             self.columns = kept.pool.first().map(|l| l.columns.clone());
         } else if let Some(list) = state.online.surrogates.values().next() {
             self.columns = Some(list.columns.clone());
         }
-        let learned = event.change.is_some();
+        let (learned, iteration) = (event.change.is_some(), event.iteration);
         self.lines.push(Line::Iteration(Box::new(event)));
         self.write_log()?;
         if learned {
@@ -277,7 +276,7 @@ impl RunDir {
                 let _ = fs::remove_file(self.beside(state.epoch - 1, what));
             }
         }
-        Ok(())
+        self.write_traffic(iteration, wire)
     }
 
     /// Writes `best.txt` and the last line of the log.
