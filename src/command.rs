@@ -5,6 +5,7 @@ mod align;
 mod compare;
 mod convert;
 mod decode;
+mod demo;
 mod extract;
 mod generate;
 mod import;
@@ -83,6 +84,7 @@ enum Verb {
     Import(import::Args),
     /// Estimate, compile and query language models.
     Lm(lm::Args),
+    Demo(demo::Args),
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.
@@ -146,6 +148,7 @@ pub(crate) fn run(cli: Cli) -> Done {
         Verb::Decode(args) => decode::run(&args, talk),
         Verb::Train(args) => train::run(&args, &cli.common, talk),
         Verb::Lm(args) => lm::run(&args, &cli.common, talk),
+        Verb::Demo(args) => demo::run(&args, &cli.common, talk),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "luthier", &mut script);

@@ -1,0 +1,335 @@
+//! `luthier demo`.
+
+use super::{Common, Done, write_out};
+use crate::{table::Table, talk::Talk};
+use luthier::{
+    core::{AtomicFile, Error, Result, Weights, text},
+    metric::{Hypothesis, Metric, PlusOne, Scratch},
+};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    time::Instant,
+};
+
+/// See all of it at work: train, tune, translate, compare.
+///
+/// Makes a corpus, trains a phrase-based and a hierarchical system on it, tunes both with six algorithms, translates a test
+/// set with what each of them has learned, and tests whether the differences are more than chance. Every step is a command of
+/// its own, which is shown. The same command again goes on where it was stopped.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Directory that everything goes to.
+    #[arg(long, value_name = "DIR", default_value = "luthier-demo")]
+    out: PathBuf,
+    /// A corpus of your own, in tokens: train, dev and test, each in two languages (train.de, train.en and so on).
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// The endings of its files, source first.
+    #[arg(long, value_name = "FROM-TO", default_value = "de-en", requires = "data", value_parser = endings)]
+    languages: (String, String),
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+fn endings(text: &str) -> std::result::Result<(String, String), String> {
+    match text.split_once('-') {
+        Some((a, b)) if !a.is_empty() && !b.is_empty() && a != b => Ok((a.to_owned(), b.to_owned())),
+        _ => Err("expected two endings with a hyphen between them, as in de-en".to_owned()),
+    }
+}
+
+/// A kind of system.
+struct System {
+    name: &'static str,
+    train: &'static [&'static str],
+    /// How far its searches go.
+    limits: &'static [&'static str],
+}
+
+const SYSTEMS: [System; 2] = [
+    System { name: "phrase", train: &[], limits: &["--pop-limit", "200"] },
+    System { name: "hiero", train: &["--kind", "hiero"], limits: &["--pop-limit", "100"] },
+];
+
+/// Names of algorithms and what `tune` is told about them. O-ORO's steps are small beside weights that are there already: it begins
+/// with none.
+const ALGORITHMS: [(&str, &[&str]); 6] = [
+    ("MERT", &["mert", "--iterations", "5"]),
+    ("PRO", &["pro", "--psi", "0.5", "--iterations", "5"]),
+    ("APRO", &["apro", "--iterations", "5"]),
+    ("MIRA", &["mira", "--iterations", "5"]),
+    ("xBLEU", &["xbleu", "--iterations", "5"]),
+    ("O-ORO-L", &["oro", "--optimized", "--mixing", "line-search", "--shards", "2", "--iterations", "6"]),
+];
+
+/// What an algorithm has reached.
+struct Cell {
+    system: &'static str,
+    algorithm: &'static str,
+    dev: f64,
+    test: f64,
+    delta: f64,
+    p: f64,
+    seconds: f64,
+    output: PathBuf,
+}
+
+pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
+    let clock = Instant::now();
+    let demo = Demo::new(args, common, talk)?;
+    let mut cells = Vec::new();
+    let mut untuned = Vec::new();
+    for system in &SYSTEMS {
+        let before = demo.train(system)?;
+        cells.extend(demo.tune(system, &before)?);
+        untuned.push(before);
+    }
+    let text = if args.json { as_json(&untuned, &cells) } else { demo.as_text(&untuned, &cells)? };
+    write_out(None, text.as_bytes())?;
+    talk.say(&format!(
+        "{:.1} s in all; everything is in {}",
+        clock.elapsed().as_secs_f64(),
+        args.out.display()
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A system before it is tuned.
+struct Untuned {
+    system: &'static str,
+    output: PathBuf,
+    score: f64,
+    /// The best that its lists hold.
+    oracle: f64,
+}
+
+struct Demo<'a> {
+    program: PathBuf,
+    out: &'a Path,
+    common: &'a Common,
+    talk: Talk,
+    /// Where the corpus is, and the endings of its files.
+    data: PathBuf,
+    languages: &'a (String, String),
+}
+
+impl<'a> Demo<'a> {
+    /// With the corpus in place.
+    fn new(args: &'a Args, common: &'a Common, talk: Talk) -> Result<Self> {
+        let program = std::env::current_exe().map_err(|e| Error::io("luthier", "find this program", &e))?;
+        let data = args.data.clone().unwrap_or_else(|| args.out.join("corpus"));
+        let demo = Demo { program, out: &args.out, common, talk, data, languages: &args.languages };
+        if args.data.is_none() {
+            fs::create_dir_all(&args.out)
+                .map_err(|e| Error::io(args.out.display().to_string(), "make it", &e))?;
+            let out = demo.data.display().to_string();
+            demo.luthier(&["generate", "--out", &out, "--train", "5000", "--dev", "400", "--test", "500"])?;
+        }
+        for part in ["train", "dev", "test"] {
+            let sides = [demo.source(part), demo.target(part)];
+            let lines = sides.each_ref().map(|p| text::read_lines(Path::new(p)).map(|l| l.lines.len()));
+            let [source, target] = lines;
+            let (source, target) = (source?, target?);
+            if source != target || source == 0 {
+                let message = format!("has {source} lines, but {} has {target}", sides[1]);
+                return Err(Error::in_file(&sides[0], message)
+                    .hint("both need one line per segment, and at least one"));
+            }
+        }
+        fs::create_dir_all(&args.out)
+            .map_err(|e| Error::io(args.out.display().to_string(), "make it", &e))?;
+        Ok(demo)
+    }
+
+    fn source(&self, part: &str) -> String {
+        self.data.join(format!("{part}.{}", self.languages.0)).display().to_string()
+    }
+
+    fn target(&self, part: &str) -> String {
+        self.data.join(format!("{part}.{}", self.languages.1)).display().to_string()
+    }
+
+    fn made(&self, name: &str) -> String {
+        self.out.join(name).display().to_string()
+    }
+
+    /// Runs a command of this program, shows it, and returns what it printed.
+    fn luthier(&self, words: &[&str]) -> Result<String> {
+        let clock = Instant::now();
+        let mut command = Command::new(&self.program);
+        command.args(words).arg("--quiet");
+        if let Some(n) = self.common.threads {
+            command.args(["--threads", &n.to_string()]);
+        }
+        if let Some(seed) = self.common.seed.filter(|_| words[0] != "compare") {
+            command.args(["--seed", &seed.to_string()]);
+        }
+        let shown = format!("luthier {}", words.join(" "));
+        let output = command.output().map_err(|e| Error::io("luthier", "start it again", &e))?;
+        if !matches!(output.status.code(), Some(0 | 1)) {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let said = said.lines().last().unwrap_or("it said nothing").trim_start_matches("luthier: ");
+            return Err(Error::new(format!("{shown}: {said}")));
+        }
+        self.talk.say(&format!("{:5.1} s  {shown}", clock.elapsed().as_secs_f64()));
+        String::from_utf8(output.stdout).map_err(|e| Error::new(format!("{shown}: {e}")))
+    }
+
+    /// The same of a command that prints JSON.
+    fn json(&self, words: &[&str]) -> Result<Value> {
+        let text = self.luthier(&[words, &["--json"]].concat())?;
+        serde_json::from_str(&text).map_err(|e| Error::new(format!("luthier {}: {e}", words.join(" "))))
+    }
+
+    fn train(&self, system: &System) -> Result<Untuned> {
+        let name = system.name;
+        let model = self.made(name);
+        let (source, target) = (self.source("train"), self.target("train"));
+        let train = ["train", "--source", &source, "--target", &target, "--model", &model];
+        self.luthier(&[&train, system.train].concat())?;
+        let (output, list) = (self.made(&format!("{name}.untuned")), self.made(&format!("{name}.nbest.gz")));
+        let (source, target) = (self.source("test"), self.target("test"));
+        let decode = [
+            "decode",
+            "--model",
+            &model,
+            "--in",
+            &source,
+            "-o",
+            &output,
+            "--nbest",
+            "100",
+            "--nbest-out",
+            &list,
+        ];
+        self.luthier(&[&decode, system.limits].concat())?;
+        let score = self.json(&["score", &output, "--ref", &target, "--tokenize", "none"])?;
+        let oracle = self.json(&["oracle", "--nbest", &list, "--ref", &target])?;
+        let number = |v: &Value| v.as_f64().unwrap_or(f64::NAN);
+        Ok(Untuned {
+            system: name,
+            output: output.into(),
+            score: number(&score[0]["score"]),
+            oracle: number(&oracle["score"]),
+        })
+    }
+
+    fn tune(&self, system: &System, untuned: &Untuned) -> Result<Vec<Cell>> {
+        let name = system.name;
+        let model = self.made(name);
+        let nothing = self.made(&format!("{name}.zero"));
+        let weights = Weights::read(&Path::new(&model).join("weights.txt"))?;
+        let zero = weights.with_values(vec![0.0; weights.len()]);
+        AtomicFile::write_all_to(Path::new(&nothing), zero.to_text(&[]).as_bytes())?;
+        let (source, target, test) = (self.source("dev"), self.target("dev"), self.source("test"));
+        let mut cells = Vec::new();
+        for (algorithm, how) in ALGORITHMS {
+            let clock = Instant::now();
+            let run = self.made(&format!("{name}.{algorithm}"));
+            let given = ["--model", &model, "--source", &source, "--ref", &target, "--run", &run];
+            let init: &[&str] = if algorithm == "O-ORO-L" { &["--init", &nothing] } else { &[] };
+            let found = self.json(&[&["tune"], how, &given, system.limits, init].concat())?;
+            let seconds = clock.elapsed().as_secs_f64();
+            let output = self.made(&format!("{name}.{algorithm}.out"));
+            let weights = format!("{run}/best.txt");
+            let decode = ["decode", "--model", &model, "--weights", &weights, "--in", &test, "-o", &output];
+            self.luthier(&[&decode, system.limits].concat())?;
+            let dev = found["score"].as_f64().unwrap_or(f64::NAN);
+            let (output, nan) = (output.into(), f64::NAN);
+            cells.push(Cell { system: name, algorithm, dev, test: nan, delta: nan, p: nan, seconds, output });
+        }
+        let baseline = untuned.output.display().to_string();
+        let outputs: Vec<String> = cells.iter().map(|c| c.output.display().to_string()).collect();
+        let reference = self.target("test");
+        let mut words = vec!["compare", "--baseline", &baseline, "--ref", &reference, "--tokenize", "none"];
+        words.extend(outputs.iter().map(String::as_str));
+        let found = self.json(&words)?;
+        for (cell, one) in cells.iter_mut().zip(found["systems"].as_array().into_iter().flatten()) {
+            let number = |key: &str| one[key].as_f64().unwrap_or(f64::NAN);
+            (cell.test, cell.delta, cell.p) = (number("score"), number("delta"), number("p_value"));
+        }
+        Ok(cells)
+    }
+
+    /// A table, and three sentences before and after.
+    fn as_text(&self, untuned: &[Untuned], cells: &[Cell]) -> Result<String> {
+        let mut table = Table::new("system");
+        for column in ["dev", "test", "difference", "p", "s"] {
+            table.column(column);
+        }
+        for before in untuned {
+            let score = format!("{:.2}", before.score);
+            let oracle = format!("oracle {:.2}", before.oracle);
+            table.row(
+                &format!("{}, untuned", before.system),
+                vec![String::new(), score, oracle, String::new(), String::new()],
+            );
+            for c in cells.iter().filter(|c| c.system == before.system) {
+                let star = if c.delta != 0.0 && c.p < 0.05 { "*" } else { " " };
+                let row = [
+                    format!("{:.2}", c.dev),
+                    format!("{:.2}", c.test),
+                    format!("{:+.2}", c.delta),
+                    format!("{:.4}{star}", c.p),
+                    format!("{:.1}", c.seconds),
+                ];
+                table.row(&format!("{}, {}", c.system, c.algorithm), row.to_vec());
+            }
+        }
+        let mut text = format!(
+            "{table}BLEU; differences from the untuned system, * for p < 0.05 by bootstrap resampling\n"
+        );
+        let best = cells.iter().max_by(|a, b| a.test.total_cmp(&b.test));
+        if let Some(best) = best {
+            let before = untuned.iter().find(|u| u.system == best.system);
+            text += &self.sentences(best, before.map_or(Path::new(""), |u| &u.output))?;
+        }
+        Ok(text)
+    }
+
+    /// Three sentences that got better most.
+    fn sentences(&self, best: &Cell, before: &Path) -> Result<String> {
+        let read = |path: &Path| text::read_lines(path).map(|l| l.lines);
+        let (old, new) = (read(before)?, read(&best.output)?);
+        let (source, reference) =
+            (read(Path::new(&self.source("test")))?, read(Path::new(&self.target("test")))?);
+        let metric: Metric = "bleu".parse().map_err(|e| Error::new(format!("{e}")))?;
+        let mut scratch = Scratch::default();
+        let mut gain = |at: usize| {
+            let prepared = metric.prepare(&[&reference[at]], &mut scratch);
+            let mut score = |text: &str| {
+                let mut stats = vec![0.0; metric.width()];
+                metric.stats(&prepared, Hypothesis { text, columns: &[] }, &mut scratch, &mut stats);
+                metric.sentence_score(&stats, PlusOne::default())
+            };
+            score(&new[at]) - score(&old[at])
+        };
+        let mut order: Vec<(f64, usize)> = (0..new.len()).map(|at| (gain(at), at)).collect();
+        order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let mut text = format!("\nthree sentences, before and after {} ({}):\n", best.algorithm, best.system);
+        for &(_, at) in order.iter().take(3) {
+            text += &format!(
+                "\n  source     {}\n  untuned    {}\n  tuned      {}\n  reference  {}\n",
+                source[at], old[at], new[at], reference[at]
+            );
+        }
+        Ok(text)
+    }
+}
+
+fn as_json(untuned: &[Untuned], cells: &[Cell]) -> String {
+    let before: Vec<Value> =
+        untuned.iter().map(|u| json!({"system": u.system, "score": u.score, "oracle": u.oracle})).collect();
+    let cells: Vec<Value> = cells
+        .iter()
+        .map(|c| {
+            json!({"system": c.system, "algorithm": c.algorithm, "dev": c.dev, "score": c.test, "delta": c.delta,
+                   "p_value": c.p, "seconds": c.seconds})
+        })
+        .collect();
+    format!("{}\n", json!({"untuned": before, "systems": cells}))
+}

@@ -1,0 +1,65 @@
+//! `luthier demo` on a small corpus.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{in_dir, ok_in, stderr};
+use serde_json::Value;
+use std::fs;
+
+#[test]
+fn everything_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    ok_in(dir, "generate --out c --train 600 --dev 20 --test 20 -q");
+    let output = in_dir(dir, "demo --data c --out d --json");
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    // Every step is a command that can be typed.
+    assert!(
+        said.contains(" s  luthier tune mert --iterations 5 --model d/phrase --source c/dev.de"),
+        "{said}"
+    );
+    assert!(said.lines().last().unwrap().ends_with("s in all; everything is in d"));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let cells = found["systems"].as_array().unwrap();
+    assert_eq!((found["untuned"].as_array().unwrap().len(), cells.len()), (2, 12));
+    for cell in cells {
+        for key in ["dev", "score", "delta", "p_value", "seconds"] {
+            assert!(cell[key].as_f64().is_some_and(f64::is_finite), "{key}: {cell}");
+        }
+    }
+    // Again: nothing is learned anew, and a table with three sentences.
+    let again = ok_in(dir, "demo --data c --out d -q");
+    assert_eq!(again.lines().filter(|l| l.starts_with("phrase, ") || l.starts_with("hiero, ")).count(), 14);
+    assert_eq!(again.lines().filter(|l| l.starts_with("  source ")).count(), 3, "{again}");
+    let first = &cells[0];
+    let score = format!("{:.2}", first["score"].as_f64().unwrap());
+    assert!(again.lines().any(|l| l.starts_with("phrase, MERT") && l.contains(&score)), "{again}");
+    // A corpus with something wrong.
+    let fails = |words: &str, message: &str| {
+        let output = in_dir(dir, words);
+        assert_eq!(
+            (output.status.code(), stderr(&output)),
+            (Some(2), format!("luthier: {message}\n").as_str())
+        );
+        assert!(!dir.join("e").exists());
+    };
+    fails(
+        "demo --data nowhere --out e",
+        "nowhere/train.de: cannot open it: no such file or directory; check the path",
+    );
+    fails(
+        "demo --data c --languages de-fr --out e",
+        "c/train.fr: cannot open it: no such file or directory; check the path",
+    );
+    fails(
+        "demo --out e --languages de-en",
+        "the following required arguments were not provided: --data <DIR> (see luthier demo --help)",
+    );
+    fs::write(dir.join("c/dev.en"), "one line\n").unwrap();
+    fails(
+        "demo --data c --out e",
+        "c/dev.de: has 20 lines, but c/dev.en has 1; both need one line per segment, and at least one",
+    );
+}
