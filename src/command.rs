@@ -46,7 +46,7 @@ pub(crate) struct Cli {
 /// Settings of every verb.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Common {
-    /// Threads; results are the same for any number [default: all cores].
+    /// Threads; results are the same for any number [default: all cores, shared with other processes of a job].
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Seed of all random choices [default: 1; compare: 12345, sacreBLEU's].
@@ -121,9 +121,9 @@ impl From<Error> for Failure {
 pub(crate) type Done = Result<ExitCode, Failure>;
 
 pub(crate) fn run(cli: Cli) -> Done {
-    if let Some(n) = cli.common.threads {
+    if let Some(n) = cli.common.threads.map(usize::from).or_else(world::threads) {
         rayon::ThreadPoolBuilder::new()
-            .num_threads(n.into())
+            .num_threads(n)
             .build_global()
             .map_err(|e| Error::new(format!("cannot start {n} threads: {e}")))?;
     }

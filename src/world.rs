@@ -44,6 +44,24 @@ pub(crate) fn is_first() -> bool {
     }
 }
 
+/// Threads for this process where several of them share a machine and nobody has said how many: an equal share of its cores,
+/// unless the launcher has given each process cores of its own.
+pub(crate) fn threads() -> Option<usize> {
+    let here = of_launcher(&["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"]).filter(|n| *n > 1)? as usize;
+    let mine = std::thread::available_parallelism().ok()?.get();
+    let online = std::fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
+    let all = cores(online.trim());
+    (mine * here > all).then(|| (all / here).clamp(1, mine))
+}
+
+/// How many are in a list such as `0-3,8`.
+fn cores(list: &str) -> usize {
+    let number = |text: &str| text.parse::<usize>().unwrap_or(0);
+    let count =
+        |range: &str| range.split_once('-').map_or(1, |(a, b)| (number(b) + 1).saturating_sub(number(a)));
+    list.split(',').map(count).sum()
+}
+
 /// A number that whoever has started this process has left in one of some variables.
 fn of_launcher(variables: &[&str]) -> Option<u32> {
     variables.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
@@ -236,4 +254,14 @@ impl Member {
     #[cfg(not(feature = "mpi"))]
     #[allow(clippy::unused_self)]
     pub(crate) fn fail(&self, _: &Error) {}
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn lists_of_cores() {
+        for (list, n) in [("0", 1), ("0-3", 4), ("0-3,8", 5), ("0-1,4-7", 6)] {
+            assert_eq!(super::cores(list), n, "{list}");
+        }
+    }
 }
