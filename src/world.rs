@@ -73,16 +73,20 @@ pub(crate) fn variables() -> Vec<std::ffi::OsString> {
     std::env::vars_os().map(|v| v.0).filter(|name| name.to_str().is_some_and(ours)).collect()
 }
 
+/// How many processes the launcher has started.
+fn started() -> u32 {
+    let step =
+        || of_launcher(&["PMIX_RANK", "PMI_RANK"]).and_then(|_| of_launcher(&["SLURM_STEP_NUM_TASKS"]));
+    of_launcher(&["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"]).or_else(step).unwrap_or(1)
+}
+
 #[cfg(not(feature = "mpi"))]
 pub(crate) fn join() -> Result<Member> {
-    let steps = std::env::var_os("PMIX_RANK").and_then(|_| of_launcher(&["SLURM_STEP_NUM_TASKS"]));
-    match of_launcher(&["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"]).or(steps) {
-        Some(n) if n > 1 => {
-            Err(Error::new(format!("{n} processes were started, but this luthier was built for one"))
-                .hint("build it with `cargo build --release --features mpi`, or start one")
-                .shared())
-        }
-        _ => Ok(Member {}),
+    match started() {
+        1 => Ok(Member {}),
+        n => Err(Error::new(format!("{n} processes were started, but this luthier was built for one"))
+            .hint("build it with `cargo build --release --features mpi`, or start one")
+            .shared()),
     }
 }
 
@@ -97,6 +101,10 @@ pub(crate) fn join() -> Result<Member> {
         .ok_or_else(|| Error::new("the MPI library does not let threads work beside the main one"))?;
     if cluster.size() > 1 {
         let _ = WIRE.set(Box::new(cluster));
+    } else if started() > 1 {
+        return Err(Error::new(format!("{} processes were started, but MPI knows of one", started()))
+            .hint("launcher and MPI library do not speak the same language: see `srun --mpi=list`, or use mpirun")
+            .shared());
     }
     Ok(Member { universe: Some(universe) })
 }

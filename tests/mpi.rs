@@ -458,3 +458,11 @@ fn hosts_with_their_own_addresses() {
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(left(&dir.join("cut")), left(&dir.join("whole")));
 }
+
+/// Processes that do not find each other are not many runs of one.
+#[test]
+fn launchers_that_mpi_does_not_know() {
+    let output =
+        luthier().args(["tune", "--list"]).env("PMI_RANK", "0").env("PMI_SIZE", "2").output().unwrap();
+    assert!(told(&output).starts_with("luthier: 2 processes were started, but MPI knows of one; "));
+}

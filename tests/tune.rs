@@ -226,3 +226,19 @@ fn mistyped_flags_are_one_line_with_the_nearest() {
     let help = run("tune mert --help");
     assert!(help.status.success() && common::stdout(&help).contains("--restarts"));
 }
+
+/// A build for one process is no job of several: each of them would do all the work.
+#[cfg(not(feature = "mpi"))]
+#[test]
+fn several_processes_are_refused() {
+    let started = |rank: &str| {
+        let words = ["tune", "mert", "--nbest", "x", "--ref", "y", "--run", "z"];
+        let job = [("OMPI_COMM_WORLD_SIZE", "3"), ("OMPI_COMM_WORLD_RANK", rank)];
+        let output = common::luthier().args(words).envs(job).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        common::stderr(&output).to_owned()
+    };
+    let message = "luthier: 3 processes were started, but this luthier was built for one; build it with \
+                   `cargo build --release --features mpi`, or start one\n";
+    assert_eq!((started("0").as_str(), started("1").as_str()), (message, ""));
+}
