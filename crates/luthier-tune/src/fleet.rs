@@ -90,7 +90,9 @@ impl Fleet<'_> {
         n: u32,
         f: impl Fn(ShardId) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
-        let mine = self.mine(n).into_par_iter().map(|i| f(ShardId(i))).collect::<Result<Vec<T>>>();
+        // Collecting results in parallel would give any of several errors.
+        let mine: Vec<Result<T>> = self.mine(n).into_par_iter().map(|i| f(ShardId(i))).collect();
+        let mine = mine.into_iter().collect::<Result<Vec<T>>>();
         Ok(self.gather(mine)?.into_iter().flatten().collect())
     }
 
