@@ -327,10 +327,7 @@ impl Opened {
     /// What several processes must have in common.
     fn settings(&self, args: &Args, goal: &Goal<'_>) -> Result<Settings, Error> {
         let mut settings = Settings::default();
-        for (k, digest) in self.config.digests()?.iter().enumerate() {
-            let name = if k == 0 { "table".to_owned() } else { format!("lm{}", k - 1) };
-            settings.add(&name, digest);
-        }
+        describe_files(&self.config.digests()?, &mut settings);
         let weights = Fingerprint::default().bytes(self.weights.to_text(&[]).as_bytes()).finish();
         settings.add("weights", format!("{weights:032x}"));
         args.limits.describe(&self.limits, &mut settings);
@@ -388,11 +385,44 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
         Ok(lines)
     }))?;
     let clock = Instant::now();
-    let (mut id, mut total, mut score, mut reached) = (0, Stats::default(), 0.0, 0);
+    let done = translate(args, &decoder, &goal, lines.as_ref(), out)?;
+    if matches!(goal, Goal::Force(_)) {
+        talk.say(&format!(
+            "{} of {} lines can be made ({:.1} %)",
+            thousands(done.reached),
+            thousands(done.sentences),
+            100.0 * done.reached as f64 / done.sentences.max(1) as f64
+        ));
+    }
+    if args.stats {
+        tell(talk, &done, (clock.elapsed().as_secs_f64(), opened));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was done, as the first process knows it.
+#[derive(Default)]
+struct Tally {
+    sentences: usize,
+    reached: usize,
+    stats: Stats,
+    score: f64,
+}
+
+/// Translates all lines in their order. The first process has the lines and the outputs.
+fn translate(
+    args: &Args,
+    decoder: &Decoder<'_>,
+    goal: &Goal<'_>,
+    lines: Option<&Lines>,
+    mut out: Option<Outputs<'_>>,
+) -> Result<Tally, Failure> {
+    let fleet = world::fleet();
+    let mut done = Tally::default();
     let mut trouble = None;
     loop {
         // Nothing more is asked for if nothing more can be written.
-        let next = || match (&lines, &trouble) {
+        let next = || match (lines, &trouble) {
             (Some(lines), None) => Ok(next_batch(lines, fleet.0.size() as usize)),
             _ => Ok((Vec::new(), None)),
         };
@@ -400,17 +430,18 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
         if batch.is_empty() && failed.is_none() {
             break;
         }
-        goal.check(id + batch.len(), false).map_err(Error::shared)?;
+        let first = done.sentences;
+        done.sentences += batch.len();
+        goal.check(done.sentences, false).map_err(Error::shared)?;
         let mine = fleet.mine(batch.len() as u32);
         let answers: Vec<Answer> = mine
             .into_par_iter()
-            .map(|k| answer(args, &decoder, &goal, &batch[k as usize], id + k as usize))
+            .map(|k| answer(args, decoder, goal, &batch[k as usize], first + k as usize))
             .collect();
-        id += batch.len();
         for a in fleet.collect(answers)?.iter().flatten() {
-            total += a.stats;
-            reached += usize::from(a.reached);
-            score += a.score;
+            done.stats += a.stats;
+            done.reached += usize::from(a.reached);
+            done.score += a.score;
             if let Some(out) = out.as_mut().filter(|_| trouble.is_none()) {
                 trouble = out.write([&a.text, &a.nbest, &a.forest]).err();
             }
@@ -419,29 +450,15 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
         if let Some(e) = failed {
             return Err(e.shared().into());
         }
-        if fleet.is_alone() && trouble.is_some() {
-            break;
-        }
     }
     world::last(|| {
         if let Some(trouble) = trouble {
             return Err(trouble);
         }
-        goal.check(id, true)?;
+        goal.check(done.sentences, true)?;
         Ok(out.map_or(Ok(()), Outputs::commit)?)
     })?;
-    if matches!(goal, Goal::Force(_)) {
-        talk.say(&format!(
-            "{} of {} lines can be made ({:.1} %)",
-            thousands(reached),
-            thousands(id),
-            100.0 * reached as f64 / id.max(1) as f64
-        ));
-    }
-    if args.stats {
-        tell(talk, total, (id, score), (clock.elapsed().as_secs_f64(), opened));
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(done)
 }
 
 /// Refuses outputs that are also inputs, and standard input for two of them.
@@ -459,6 +476,14 @@ fn check_files(args: &Args, config: &Config, outputs: &[Option<&Path>]) -> Resul
     }
     let mut for_all = args.weights.iter().chain(&args.force).chain(&args.max_bleu);
     world::no_standard_input(for_all.any(|p| standard(p)))
+}
+
+/// A model counts by what is in its files.
+pub(crate) fn describe_files(digests: &[String], settings: &mut Settings) {
+    for (k, digest) in digests.iter().enumerate() {
+        let name = if k == 0 { "table".to_owned() } else { format!("lm{}", k - 1) };
+        settings.add(&name, digest);
+    }
 }
 
 /// Opens saved forests of a model.
@@ -547,10 +572,11 @@ fn save(args: &Args, config: &Config, talk: Talk) -> Done {
 }
 
 /// How fast it was, and what the search did.
-fn tell(talk: Talk, total: Stats, (id, score): (usize, f64), (seconds, opened): (f64, f64)) {
+fn tell(talk: Talk, done: &Tally, (seconds, opened): (f64, f64)) {
+    let total = done.stats;
     talk.say(&format!(
         "{} sentences, {} words ({} unknown) in {seconds:.2} s, {:.0} words a second; model opened in {opened:.2} s",
-        thousands(id),
+        thousands(done.sentences),
         thousands(total.words as usize),
         thousands(total.unknown as usize),
         total.words as f64 / seconds
@@ -560,7 +586,7 @@ fn tell(talk: Talk, total: Stats, (id, score): (usize, f64), (seconds, opened): 
         thousands(total.popped as usize),
         thousands(total.recombined as usize),
         thousands(total.kept as usize),
-        score / id.max(1) as f64
+        done.score / done.sentences.max(1) as f64
     ));
     if total.rule_seconds > 0.0 {
         talk.say(&format!(

@@ -80,7 +80,7 @@ impl Fleet<'_> {
 
     /// This process' share of `n` pieces of work: consecutive ones.
     pub fn mine(&self, n: u32) -> Range<u32> {
-        let cut = |rank: u32| (u64::from(n) * u64::from(rank) / u64::from(self.0.size())) as u32;
+        let cut = |rank: u32| share(n as usize, rank, self.0.size()) as u32;
         cut(self.0.rank())..cut(self.0.rank() + 1)
     }
 
@@ -189,6 +189,11 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
 
 /// Sums over segments are made of at most so many pieces, each added up from left to right.
 const PIECES: usize = 128;
+
+/// Where the share of a process begins.
+pub(crate) fn share(n: usize, process: u32, processes: u32) -> usize {
+    (n as u64 * u64::from(process) / u64::from(processes)) as usize
+}
 
 /// The pieces of work of this process.
 pub(crate) fn own(fleet: Fleet<'_>, n: usize) -> Range<usize> {

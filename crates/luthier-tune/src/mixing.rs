@@ -2,6 +2,7 @@
 
 use crate::{
     Fleet, Mixing, Smoothing, State,
+    fleet::{own, share},
     line::{Sweep, Track},
     list::{List, argmax},
 };
@@ -9,7 +10,7 @@ use luthier_core::{Error, FeatureKey, Result, Weights};
 use luthier_metric::Metric;
 use luthier_optim::Envelope;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 /// How far to either side of the last weights mixing may go, in steps to the mean.
 const WITHIN: (f64, f64) = (-1.0, 2.0);
@@ -75,11 +76,6 @@ impl Moved {
     }
 }
 
-/// Where the share of a process begins.
-fn share(n: usize, process: u32, processes: u32) -> usize {
-    (n as u64 * u64::from(process) / u64::from(processes)) as usize
-}
-
 /// Means over shards, by place in weights that know the features of all of them. Shards began with the same features.
 pub(crate) struct Mean {
     pub(crate) weights: Weights,
@@ -87,24 +83,18 @@ pub(crate) struct Mean {
     pub(crate) visited: Vec<f64>,
 }
 
-/// The mean of the shards, added up in their order; `moved` are those of this process. Each process adds up a part of all
-/// places, so that none has to hold what all shards have learned. New features come in the order of their keys.
-pub(crate) fn mean(start: &Weights, moved: &[Moved], fleet: Fleet<'_>) -> Result<Mean> {
-    let (rank, processes) = (fleet.0.rank(), fleet.0.size());
-    let mut parts: Vec<Vec<Moved>> = vec![Vec::new(); processes as usize];
-    for shard in moved {
-        for (part, to) in shard.split(start.len(), processes).into_iter().zip(&mut parts) {
-            to.push(part);
-        }
-    }
-    let shards: Vec<Moved> = fleet.exchange(parts)?.into_iter().flatten().collect();
-    let own = share(start.len(), rank, processes)..share(start.len(), rank + 1, processes);
-    let old = &start.values()[own.clone()];
+/// Sums over shards: of weights at some places, of their means over visits, and of new features in the order of their keys.
+type Sums = (Vec<f64>, Vec<f64>, Vec<(FeatureKey, New)>);
+
+/// Adds up what shards say about some places, in the order of the shards.
+fn add_up(start: &Weights, places: Range<usize>, shards: &[Moved]) -> Result<Sums> {
+    let old = &start.values()[places.clone()];
     let (mut values, mut visited) = (vec![0.0; old.len()], vec![0.0; old.len()]);
     let mut new: Vec<(FeatureKey, New)> = Vec::new();
-    for shard in &shards {
+    let mut known = Weights::default();
+    for shard in shards {
         let mut at = 0;
-        for ((i, &w), place) in old.iter().enumerate().zip(own.clone()) {
+        for ((i, &w), place) in old.iter().enumerate().zip(places.clone()) {
             if shard.places.get(at).is_some_and(|p| *p as usize == place) {
                 values[i] += shard.values[at];
                 visited[i] += shard.visited.get(at).copied().unwrap_or(w);
@@ -114,10 +104,12 @@ pub(crate) fn mean(start: &Weights, moved: &[Moved], fleet: Fleet<'_>) -> Result
                 visited[i] += w;
             }
         }
-        new.extend(shard.new.iter().map(|f| (FeatureKey::of(&f.0), f.clone())));
+        for feature in &shard.new {
+            let key = FeatureKey::of(&feature.0);
+            known.place(key, &feature.0)?; // two names with one key are found here
+            new.push((key, feature.clone()));
+        }
     }
-    let mut known = Weights::default();
-    let added = new.iter().try_for_each(|(key, f)| known.place(*key, &f.0).map(drop));
     // Stable: equal features stay in the order of their shards.
     new.sort_by_key(|f| f.0);
     new.dedup_by(|next, kept| {
@@ -128,11 +120,21 @@ pub(crate) fn mean(start: &Weights, moved: &[Moved], fleet: Fleet<'_>) -> Result
         }
         same
     });
-    let n = shards.len().max(1) as f64;
-    for v in values.iter_mut().chain(&mut visited) {
-        *v /= n;
+    Ok((values, visited, new))
+}
+
+/// The mean of the shards, added up in their order; `moved` are those of this process. Each process adds up a part of all
+/// places, so that none has to hold what all shards have learned. New features come in the order of their keys.
+pub(crate) fn mean(start: &Weights, moved: &[Moved], fleet: Fleet<'_>) -> Result<Mean> {
+    let processes = fleet.0.size();
+    let mut parts: Vec<Vec<Moved>> = vec![Vec::new(); processes as usize];
+    for shard in moved {
+        for (part, to) in shard.split(start.len(), processes).into_iter().zip(&mut parts) {
+            to.push(part);
+        }
     }
-    let mine = added.map(|()| (values, visited, new));
+    let shards: Vec<Moved> = fleet.exchange(parts)?.into_iter().flatten().collect();
+    let mine = add_up(start, own(fleet, start.len()), &shards);
     let (mut values, mut visited, mut new) = (Vec::new(), Vec::new(), Vec::new());
     for part in fleet.gather(mine)? {
         values.extend(part.0);
@@ -143,8 +145,12 @@ pub(crate) fn mean(start: &Weights, moved: &[Moved], fleet: Fleet<'_>) -> Result
     let mut weights = start.clone();
     for (key, (name, w, v)) in new {
         weights.place(key, &name).map_err(Error::shared)?;
-        values.push(w / n);
-        visited.push(v / n);
+        values.push(w);
+        visited.push(v);
+    }
+    let n = shards.len().max(1) as f64;
+    for v in values.iter_mut().chain(&mut visited) {
+        *v /= n;
     }
     weights.replace(&values);
     Ok(Mean { weights, visited })

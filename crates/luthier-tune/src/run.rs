@@ -160,19 +160,8 @@ pub fn run(
         fleet.agree(dir.write_best(metric))?;
         return outcome(dir, stop, fleet);
     }
-    let mut state = match fleet.first(|| dir.resume(metric))? {
-        Some(state) => state,
-        None => State::new(job.initial.clone()),
-    };
-    dir.go_on(state.epoch);
     let reset = schedule.reset_at.filter(|_| schedule.accumulate && !source.is_fixed());
-    let from = reset.filter(|&r| r < state.epoch).unwrap_or(0);
-    let mut pool = if source.has_forests() {
-        again(source, schedule, dir, from..state.epoch, fleet)?
-    } else {
-        Evidence::Lists(fleet.first(|| dir.saved_lists(metric, from))?)
-    };
-    source.go_on(state.epoch, pool.lists().first().map(|l| &l.columns));
+    let (mut state, mut pool) = begin(job, dir, reset, fleet)?;
     loop {
         let clock = Instant::now();
         if state.epoch == 0 {
@@ -236,6 +225,24 @@ pub fn run(
             return outcome(dir, stop, fleet);
         }
     }
+}
+
+/// Where the run stands, and what has been gathered since the pool was last emptied.
+fn begin(job: &Job<'_>, dir: &mut RunDir, reset: Option<u32>, fleet: Fleet<'_>) -> Result<(State, Evidence)> {
+    let Job { source, schedule, metric, .. } = *job;
+    let state = match fleet.first(|| dir.resume(metric))? {
+        Some(state) => state,
+        None => State::new(job.initial.clone()),
+    };
+    dir.go_on(state.epoch);
+    let from = reset.filter(|&r| r < state.epoch).unwrap_or(0);
+    let pool = if source.has_forests() {
+        again(source, schedule, dir, from..state.epoch, fleet)?
+    } else {
+        Evidence::Lists(fleet.first(|| dir.saved_lists(metric, from))?)
+    };
+    source.go_on(state.epoch, pool.lists().first().map(|l| &l.columns));
+    Ok((state, pool))
 }
 
 /// Candidates of all segments: scores them, gives their features a place, and puts them into the pool. Returns which of each

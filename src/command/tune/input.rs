@@ -4,7 +4,7 @@ use super::{Plan, mert::keys};
 use crate::{
     command::{
         check_names,
-        decode::{FeatureArgs, LimitArgs, check_weights, open_forests},
+        decode::{FeatureArgs, LimitArgs, check_weights, describe_files, open_forests},
         keep_features, read_references,
     },
     lists::{ListArgs, check_references, reference_file, references_of},
@@ -455,10 +455,7 @@ fn open_model(
         .hint("tune for such a metric on n-best lists that have it"));
     }
     let digests = config.digests()?;
-    for (k, digest) in digests.iter().enumerate() {
-        let name = if k == 0 { "table".to_owned() } else { format!("lm{}", k - 1) };
-        settings.add(&name, digest);
-    }
+    describe_files(&digests, settings);
     settings.add("oov", config.oov);
     let limits = input.limits.limits(config);
     input.limits.describe(&limits, settings);
