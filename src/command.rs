@@ -6,6 +6,7 @@ mod compare;
 mod convert;
 mod decode;
 mod demo;
+mod experiment;
 mod extract;
 mod generate;
 mod import;
@@ -48,13 +49,13 @@ pub(crate) struct Cli {
 pub(crate) struct Common {
     /// Threads; results are the same for any number [default: all cores, shared with other processes of a job].
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    pub(crate) threads: Option<u16>,
     /// Seed of all random choices [default: 1; compare: 12345, sacreBLEU's].
     #[arg(long, global = true, value_name = "N")]
-    seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
     /// Say nothing but errors.
     #[arg(long, short, global = true)]
-    quiet: bool,
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -85,6 +86,7 @@ enum Verb {
     /// Estimate, compile and query language models.
     Lm(lm::Args),
     Demo(demo::Args),
+    Experiment(Box<experiment::Args>),
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.
@@ -149,6 +151,7 @@ pub(crate) fn run(cli: Cli) -> Done {
         Verb::Train(args) => train::run(&args, &cli.common, talk),
         Verb::Lm(args) => lm::run(&args, &cli.common, talk),
         Verb::Demo(args) => demo::run(&args, &cli.common, talk),
+        Verb::Experiment(args) => experiment::run(&args, &cli.common, talk),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "luthier", &mut script);

@@ -1,5 +1,6 @@
 //! The `luthier` binary: the library works, this talks.
 
+mod again;
 mod command;
 mod lists;
 mod plot;

@@ -33,7 +33,7 @@ pub(crate) fn surface(surface: &Surface, smoothing: Smoothing, metric: &Metric, 
     let bottom = seen.iter().copied().fold(f64::INFINITY, f64::min);
     let top = seen.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let frame = Frame { x: (low, high), y: widen(bottom, top) };
-    let mut out = frame.open(title);
+    let mut out = frame.open(title, "step");
     out += &frame.steps(&surface.bounds[first..last], seen, "#1d4ed8", 1.2);
     if smoothing != Smoothing::None {
         let smoothed = shown(&surface.smoothed(smoothing));
@@ -48,6 +48,52 @@ pub(crate) fn surface(surface: &Surface, smoothing: Smoothing, metric: &Metric, 
         frame.px(0.0),
         HEIGHT - BOTTOM
     );
+    out + "</svg>\n"
+}
+
+/// A line through points.
+pub(crate) struct Curve {
+    pub(crate) name: String,
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// Colours that can be told apart, also in print and by most eyes.
+const COLOURS: [&str; 10] = [
+    "#1d4ed8", "#c2410c", "#15803d", "#7e22ce", "#b91c1c", "#0e7490", "#a16207", "#be185d", "#4d7c0f", "#475569",
+];
+
+/// Curves over the same axis, with their names beside them.
+pub(crate) fn curves(curves: &[Curve], title: &str, axis: &str) -> String {
+    let points = || curves.iter().flat_map(|c| &c.points);
+    let ends = |of: fn(&(f64, f64)) -> f64| {
+        points().map(of).fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)))
+    };
+    let (x, y) = (ends(|p| p.0), ends(|p| p.1));
+    if points().next().is_none() {
+        return Frame { x: (0.0, 1.0), y: (0.0, 1.0) }.open(title, axis) + "</svg>\n";
+    }
+    let frame = Frame { x: if x.1 > x.0 { x } else { (x.0 - 0.5, x.0 + 0.5) }, y: widen(y.0, y.1) };
+    let mut out = frame.open(title, axis);
+    for (i, curve) in curves.iter().enumerate() {
+        let colour = COLOURS[i % COLOURS.len()];
+        let dashes = ["", "6 3", "2 2"][i / COLOURS.len() % 3];
+        let at = |p: &(f64, f64)| format!("{:.1} {:.1}", frame.px(p.0), frame.py(p.1));
+        let path: Vec<String> = curve.points.iter().map(at).collect();
+        let _ = writeln!(
+            out,
+            r#"<path d="M{}" fill="none" stroke="{colour}" stroke-width="1.6" stroke-dasharray="{dashes}"/>"#,
+            path.join("L")
+        );
+        let y = TOP + 14.0 + 14.0 * i as f64;
+        let _ = writeln!(
+            out,
+            r#"<path d="M{} {:.1}h18" stroke="{colour}" stroke-width="2" stroke-dasharray="{dashes}"/><text x="{}" y="{y:.1}">{}</text>"#,
+            WIDTH - RIGHT - 190.0,
+            y - 4.0,
+            WIDTH - RIGHT - 166.0,
+            escape(&curve.name)
+        );
+    }
     out + "</svg>\n"
 }
 
@@ -73,7 +119,7 @@ impl Frame {
     }
 
     /// The sheet with title, axes and their numbers.
-    fn open(&self, title: &str) -> String {
+    fn open(&self, title: &str, axis: &str) -> String {
         let mut out = format!(
             r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" font-size="12" fill="#222">
 <rect width="100%" height="100%" fill="#fff"/>
@@ -104,9 +150,10 @@ impl Frame {
         }
         let _ = writeln!(
             out,
-            r##"<path d="M{LEFT} {TOP}V{bottom}H{right}" fill="none" stroke="#222"/><text x="{:.1}" y="{}" text-anchor="middle">step</text>"##,
+            r##"<path d="M{LEFT} {TOP}V{bottom}H{right}" fill="none" stroke="#222"/><text x="{:.1}" y="{}" text-anchor="middle">{}</text>"##,
             f64::midpoint(LEFT, right),
-            HEIGHT - 8.0
+            HEIGHT - 8.0,
+            escape(axis)
         );
         out
     }

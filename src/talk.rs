@@ -27,6 +27,17 @@ impl Talk {
         Some(Bar(bar))
     }
 
+    /// A line that moves while something runs, if a person is looking; it goes when the answer is dropped.
+    pub(crate) fn busy(self, what: &str) -> Option<Busy> {
+        if self.quiet || !std::io::stderr().is_terminal() {
+            return None;
+        }
+        let style = indicatif::ProgressStyle::with_template("{spinner} {elapsed:>4} {wide_msg}").ok()?;
+        let bar = indicatif::ProgressBar::new_spinner().with_style(style).with_message(what.to_owned());
+        bar.enable_steady_tick(std::time::Duration::from_millis(120));
+        Some(Busy(bar))
+    }
+
     /// Something that works but is probably not meant.
     pub(crate) fn warn(self, line: &str) {
         self.say(&format!("luthier: warning: {line}"));
@@ -54,6 +65,27 @@ impl Bar {
         self.0.set_length(u64::from(all));
         self.0.set_message(score.to_owned());
         self.0.set_position(u64::from(done));
+    }
+}
+
+/// A moving line, on a terminal only.
+pub(crate) struct Busy(indicatif::ProgressBar);
+
+impl Busy {
+    /// Other words beside the movement.
+    pub(crate) fn show(&self, what: &str) {
+        self.0.set_message(what.to_owned());
+    }
+
+    /// A line that stays, above the one that moves.
+    pub(crate) fn say(&self, line: &str) {
+        self.0.suspend(|| self::line(line));
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
     }
 }
 

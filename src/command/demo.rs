@@ -1,7 +1,7 @@
 //! `luthier demo`.
 
 use super::{Common, Done, write_out};
-use crate::{table::Table, talk::Talk};
+use crate::{again::Again, table::Table, talk::Talk};
 use luthier::{
     core::{AtomicFile, Error, Result, Weights, text},
     metric::{Hypothesis, Metric, PlusOne, Scratch},
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Command, ExitCode},
+    process::ExitCode,
     time::Instant,
 };
 
@@ -108,10 +108,8 @@ struct Untuned {
 }
 
 struct Demo<'a> {
-    program: PathBuf,
+    again: Again<'a>,
     out: &'a Path,
-    common: &'a Common,
-    talk: Talk,
     /// Where the corpus is, and the endings of its files.
     data: PathBuf,
     languages: &'a (String, String),
@@ -120,14 +118,13 @@ struct Demo<'a> {
 impl<'a> Demo<'a> {
     /// With the corpus in place.
     fn new(args: &'a Args, common: &'a Common, talk: Talk) -> Result<Self> {
-        let program = std::env::current_exe().map_err(|e| Error::io("luthier", "find this program", &e))?;
         let data = args.data.clone().unwrap_or_else(|| args.out.join("corpus"));
-        let demo = Demo { program, out: &args.out, common, talk, data, languages: &args.languages };
+        let demo = Demo { again: Again::new(common, talk)?, out: &args.out, data, languages: &args.languages };
         if args.data.is_none() {
             fs::create_dir_all(&args.out)
                 .map_err(|e| Error::io(args.out.display().to_string(), "make it", &e))?;
             let out = demo.data.display().to_string();
-            demo.luthier(&["generate", "--out", &out, "--train", "5000", "--dev", "400", "--test", "500"])?;
+            demo.again.run(&["generate", "--out", &out, "--train", "5000", "--dev", "400", "--test", "500"])?;
         }
         for part in ["train", "dev", "test"] {
             let sides = [demo.source(part), demo.target(part)];
@@ -157,40 +154,12 @@ impl<'a> Demo<'a> {
         self.out.join(name).display().to_string()
     }
 
-    /// Runs a command of this program, shows it, and returns what it printed.
-    fn luthier(&self, words: &[&str]) -> Result<String> {
-        let clock = Instant::now();
-        let mut command = Command::new(&self.program);
-        command.args(words).arg("--quiet");
-        if let Some(n) = self.common.threads {
-            command.args(["--threads", &n.to_string()]);
-        }
-        if let Some(seed) = self.common.seed.filter(|_| words[0] != "compare") {
-            command.args(["--seed", &seed.to_string()]);
-        }
-        let shown = format!("luthier {}", words.join(" "));
-        let output = command.output().map_err(|e| Error::io("luthier", "start it again", &e))?;
-        if !matches!(output.status.code(), Some(0 | 1)) {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let said = said.lines().last().unwrap_or("it said nothing").trim_start_matches("luthier: ");
-            return Err(Error::new(format!("{shown}: {said}")));
-        }
-        self.talk.say(&format!("{:5.1} s  {shown}", clock.elapsed().as_secs_f64()));
-        String::from_utf8(output.stdout).map_err(|e| Error::new(format!("{shown}: {e}")))
-    }
-
-    /// The same of a command that prints JSON.
-    fn json(&self, words: &[&str]) -> Result<Value> {
-        let text = self.luthier(&[words, &["--json"]].concat())?;
-        serde_json::from_str(&text).map_err(|e| Error::new(format!("luthier {}: {e}", words.join(" "))))
-    }
-
     fn train(&self, system: &System) -> Result<Untuned> {
         let name = system.name;
         let model = self.made(name);
         let (source, target) = (self.source("train"), self.target("train"));
         let train = ["train", "--source", &source, "--target", &target, "--model", &model];
-        self.luthier(&[&train, system.train].concat())?;
+        self.again.run(&[&train, system.train].concat())?;
         let (output, list) = (self.made(&format!("{name}.untuned")), self.made(&format!("{name}.nbest.gz")));
         let (source, target) = (self.source("test"), self.target("test"));
         let decode = [
@@ -206,9 +175,9 @@ impl<'a> Demo<'a> {
             "--nbest-out",
             &list,
         ];
-        self.luthier(&[&decode, system.limits].concat())?;
-        let score = self.json(&["score", &output, "--ref", &target, "--tokenize", "none"])?;
-        let oracle = self.json(&["oracle", "--nbest", &list, "--ref", &target])?;
+        self.again.run(&[&decode, system.limits].concat())?;
+        let score = self.again.json(&["score", &output, "--ref", &target, "--tokenize", "none"])?;
+        let oracle = self.again.json(&["oracle", "--nbest", &list, "--ref", &target])?;
         let number = |v: &Value| v.as_f64().unwrap_or(f64::NAN);
         Ok(Untuned {
             system: name,
@@ -232,12 +201,12 @@ impl<'a> Demo<'a> {
             let run = self.made(&format!("{name}.{algorithm}"));
             let given = ["--model", &model, "--source", &source, "--ref", &target, "--run", &run];
             let init: &[&str] = if algorithm == "O-ORO-L" { &["--init", &nothing] } else { &[] };
-            let found = self.json(&[&["tune"], how, &given, system.limits, init].concat())?;
+            let found = self.again.json(&[&["tune"], how, &given, system.limits, init].concat())?;
             let seconds = clock.elapsed().as_secs_f64();
             let output = self.made(&format!("{name}.{algorithm}.out"));
             let weights = format!("{run}/best.txt");
             let decode = ["decode", "--model", &model, "--weights", &weights, "--in", &test, "-o", &output];
-            self.luthier(&[&decode, system.limits].concat())?;
+            self.again.run(&[&decode, system.limits].concat())?;
             let dev = found["score"].as_f64().unwrap_or(f64::NAN);
             let (output, nan) = (output.into(), f64::NAN);
             cells.push(Cell { system: name, algorithm, dev, test: nan, delta: nan, p: nan, seconds, output });
@@ -247,7 +216,7 @@ impl<'a> Demo<'a> {
         let reference = self.target("test");
         let mut words = vec!["compare", "--baseline", &baseline, "--ref", &reference, "--tokenize", "none"];
         words.extend(outputs.iter().map(String::as_str));
-        let found = self.json(&words)?;
+        let found = self.again.json(&words)?;
         for (cell, one) in cells.iter_mut().zip(found["systems"].as_array().into_iter().flatten()) {
             let number = |key: &str| one[key].as_f64().unwrap_or(f64::NAN);
             (cell.test, cell.delta, cell.p) = (number("score"), number("delta"), number("p_value"));

@@ -31,6 +31,9 @@ pub struct Event {
     /// The same on the selection set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select_length_ratio: Option<f64>,
+    /// The same on the test set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test_length_ratio: Option<f64>,
     /// Candidates to learn from.
     pub candidates: usize,
     /// How many of them were new.
@@ -406,7 +409,9 @@ fn held_out(job: &Job<'_>, weights: &Weights, event: &mut Event, fleet: Fleet<'_
         event.select_length_ratio = job.metric.length_ratio(&totals);
     }
     if let Some(test) = job.test {
-        event.test = Some(job.metric.score(&totals(test)?));
+        let totals = totals(test)?;
+        event.test = Some(job.metric.score(&totals));
+        event.test_length_ratio = job.metric.length_ratio(&totals);
     }
     Ok(())
 }

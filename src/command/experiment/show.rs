@@ -1,0 +1,409 @@
+//! What an experiment has found, as Markdown, TSV and JSON.
+
+use super::{
+    plan::{Row, Significance, TableSpec, Value},
+    work::{Bench, Finished},
+};
+use crate::plot;
+use luthier::{
+    core::{AtomicFile, Error, Result},
+    metric::significance::{Question, Test, compare},
+};
+use serde_json::{Value as Json, json};
+use std::{fmt::Write as _, path::Path};
+
+/// A mean over replicas, and how far they lie apart.
+#[derive(Clone, Copy)]
+struct Mean {
+    mean: f64,
+    /// Standard deviation of single replicas; none of one.
+    spread: Option<f64>,
+}
+
+impl Mean {
+    fn of(values: &[f64]) -> Option<Self> {
+        let n = values.len() as f64;
+        if values.is_empty() {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / n;
+        let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+        Some(Mean { mean, spread: (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt()) })
+    }
+
+    fn json(self) -> Json {
+        json!({"mean": self.mean, "spread": self.spread})
+    }
+}
+
+/// A difference from the baseline on a test set.
+#[derive(Clone, Copy)]
+struct Against {
+    delta: f64,
+    p: f64,
+}
+
+impl Against {
+    /// Two equal systems never differ more in a sample than they do, so their p-value says nothing.
+    fn significant(self) -> bool {
+        self.delta != 0.0 && self.p < 0.05
+    }
+}
+
+pub(super) struct Results<'a> {
+    bench: &'a Bench<'a>,
+    seconds: f64,
+    signature: String,
+    /// By group and test set.
+    against: Vec<Vec<Option<Against>>>,
+}
+
+impl<'a> Results<'a> {
+    pub(super) fn new(bench: &'a Bench<'a>, seconds: f64) -> Result<Self> {
+        let plan = bench.plan;
+        let (test, samples, short) = match plan.significance {
+            Significance::Bootstrap => (Test::Bootstrap, 1000, "bs"),
+            Significance::Randomization => (Test::Randomization, 10_000, "ar"),
+        };
+        let question = Question { test, samples, seed: 12345 };
+        let signature = format!(
+            "{}|{}",
+            bench.metric.name(),
+            bench.metric.signature(Some(1), &format!("{short}:{samples}|seed:{}", question.seed))
+        );
+        let mut against = Vec::new();
+        for (g, group) in bench.groups.iter().enumerate() {
+            let base = bench.groups.iter().position(|b| {
+                b.system == group.system && plan.algorithms[b.algorithm].name == plan.baseline
+            });
+            let one = |test: usize| {
+                let base = base.filter(|b| *b != g)?;
+                let (ours, theirs) = (&bench.finished[g], &bench.finished[base]);
+                let n = if ours.is_empty() || theirs.is_empty() { 0 } else { ours.len().max(theirs.len()) };
+                // Replicas one after another (Clark et al. 2011); where one side has fewer, its own come again.
+                let all = |some: &[Finished]| (0..n).flat_map(|i| some[i % some.len()].stats[test].clone()).collect::<Vec<f32>>();
+                if n == 0 {
+                    return None;
+                }
+                let found = compare(&bench.metric, &[&all(theirs), &all(ours)], question);
+                Some(Against { delta: found[1].delta, p: found[1].p_value? })
+            };
+            against.push((0..plan.text.test.len()).map(one).collect());
+        }
+        Ok(Results { bench, seconds, signature, against })
+    }
+
+    /// A value of each replica.
+    fn values(&self, group: usize, value: &Value) -> Vec<f64> {
+        let metric = &self.bench.metric;
+        let one = |f: &Finished| -> Option<f64> {
+            let r = &f.result;
+            match value {
+                Value::Dev => Some(metric.shown(r.dev)),
+                Value::Select => r.select.map(|s| metric.shown(s)),
+                Value::Test(i) => r.tests.get(*i).map(|t| t.score),
+                Value::Length(i) => r.tests.get(*i).and_then(|t| t.length),
+                Value::Features => Some(r.features as f64),
+                Value::Iteration => Some(r.iteration as f64),
+                Value::Seconds => Some(r.seconds),
+                Value::Logged(name, at) => logged(f, name, *at).map(|x| self.oriented(name, x)),
+            }
+        };
+        self.bench.finished[group].iter().filter_map(one).collect()
+    }
+
+    /// Scores of the log as people see them.
+    fn oriented(&self, name: &str, x: f64) -> f64 {
+        if ["score", "select", "test", "surrogate", "guess"].contains(&name) { self.bench.metric.shown(x) } else { x }
+    }
+
+    fn shown(&self, group: usize, value: &Value) -> String {
+        let Some(mean) = Mean::of(&self.values(group, value)) else { return "–".to_owned() };
+        let star = match value {
+            Value::Test(i) if self.against[group].get(*i).copied().flatten().is_some_and(Against::significant) => "*",
+            _ => "",
+        };
+        match mean.spread {
+            Some(spread) => format!("{}{star} ± {}", value.shown(mean.mean), value.shown(spread)),
+            None => format!("{}{star}", value.shown(mean.mean)),
+        }
+    }
+
+    /// How many iterations there were, and whether more were planned.
+    fn iterations(&self, group: usize) -> String {
+        let finished = &self.bench.finished[group];
+        let Some(most) = finished.iter().map(|f| f.result.iterations).max() else { return "–".to_owned() };
+        let stopped = finished.iter().any(|f| f.result.stop == "iterations");
+        match self.bench.groups[group].cut.filter(|_| stopped) {
+            Some(planned) => format!("{most} of {planned}, cut short"),
+            None => most.to_string(),
+        }
+    }
+
+    /// Groups that a row speaks of, with what they are called there.
+    fn rows<'t>(&self, table: &'t TableSpec) -> Vec<(String, Option<usize>, Option<&'t Row>)> {
+        let plan = self.bench.plan;
+        let groups = || self.bench.groups.iter().enumerate();
+        let named = |system: usize, label: String| {
+            if plan.systems.len() > 1 { format!("{}, {label}", plan.systems[system].name) } else { label }
+        };
+        if table.rows.is_empty() {
+            return groups().map(|(g, group)| (named(group.system, plan.label(group)), Some(g), None)).collect();
+        }
+        let mut rows = Vec::new();
+        for row in &table.rows {
+            let Some(cell) = &row.cell else {
+                rows.push((row.name.clone().unwrap_or_default(), None, Some(row)));
+                continue;
+            };
+            let ours = |system: usize| row.system.as_ref().is_none_or(|s| plan.systems[system].name == *s);
+            let found: Vec<_> = groups().filter(|(_, g)| ours(g.system) && plan.matches(g, cell)).collect();
+            for (g, group) in &found {
+                let name = match &row.name {
+                    Some(name) if found.len() == 1 => name.clone(),
+                    _ => named(group.system, plan.label(group)),
+                };
+                rows.push((name, Some(*g), Some(row)));
+            }
+        }
+        rows
+    }
+
+    /// The table with the paper's figures beside ours.
+    fn table(&self, table: &TableSpec) -> String {
+        let papers = table.rows.iter().any(|r| !r.paper.is_empty());
+        let tests = table.columns.iter().any(|c| c.1 == "test");
+        let mut head = vec![String::new()];
+        for (name, _) in &table.columns {
+            if papers {
+                head.push(format!("{name}, paper"));
+            }
+            head.push(if papers { "ours".to_owned() } else { name.clone() });
+        }
+        if tests {
+            head.extend([format!("against {}", self.bench.plan.baseline), "p".to_owned()]);
+        }
+        head.push("iterations".to_owned());
+        let mut rows = vec![head];
+        for (name, group, row) in self.rows(table) {
+            let mut cells = vec![name];
+            for (i, (_, value)) in table.columns.iter().enumerate() {
+                if papers {
+                    cells.push(row.and_then(|r| r.paper.get(i)).cloned().unwrap_or_default());
+                }
+                let own = row.and_then(|r| r.values.as_ref()).map_or(value, |v| &v[i]);
+                cells.push(group.zip(Value::parse(own)).map_or_else(String::new, |(g, v)| self.shown(g, &v)));
+            }
+            if tests {
+                let against = group.and_then(|g| self.against[g][0]);
+                cells.push(against.map_or_else(String::new, |a| format!("{:+.2}", a.delta)));
+                cells.push(against.map_or_else(String::new, |a| format!("{:.4}", a.p)));
+            }
+            cells.push(group.map_or_else(String::new, |g| self.iterations(g)));
+            rows.push(cells);
+        }
+        format!("## {}\n\n{}", table.title, pipes(&rows))
+    }
+
+    /// All cells with everything that is known of each.
+    fn overview(&self) -> String {
+        let plan = self.bench.plan;
+        let mut columns = vec![("dev".to_owned(), Value::Dev)];
+        if self.bench.groups.iter().any(|g| g.select.is_some()) {
+            columns.push(("select".to_owned(), Value::Select));
+        }
+        for (i, part) in plan.text.test.iter().enumerate() {
+            columns.push((part.name(), Value::Test(i)));
+            columns.push(("length".to_owned(), Value::Length(i)));
+        }
+        columns.push(("features".to_owned(), Value::Features));
+        columns.push(("s".to_owned(), Value::Seconds));
+        let names = ["system", "cell", "replicas"].map(str::to_owned).into_iter();
+        let rest = [format!("against {}", plan.baseline), "p".to_owned(), "iterations".to_owned()];
+        let mut rows = vec![names.chain(columns.iter().map(|c| c.0.clone())).chain(rest).collect::<Vec<_>>()];
+        for (g, group) in self.bench.groups.iter().enumerate() {
+            let replicas = self.bench.finished[g].len();
+            let mut cells = vec![plan.systems[group.system].name.clone(), plan.label(group), replicas.to_string()];
+            cells.extend(columns.iter().map(|c| self.shown(g, &c.1)));
+            let against = self.against[g][0];
+            cells.push(against.map_or_else(String::new, |a| format!("{:+.2}", a.delta)));
+            cells.push(against.map_or_else(String::new, |a| format!("{:.4}", a.p)));
+            cells.push(self.iterations(g));
+            rows.push(cells);
+        }
+        format!("## All cells\n\n{}", pipes(&rows))
+    }
+
+    /// Learning curves: drawings, a table of all points, and some of them here.
+    fn figures(&self, out: &Path) -> Result<String> {
+        let plan = self.bench.plan;
+        let mut text = String::new();
+        for (f, figure) in plan.figures.iter().enumerate() {
+            let groups: Vec<usize> = (0..self.bench.groups.len())
+                .filter(|g| figure.cells.iter().any(|c| plan.matches(&self.bench.groups[*g], c)))
+                .collect();
+            let _ = write!(text, "## {}\n\n", figure.title);
+            for (v, value) in figure.values.iter().enumerate() {
+                let curves: Vec<plot::Curve> = groups.iter().map(|&g| self.curve(g, value)).collect();
+                let longest = curves.iter().map(|c| c.points.len()).max().unwrap_or(0);
+                let name = format!("figure{}{}", f + 1, ["", "b", "c", "d"].get(v).unwrap_or(&"e"));
+                let title = format!("{}: {value}", figure.title);
+                AtomicFile::write_all_to(&out.join(format!("{name}.svg")), plot::curves(&curves, &title, "iteration").as_bytes())?;
+                let mut rows = vec![std::iter::once("iteration".to_owned()).chain(curves.iter().map(|c| c.name.clone())).collect::<Vec<_>>()];
+                for i in 0..longest {
+                    let at = |c: &plot::Curve| c.points.get(i).map_or_else(String::new, |p| format!("{:.2}", p.1));
+                    rows.push(std::iter::once(i.to_string()).chain(curves.iter().map(at)).collect());
+                }
+                let tsv: String = rows.iter().map(|r| r.join("\t") + "\n").collect();
+                AtomicFile::write_all_to(&out.join(format!("{name}.tsv")), tsv.as_bytes())?;
+                let few = |i: usize| i < 4 || i.is_multiple_of(5) || i == longest;
+                let rows: Vec<Vec<String>> = rows.into_iter().enumerate().filter(|(i, _)| *i == 0 || few(i - 1)).map(|r| r.1).collect();
+                let _ = write!(text, "![{title}]({name}.svg)\n\n`{value}` of the log (all iterations in {name}.tsv):\n\n{}\n", pipes(&rows));
+            }
+        }
+        Ok(text)
+    }
+
+    /// The mean over replicas at each iteration.
+    fn curve(&self, group: usize, value: &str) -> plot::Curve {
+        let last = |f: &Finished| f.log.iter().filter_map(|e| e["iteration"].as_u64()).max().unwrap_or(0);
+        let end = self.bench.finished[group].iter().map(last).max().unwrap_or(0);
+        let at = |i: u64| {
+            let values = self.values(group, &Value::Logged(value.to_owned(), Some(i as u32)));
+            Mean::of(&values).map(|m| (i as f64, m.mean))
+        };
+        let points = if self.bench.finished[group].is_empty() { Vec::new() } else { (0..=end).filter_map(at).collect() };
+        plot::Curve { name: self.bench.plan.label(&self.bench.groups[group]), points }
+    }
+
+    pub(super) fn markdown(&self, out: &Path) -> Result<String> {
+        let plan = self.bench.plan;
+        let mut text = format!("# {}\n\n", plan.title);
+        if !plan.about.is_empty() {
+            let _ = write!(text, "{}\n\n", plan.about.trim());
+        }
+        let test = match plan.significance {
+            Significance::Bootstrap => "the paired bootstrap",
+            Significance::Randomization => "approximate randomisation",
+        };
+        let corpus = match &plan.text.data {
+            Some(data) => format!("the text in {}", data.file_name().unwrap_or(data.as_os_str()).display()),
+            None => format!("a generated corpus ({} sentences to train on)", plan.text.generate.train),
+        };
+        let _ = write!(
+            text,
+            "On {corpus}. Differences are from {}, with the p-value of {test}; * is p < 0.05. Seeds from {} on; with several replicas, the mean ± the standard deviation of one.\nSignature: {}\n\n",
+            plan.baseline, self.bench.seed, self.signature
+        );
+        for table in &plan.tables {
+            text += &self.table(table);
+            text.push('\n');
+        }
+        text += &self.figures(out)?;
+        text += &self.overview();
+        let tuning: f64 = self.bench.finished.iter().flatten().map(|f| f.result.seconds).sum();
+        let _ = write!(text, "\n{tuning:.0} s of tuning in all cells; {:.0} s this time.\n", self.seconds);
+        Ok(text)
+    }
+
+    /// A line for each replica.
+    pub(super) fn tsv(&self) -> String {
+        let plan = self.bench.plan;
+        let mut text = String::from("system\tcell\treplica\tseed\tdev\tselect");
+        for part in &plan.text.test {
+            let _ = write!(text, "\t{0}\t{0} length", part.name());
+        }
+        text += "\titeration\titerations\tstop\tcut short of\tfeatures\tseconds\tmemory MB\n";
+        let number = |x: Option<f64>| x.map_or_else(String::new, |x| x.to_string());
+        for (group, finished) in self.bench.groups.iter().zip(&self.bench.finished) {
+            for f in finished {
+                let r = &f.result;
+                let (dev, select) = (self.bench.metric.shown(r.dev), r.select.map(|s| self.bench.metric.shown(s)));
+                let _ = write!(
+                    text,
+                    "{}\t{}\t{}\t{}\t{dev}\t{}",
+                    plan.systems[group.system].name,
+                    plan.label(group),
+                    f.replica + 1,
+                    r.seed,
+                    number(select)
+                );
+                for t in &r.tests {
+                    let _ = write!(text, "\t{}\t{}", t.score, number(t.length));
+                }
+                let cut = group.cut.filter(|_| r.stop == "iterations").map_or_else(String::new, |c| c.to_string());
+                let _ = writeln!(
+                    text,
+                    "\t{}\t{}\t{}\t{cut}\t{}\t{:.3}\t{}",
+                    r.iteration,
+                    r.iterations,
+                    r.stop,
+                    r.features,
+                    r.seconds,
+                    number(r.memory_mb)
+                );
+            }
+        }
+        text
+    }
+
+    pub(super) fn json(&self) -> Result<String> {
+        let plan = self.bench.plan;
+        let mut cells = Vec::new();
+        for (g, group) in self.bench.groups.iter().enumerate() {
+            let mean = |value: Value| Mean::of(&self.values(g, &value)).map(Mean::json);
+            let tests: Vec<Json> = (0..plan.text.test.len())
+                .map(|i| {
+                    let against = self.against[g][i];
+                    json!({
+                        "text": plan.text.test[i].name(),
+                        "score": mean(Value::Test(i)), "length": mean(Value::Length(i)),
+                        "delta": against.map(|a| a.delta), "p_value": against.map(|a| a.p),
+                    })
+                })
+                .collect();
+            let finished = &self.bench.finished[g];
+            cells.push(json!({
+                "system": plan.systems[group.system].name,
+                "algorithm": plan.algorithms[group.algorithm].name,
+                "settings": group.settings.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+                "replicas": finished.len(),
+                "dev": mean(Value::Dev), "select": mean(Value::Select), "tests": tests,
+                "iterations": mean(Value::Iteration), "cut_short_of": group.cut,
+                "features": mean(Value::Features), "seconds": mean(Value::Seconds),
+                "runs": finished.iter().map(|f| &f.result).collect::<Vec<_>>(),
+            }));
+        }
+        let all = json!({
+            "title": plan.title, "baseline": plan.baseline, "seed": self.bench.seed, "metric": self.bench.metric.name(),
+            "signature": self.signature, "seconds": self.seconds, "cells": cells,
+        });
+        serde_json::to_string(&all).map(|s| s + "\n").map_err(|e| Error::new(e.to_string()))
+    }
+}
+
+/// A number of the log. A run that has ended stays where it is.
+fn logged(f: &Finished, name: &str, at: Option<u32>) -> Option<f64> {
+    let events = || f.log.iter().filter(|e| e.get("iteration").is_some() && e.get(name).is_some());
+    let found = match at {
+        Some(at) => events().rfind(|e| e["iteration"].as_u64().is_some_and(|i| i <= u64::from(at))),
+        None => events().next_back(),
+    };
+    found?[name].as_f64()
+}
+
+/// A table of Markdown whose columns line up.
+fn pipes(rows: &[Vec<String>]) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |c: usize| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0).max(3);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for (i, row) in rows.iter().enumerate() {
+        let cell = |(c, w): (&String, &usize)| format!(" {c:<w$} |");
+        let _ = writeln!(text, "|{}", row.iter().zip(&widths).map(cell).collect::<String>());
+        if i == 0 {
+            let _ = writeln!(text, "|{}", widths.iter().map(|w| format!(" {} |", "-".repeat(*w))).collect::<String>());
+        }
+    }
+    text
+}

@@ -1,0 +1,587 @@
+//! Cells at work, side by side.
+
+use super::plan::{Group, Init, Part, Plan, Wishes, words};
+use crate::{
+    again::{Again, said, shown},
+    systems::{System, statistics},
+    talk::Talk,
+};
+use luthier::{
+    core::{AtomicFile, Error, Fingerprint, Result, Weights, text},
+    metric::{Metric, significance::totals},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::{
+    collections::VecDeque,
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+/// What cells may take together.
+pub(super) struct Limits {
+    pub(super) threads: usize,
+    pub(super) jobs: usize,
+    /// In bytes.
+    pub(super) memory: u64,
+}
+
+/// A cell is a group and a replica.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    group: usize,
+    replica: u32,
+}
+
+/// What a cell has come to: `result.json`.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Outcome {
+    /// What decided it, without paths.
+    what: String,
+    pub(super) command: String,
+    pub(super) seed: u64,
+    pub(super) iteration: u64,
+    pub(super) iterations: u64,
+    pub(super) stop: String,
+    pub(super) dev: f64,
+    pub(super) select: Option<f64>,
+    pub(super) tests: Vec<Tested>,
+    pub(super) features: usize,
+    /// Of tuning.
+    pub(super) seconds: f64,
+    /// The most that tuning or translation had, if it is known.
+    pub(super) memory_mb: Option<f64>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Tested {
+    pub(super) score: f64,
+    pub(super) length: Option<f64>,
+}
+
+/// A finished cell.
+pub(super) struct Finished {
+    pub(super) replica: u32,
+    pub(super) result: Outcome,
+    /// The lines of its log.
+    pub(super) log: Vec<Value>,
+    /// Statistics of each test set by segment.
+    pub(super) stats: Vec<Vec<f32>>,
+}
+
+pub(super) struct Bench<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) groups: Vec<Group>,
+    pub(super) metric: Metric,
+    pub(super) seed: u64,
+    out: &'a Path,
+    cells: Vec<Cell>,
+    /// By group.
+    pub(super) finished: Vec<Vec<Finished>>,
+}
+
+fn failed(path: &Path, doing: &str) -> impl FnOnce(std::io::Error) -> Error {
+    let name = path.display().to_string();
+    let doing = doing.to_owned();
+    move |e| Error::io(name, &doing, &e)
+}
+
+impl<'a> Bench<'a> {
+    pub(super) fn new(plan: &'a Plan, wishes: &Wishes, only: &[String], out: &'a Path, seed: u64) -> Result<Self> {
+        let metric: Metric = plan.metric.parse().map_err(|e| Error::new(format!("{e}")))?;
+        let mut groups = plan.groups(wishes);
+        if let Some(none) = only.iter().find(|text| !groups.iter().any(|g| plan.label(g).contains(*text))) {
+            let names: Vec<String> = groups.iter().map(|g| plan.label(g)).collect();
+            return Err(Error::new(format!("--only {none}: no cell has that in its name"))
+                .hint(format!("cells: {}", names.join(", "))));
+        }
+        let wanted = |g: &Group| {
+            only.is_empty()
+                || plan.algorithms[g.algorithm].name == plan.baseline
+                || only.iter().any(|text| plan.label(g).contains(text))
+        };
+        groups.retain(wanted);
+        let cells = groups.iter().enumerate().flat_map(|(group, g)| (0..g.replicas).map(move |replica| Cell { group, replica }));
+        let cells: Vec<Cell> = cells.collect();
+        let finished = groups.iter().map(|_| Vec::new()).collect();
+        Ok(Bench { plan, groups, metric, seed, out, cells, finished })
+    }
+
+    /// All parts of text that are used, with the file each is from.
+    fn parts(&self) -> Vec<&Part> {
+        let text = &self.plan.text;
+        let own = self.groups.iter().flat_map(|g| std::iter::once(&g.text).chain(&g.select));
+        let mut parts: Vec<&Part> = std::iter::once(&text.train).chain(&text.test).chain(own).collect();
+        parts.sort_by_key(|p| p.name());
+        parts.dedup();
+        parts
+    }
+
+    fn endings(&self) -> Result<[&str; 2]> {
+        let languages = &self.plan.text.languages;
+        match languages.split_once('-') {
+            Some((a, b)) if !a.is_empty() && !b.is_empty() && a != b => Ok([a, b]),
+            _ => Err(Error::new(format!("languages {languages}"))
+                .hint("expected two endings with a hyphen between them, as in de-en")),
+        }
+    }
+
+    fn data(&self) -> PathBuf {
+        self.plan.text.data.clone().unwrap_or_else(|| self.out.join("corpus"))
+    }
+
+    /// What tells one corpus from another. Reads a corpus that is given, and finds what is wrong with it.
+    pub(super) fn corpus_print(&self) -> Result<String> {
+        let ends = self.endings()?;
+        let Some(data) = &self.plan.text.data else {
+            let s = self.plan.text.generate;
+            return Ok(format!("generated {} {} {}", s.train, s.dev, s.test));
+        };
+        let mut print = Fingerprint::default();
+        for part in self.parts() {
+            let sides = ends.map(|e| data.join(format!("{}.{e}", part.file)));
+            let [a, b] = [text::read_lines(&sides[0])?, text::read_lines(&sides[1])?];
+            if a.lines.len() != b.lines.len() || a.lines.is_empty() {
+                let message = format!("has {} lines, but {} has {}", a.lines.len(), b.file, b.lines.len());
+                return Err(Error::in_file(a.file, message)
+                    .hint("both need one line per segment, and at least one"));
+            }
+            if part.range(a.lines.len()).is_none() {
+                return Err(Error::in_file(a.file, format!("has {} lines", a.lines.len()))
+                    .hint(format!("the experiment asks for {}", part.name())));
+            }
+            for line in a.lines.iter().chain(&b.lines) {
+                print = print.bytes(line.as_bytes());
+            }
+        }
+        Ok(format!("{:016x}", print.finish64()))
+    }
+
+    /// A part of the text in a language (0 is the source).
+    fn text(&self, part: &Part, side: usize) -> String {
+        let end = self.endings().map_or("", |e| e[side]);
+        let path = if part.is_whole() {
+            self.data().join(format!("{}.{end}", part.file))
+        } else {
+            self.out.join("text").join(format!("{}.{end}", part.name()))
+        };
+        path.display().to_string()
+    }
+
+    fn system(&self, group: &Group) -> String {
+        self.out.join("systems").join(&self.plan.systems[group.system].name).display().to_string()
+    }
+
+    fn cell_dir(&self, cell: Cell) -> PathBuf {
+        self.out.join("cells").join(self.plan.slug(&self.groups[cell.group], cell.replica))
+    }
+
+    /// The corpus, its parts, and the systems.
+    pub(super) fn prepare(&self, again: &Again<'_>) -> Result<()> {
+        if self.plan.text.data.is_none() {
+            let sizes = self.plan.text.generate;
+            let [train, dev, test] = [sizes.train, sizes.dev, sizes.test].map(|n| n.to_string());
+            let out = self.data().display().to_string();
+            again.run(&["generate", "--out", &out, "--train", &train, "--dev", &dev, "--test", &test])?;
+        }
+        let directory = self.out.join("text");
+        for part in self.parts().into_iter().filter(|p| !p.is_whole()) {
+            fs::create_dir_all(&directory).map_err(failed(&directory, "make it"))?;
+            for (side, end) in self.endings()?.iter().enumerate() {
+                let whole = text::read_lines(&self.data().join(format!("{}.{end}", part.file)))?;
+                let range = part.range(whole.lines.len()).ok_or_else(|| {
+                    Error::in_file(&whole.file, format!("has {} lines", whole.lines.len()))
+                        .hint(format!("the experiment asks for {}", part.name()))
+                })?;
+                let some: String = whole.lines[range].iter().map(|l| format!("{l}\n")).collect();
+                AtomicFile::write_all_to(Path::new(&self.text(part, side)), some.as_bytes())?;
+            }
+        }
+        for (s, system) in self.plan.systems.iter().enumerate() {
+            let Some(group) = self.groups.iter().find(|g| g.system == s) else { continue };
+            let train = &self.plan.text.train;
+            let mut all: Vec<String> = ["train", "--source", &self.text(train, 0), "--target", &self.text(train, 1)]
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+            all.extend(["--model".to_owned(), self.system(group)]);
+            all.extend(words(&system.train));
+            again.run(&all.iter().map(String::as_str).collect::<Vec<_>>())?;
+        }
+        Ok(())
+    }
+
+    /// Initial weights, if they are not the model's own.
+    fn init(&self, cell: Cell) -> Result<Option<String>> {
+        let group = &self.groups[cell.group];
+        let Some(init) = &self.plan.algorithms[group.algorithm].init else { return Ok(None) };
+        let text = match init {
+            Init::All(value) => {
+                let weights = Weights::read(&Path::new(&self.system(group)).join("weights.txt"))?;
+                weights.with_values(vec![*value; weights.len()]).to_text(&[])
+            }
+            Init::Named(some) => some.iter().map(|(name, value)| format!("{name} {value}\n")).collect(),
+        };
+        let path = self.cell_dir(cell).join("init.txt");
+        AtomicFile::write_all_to(&path, text.as_bytes())?;
+        Ok(Some(path.display().to_string()))
+    }
+
+    fn cell_seed(&self, cell: Cell) -> u64 {
+        self.seed + u64::from(cell.replica)
+    }
+
+    /// What decides a cell, without paths.
+    fn what(&self, cell: Cell) -> String {
+        let group = &self.groups[cell.group];
+        let algorithm = &self.plan.algorithms[group.algorithm];
+        format!(
+            "{} {} {} {} | {} | {:?} | {} {:?} {:?} | {:?} | {}",
+            algorithm.command,
+            words(&group.tune).join(" "),
+            words(&group.search).join(" "),
+            group.iterations.unwrap_or(0),
+            words(&self.plan.systems[group.system].train).join(" "),
+            algorithm.init,
+            group.text.name(),
+            group.select.as_ref().map(Part::name),
+            self.plan.text.test.iter().map(Part::name).collect::<Vec<_>>(),
+            self.plan.metric,
+            self.cell_seed(cell)
+        )
+    }
+
+    /// The commands of a cell: tuning, and translation of each test set.
+    fn steps(&self, cell: Cell) -> Result<VecDeque<Vec<String>>> {
+        let group = &self.groups[cell.group];
+        let algorithm = &self.plan.algorithms[group.algorithm];
+        let (model, dir) = (self.system(group), self.cell_dir(cell).display().to_string());
+        fs::create_dir_all(&dir).map_err(failed(Path::new(&dir), "make it"))?;
+        let mut tune: Vec<String> = vec!["tune".to_owned(), algorithm.command.clone()];
+        let mut flag = |name: &str, value: &str| tune.extend([name.to_owned(), value.to_owned()]);
+        flag("--model", &model);
+        flag("--source", &self.text(&group.text, 0));
+        flag("--ref", &self.text(&group.text, 1));
+        if let Some(select) = &group.select {
+            flag("--select-source", &self.text(select, 0));
+            flag("--select-ref", &self.text(select, 1));
+        }
+        if self.plan.watch {
+            flag("--test-source", &self.text(&self.plan.text.test[0], 0));
+            flag("--test-ref", &self.text(&self.plan.text.test[0], 1));
+        }
+        if let Some(n) = group.iterations {
+            flag("--iterations", &n.to_string());
+        }
+        if let Some(init) = self.init(cell)? {
+            flag("--init", &init);
+        }
+        if !group.tune.contains_key("metric") {
+            flag("--metric", &self.plan.metric);
+        }
+        flag("--run", &format!("{dir}/run"));
+        flag("--seed", &self.cell_seed(cell).to_string());
+        let search = words(&group.search);
+        tune.extend(words(&group.tune));
+        tune.extend(search.iter().cloned());
+        tune.push("--json".to_owned());
+        let mut steps = VecDeque::from([tune]);
+        for (i, test) in self.plan.text.test.iter().enumerate() {
+            let (weights, output) = (format!("{dir}/run/best.txt"), format!("{dir}/test{}.out", i + 1));
+            let source = self.text(test, 0);
+            let words = ["decode", "--model", &model, "--weights", &weights, "--in", &source, "-o", &output];
+            steps.push_back(words.iter().map(ToString::to_string).chain(search.iter().cloned()).collect());
+        }
+        Ok(steps)
+    }
+
+    /// Takes finished cells up and runs the others. Returns what went wrong.
+    pub(super) fn work(&mut self, again: &Again<'_>, limits: &Limits, talk: Talk) -> Result<Vec<String>> {
+        let mut floor = Floor { limits, again, running: Vec::new(), peaks: vec![0; self.plan.systems.len()], most: limits.jobs };
+        let mut waiting = VecDeque::new();
+        for cell in self.cells.clone() {
+            match self.take_up(cell)? {
+                Some(memory) => floor.peaks[self.groups[cell.group].system] = memory.max(floor.peaks[self.groups[cell.group].system]),
+                None => waiting.push_back(cell),
+            }
+        }
+        let (all, had) = (self.cells.len(), self.cells.len() - waiting.len());
+        if had > 0 {
+            talk.say(&format!("{had} of {all} cells are done already"));
+        }
+        let (clock, busy) = (Instant::now(), talk.busy(""));
+        let tell = |line: &str| match &busy {
+            Some(busy) => busy.say(line),
+            None => talk.say(line),
+        };
+        let mut wrong = Vec::new();
+        while !waiting.is_empty() || !floor.running.is_empty() {
+            while let Some(&cell) = waiting.front() {
+                let system = self.groups[cell.group].system;
+                if !floor.has_room(system) {
+                    break;
+                }
+                waiting.pop_front();
+                floor.start(cell, system, self.steps(cell)?, &self.cell_dir(cell))?;
+            }
+            sleep(Duration::from_millis(20));
+            floor.measure();
+            if let Some(cell) = floor.make_room() {
+                tell("memory is short: one cell fewer at a time; it goes on later");
+                waiting.push_front(cell);
+            }
+            for (cell, end, peak) in floor.ended(&|cell| self.cell_dir(cell))? {
+                let label = format!("{} {} {}", self.plan.systems[self.groups[cell.group].system].name, self.plan.label(&self.groups[cell.group]), cell.replica + 1);
+                match end {
+                    Ok(command) => {
+                        self.finish(cell, command, peak)?;
+                        let done = self.finished.iter().map(Vec::len).sum::<usize>();
+                        let last = self.finished[cell.group].iter().find(|f| f.replica == cell.replica);
+                        if let Some(f) = last {
+                            let left = clock.elapsed().as_secs_f64() / (done - had) as f64 * (all - done) as f64;
+                            tell(&format!(
+                                "{done:>3} of {all}  {label}: dev {:.2}, test {:.2}, {:.1} s, some {} left",
+                                self.metric.shown(f.result.dev),
+                                f.result.tests[0].score,
+                                f.result.seconds,
+                                duration(left)
+                            ));
+                        }
+                    }
+                    // A process of an experiment that was killed may still be at it.
+                    Err(e) if e.contains("another luthier is at work") => {
+                        waiting.push_back(cell);
+                        sleep(Duration::from_millis(500));
+                    }
+                    Err(e) => {
+                        tell(&format!("{label} failed: {e}"));
+                        wrong.push(format!("{label}: {e}"));
+                    }
+                }
+            }
+            if let Some(busy) = &busy {
+                let names: Vec<String> = floor.running.iter().map(|r| self.plan.label(&self.groups[r.cell.group])).collect();
+                let done = self.finished.iter().map(Vec::len).sum::<usize>();
+                busy.show(&format!("{done} of {all} cells, now {}", names.join(", ")));
+            }
+        }
+        for finished in &mut self.finished {
+            finished.sort_by_key(|f| f.replica);
+        }
+        Ok(wrong)
+    }
+
+    /// What a finished cell has left. Returns its memory, in bytes.
+    fn take_up(&mut self, cell: Cell) -> Result<Option<u64>> {
+        let path = self.cell_dir(cell).join("result.json");
+        let Ok(text) = fs::read_to_string(&path) else { return Ok(None) };
+        let result: Outcome = serde_json::from_str(&text).map_err(|e| {
+            Error::in_file(path.display().to_string(), format!("damaged: {e}"))
+                .hint("remove it to make it anew")
+        })?;
+        if result.what != self.what(cell) {
+            return Err(Error::in_file(
+                self.cell_dir(cell).display().to_string(),
+                format!("holds a cell with other settings: {}", result.command),
+            )
+            .hint("remove that directory to run it anew, or give another --out"));
+        }
+        let memory = result.memory_mb.map_or(0, |m| (m * 1e6) as u64);
+        self.load(cell, result)?;
+        Ok(Some(memory))
+    }
+
+    fn load(&mut self, cell: Cell, result: Outcome) -> Result<()> {
+        let dir = self.cell_dir(cell);
+        let log = read_log(&dir.join("run/log.jsonl"))?;
+        let stats = (0..self.plan.text.test.len()).map(|i| self.stats(&dir, i)).collect::<Result<_>>()?;
+        self.finished[cell.group].push(Finished { replica: cell.replica, result, log, stats });
+        Ok(())
+    }
+
+    /// Statistics of the translation of a test set.
+    fn stats(&self, dir: &Path, test: usize) -> Result<Vec<f32>> {
+        let reference = text::read_lines(Path::new(&self.text(&self.plan.text.test[test], 1)))?;
+        let system = System::read(&dir.join(format!("test{}.out", test + 1)), false)?;
+        system.check_length(reference.lines.len(), &reference.file)?;
+        let references: Vec<Vec<&str>> = reference.lines.iter().map(|l| vec![l.as_str()]).collect();
+        let mut all = statistics(&self.metric, &[system], &references)?;
+        Ok(all.pop().unwrap_or_default())
+    }
+
+    /// Makes a cell permanent.
+    fn finish(&mut self, cell: Cell, command: String, peak: u64) -> Result<()> {
+        let dir = self.cell_dir(cell);
+        let log = read_log(&dir.join("run/log.jsonl"))?;
+        let end = log.last().cloned().unwrap_or_default();
+        let best = end["best"].as_u64().unwrap_or(0);
+        let events = || log.iter().filter(|e| e.get("iteration").is_some());
+        let chosen = events().find(|e| e["iteration"].as_u64() == Some(best)).cloned().unwrap_or_default();
+        let mut tests = Vec::new();
+        for i in 0..self.plan.text.test.len() {
+            let total = totals(&self.metric, &self.stats(&dir, i)?);
+            tests.push(Tested {
+                score: self.metric.shown(self.metric.score(&total)),
+                length: self.metric.length_ratio(&total),
+            });
+        }
+        let result = Outcome {
+            what: self.what(cell),
+            command,
+            seed: self.cell_seed(cell),
+            iteration: best,
+            iterations: events().filter(|e| e.get("change").is_some()).count() as u64,
+            stop: end["stop"].as_str().unwrap_or_default().to_owned(),
+            dev: chosen["score"].as_f64().unwrap_or(f64::NAN),
+            select: chosen["select"].as_f64(),
+            tests,
+            features: Weights::read(&dir.join("run/best.txt"))?.non_zero(),
+            seconds: events().filter_map(|e| e["seconds"].as_f64()).sum(),
+            memory_mb: (peak > 0).then(|| (peak as f64 / 1e5).round() / 10.0),
+        };
+        let text = serde_json::to_string_pretty(&result).map_err(|e| Error::new(e.to_string()))?;
+        AtomicFile::write_all_to(&dir.join("result.json"), format!("{text}\n").as_bytes())?;
+        self.load(cell, result)
+    }
+}
+
+fn read_log(path: &Path) -> Result<Vec<Value>> {
+    let text = fs::read_to_string(path).map_err(failed(path, "read it"))?;
+    let line = |l: &str| serde_json::from_str(l).map_err(|e| Error::in_file(path.display().to_string(), format!("damaged: {e}")));
+    text.lines().map(line).collect()
+}
+
+/// `40 s`, `12 min`, `3.5 h`.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+/// A cell that is running.
+struct Running {
+    cell: Cell,
+    system: usize,
+    steps: VecDeque<Vec<String>>,
+    child: Child,
+    /// The command that tunes.
+    command: String,
+    /// Memory now, and at most, in bytes.
+    now: u64,
+    peak: u64,
+}
+
+/// How a cell ended: its command, or what it said.
+type Ended = (Cell, std::result::Result<String, String>, u64);
+
+/// Where cells run.
+struct Floor<'a> {
+    limits: &'a Limits,
+    again: &'a Again<'a>,
+    running: Vec<Running>,
+    /// The most that a cell of each system has needed so far.
+    peaks: Vec<u64>,
+    /// Cells at the same time; fewer once memory was short.
+    most: usize,
+}
+
+/// What a cell is taken to need before one has been seen.
+const UNKNOWN: u64 = 512 << 20;
+
+impl Floor<'_> {
+    /// Whether another cell of a system fits.
+    fn has_room(&self, system: usize) -> bool {
+        let need = |system: usize| if self.peaks[system] > 0 { self.peaks[system] } else { UNKNOWN };
+        let taken: u64 = self.running.iter().map(|r| r.peak.max(need(r.system))).sum();
+        self.running.is_empty() || (self.running.len() < self.most && taken + need(system) <= self.limits.memory)
+    }
+
+    fn start(&mut self, cell: Cell, system: usize, mut steps: VecDeque<Vec<String>>, dir: &Path) -> Result<()> {
+        let first = steps.pop_front().unwrap_or_default();
+        let child = self.launch(&first, dir)?;
+        self.running.push(Running { cell, system, steps, child, command: shown(&first), now: 0, peak: 0 });
+        Ok(())
+    }
+
+    fn launch(&self, words: &[String], dir: &Path) -> Result<Child> {
+        let threads = (self.limits.threads / self.limits.jobs).max(1).to_string();
+        let errors = dir.join("stderr.txt");
+        let file = fs::File::create(&errors).map_err(failed(&errors, "write it"))?;
+        let mut command = self.again.command(words);
+        command.args(["--threads", &threads]).stdout(Stdio::null()).stderr(file);
+        command.spawn().map_err(|e| Error::io("luthier", "start it again", &e))
+    }
+
+    /// Looks at the memory of each.
+    fn measure(&mut self) {
+        for r in &mut self.running {
+            if let Some((now, peak)) = memory(r.child.id()) {
+                r.now = now;
+                r.peak = r.peak.max(peak);
+                self.peaks[r.system] = self.peaks[r.system].max(r.peak);
+            }
+        }
+    }
+
+    /// Stops the youngest cell where all together have more than they may.
+    fn make_room(&mut self) -> Option<Cell> {
+        let all: u64 = self.running.iter().map(|r| r.now).sum();
+        if all <= self.limits.memory || self.running.len() < 2 {
+            return None;
+        }
+        let mut last = self.running.pop()?;
+        let _ = last.child.kill();
+        let _ = last.child.wait();
+        self.most = self.running.len().max(1);
+        Some(last.cell)
+    }
+
+    /// Cells that are done or have failed; others go on with their next step.
+    fn ended(&mut self, dir: &dyn Fn(Cell) -> PathBuf) -> Result<Vec<Ended>> {
+        let mut ended = Vec::new();
+        let mut still = Vec::new();
+        for mut r in std::mem::take(&mut self.running) {
+            let Some(status) = r.child.try_wait().map_err(|e| Error::io("luthier", "wait for it", &e))? else {
+                still.push(r);
+                continue;
+            };
+            let dir = dir(r.cell);
+            if !status.success() {
+                let text = fs::read_to_string(dir.join("stderr.txt")).unwrap_or_default();
+                let how = if status.code().is_some() { said(&text) } else { format!("{status}") };
+                ended.push((r.cell, Err(how), r.peak));
+            } else if let Some(next) = r.steps.pop_front() {
+                r.child = self.launch(&next, &dir)?;
+                still.push(r);
+            } else {
+                let _ = fs::remove_file(dir.join("stderr.txt"));
+                ended.push((r.cell, Ok(r.command), r.peak));
+            }
+        }
+        self.running = still;
+        Ok(ended)
+    }
+}
+
+/// Resident memory of a process, now and at most, where the system tells.
+fn memory(process: u32) -> Option<(u64, u64)> {
+    let text = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let field = |name: &str| {
+        let line = text.lines().find_map(|l| l.strip_prefix(name))?;
+        Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? << 10)
+    };
+    Some((field("VmRSS:")?, field("VmHWM:")?))
+}
+
+/// Three quarters of the memory that nobody uses; without limit where the system does not tell.
+pub(super) fn free_memory() -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
+    let free = line.and_then(|l| l.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    free.map_or(u64::MAX, |kb| (kb << 10) / 4 * 3)
+}
