@@ -14,6 +14,7 @@ mod lm;
 mod loss;
 mod losses;
 mod oracle;
+mod report;
 mod rerank;
 mod score;
 mod surface;
@@ -87,6 +88,7 @@ enum Verb {
     Lm(lm::Args),
     Demo(demo::Args),
     Experiment(Box<experiment::Args>),
+    Report(Box<report::Args>),
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.
@@ -152,6 +154,7 @@ pub(crate) fn run(cli: Cli) -> Done {
         Verb::Lm(args) => lm::run(&args, &cli.common, talk),
         Verb::Demo(args) => demo::run(&args, &cli.common, talk),
         Verb::Experiment(args) => experiment::run(&args, &cli.common, talk),
+        Verb::Report(args) => report::run(&args, talk),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "luthier", &mut script);

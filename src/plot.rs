@@ -59,7 +59,8 @@ pub(crate) struct Curve {
 
 /// Colours that can be told apart, also in print and by most eyes.
 const COLOURS: [&str; 10] = [
-    "#1d4ed8", "#c2410c", "#15803d", "#7e22ce", "#b91c1c", "#0e7490", "#a16207", "#be185d", "#4d7c0f", "#475569",
+    "#1d4ed8", "#c2410c", "#15803d", "#7e22ce", "#b91c1c", "#0e7490", "#a16207", "#be185d", "#4d7c0f",
+    "#475569",
 ];
 
 /// Curves over the same axis, with their names beside them.

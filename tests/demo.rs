@@ -20,7 +20,12 @@ fn everything_at_once() {
         said.contains(" s  luthier tune mert --iterations 5 --model d/phrase --source c/dev.de"),
         "{said}"
     );
-    assert!(said.lines().last().unwrap().ends_with("s in all; everything is in d"));
+    let last = said.lines().last().unwrap();
+    assert!(
+        last.ends_with("s in all; everything is in d, and d/report.html shows it in a browser"),
+        "{last}"
+    );
+    assert!(fs::read_to_string(dir.join("d/report.html")).unwrap().contains("hiero.O-ORO-L"));
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     let cells = found["systems"].as_array().unwrap();
     assert_eq!((found["untuned"].as_array().unwrap().len(), cells.len()), (2, 12));

@@ -17,8 +17,8 @@ use std::{
 /// See all of it at work: train, tune, translate, compare.
 ///
 /// Makes a corpus, trains a phrase-based and a hierarchical system on it, tunes both with six algorithms, translates a test
-/// set with what each of them has learned, and tests whether the differences are more than chance. Every step is a command of
-/// its own, which is shown. The same command again goes on where it was stopped.
+/// set with what each of them has learned, tests whether the differences are more than chance, and draws it all on a page for a
+/// browser. Every step is a command of its own, which is shown. The same command again goes on where it was stopped.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Directory that everything goes to.
@@ -88,10 +88,11 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         cells.extend(demo.tune(system, &before)?);
         untuned.push(before);
     }
+    let report = demo.report(&cells)?;
     let text = if args.json { as_json(&untuned, &cells) } else { demo.as_text(&untuned, &cells)? };
     write_out(None, text.as_bytes())?;
     talk.say(&format!(
-        "{:.1} s in all; everything is in {}",
+        "{:.1} s in all; everything is in {}, and {report} shows it in a browser",
         clock.elapsed().as_secs_f64(),
         args.out.display()
     ));
@@ -119,12 +120,14 @@ impl<'a> Demo<'a> {
     /// With the corpus in place.
     fn new(args: &'a Args, common: &'a Common, talk: Talk) -> Result<Self> {
         let data = args.data.clone().unwrap_or_else(|| args.out.join("corpus"));
-        let demo = Demo { again: Again::new(common, talk)?, out: &args.out, data, languages: &args.languages };
+        let demo =
+            Demo { again: Again::new(common, talk)?, out: &args.out, data, languages: &args.languages };
         if args.data.is_none() {
             fs::create_dir_all(&args.out)
                 .map_err(|e| Error::io(args.out.display().to_string(), "make it", &e))?;
             let out = demo.data.display().to_string();
-            demo.again.run(&["generate", "--out", &out, "--train", "5000", "--dev", "400", "--test", "500"])?;
+            demo.again
+                .run(&["generate", "--out", &out, "--train", "5000", "--dev", "400", "--test", "500"])?;
         }
         for part in ["train", "dev", "test"] {
             let sides = [demo.source(part), demo.target(part)];
@@ -222,6 +225,18 @@ impl<'a> Demo<'a> {
             (cell.test, cell.delta, cell.p) = (number("score"), number("delta"), number("p_value"));
         }
         Ok(cells)
+    }
+
+    /// A page about all runs.
+    fn report(&self, cells: &[Cell]) -> Result<String> {
+        let page = self.made("report.html");
+        let runs: Vec<String> =
+            cells.iter().map(|c| self.made(&format!("{}.{}", c.system, c.algorithm))).collect();
+        let mut words = vec!["report"];
+        words.extend(runs.iter().map(String::as_str));
+        words.extend(["-o", &page, "--title", "Luthier demo"]);
+        self.again.run(&words)?;
+        Ok(page)
     }
 
     /// A table, and three sentences before and after.

@@ -93,7 +93,11 @@ fn read(path: &Path) -> Result<(String, String)> {
     let known = SHIPPED.map(|s| s.0).join(", ");
     let text = fs::read_to_string(path).map_err(|e| {
         let shown = Error::io(&name, "open it", &e);
-        if path.exists() { shown } else { Error::in_file(&name, format!("no such file; shipped are {known}")) }
+        if path.exists() {
+            shown
+        } else {
+            Error::in_file(&name, format!("no such file; shipped are {known}"))
+        }
     })?;
     Ok((name, text))
 }
@@ -134,9 +138,10 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         memory: args.memory.map_or_else(work::free_memory, |m| m as u64),
     };
     let failed = bench.work(&again, &limits, talk)?;
-    let results = show::Results::new(&bench, clock.elapsed().as_secs_f64())?;
+    let results = show::Results::new(&bench, clock.elapsed().as_secs_f64());
     let (markdown, json) = (results.markdown(&out)?, results.json()?);
-    for (file, text) in [("results.md", &markdown), ("results.tsv", &results.tsv()), ("results.json", &json)] {
+    for (file, text) in [("results.md", &markdown), ("results.tsv", &results.tsv()), ("results.json", &json)]
+    {
         AtomicFile::write_all_to(&out.join(file), text.as_bytes())?;
     }
     write_out(None, if args.json { &json } else { &markdown }.as_bytes())?;
@@ -144,7 +149,8 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     match failed.as_slice() {
         [] => Ok(ExitCode::SUCCESS),
         [first, rest @ ..] => {
-            let more = if rest.is_empty() { String::new() } else { format!(" (and {} more cells)", rest.len()) };
+            let more =
+                if rest.is_empty() { String::new() } else { format!(" (and {} more cells)", rest.len()) };
             Err(Error::new(format!("{first}{more}")).hint("the same command tries again").into())
         }
     }

@@ -323,7 +323,8 @@ impl Plan {
             return wrong(format!("the baseline {} is none of its algorithms", self.baseline));
         }
         let asked = self.algorithms.iter().flat_map(|a| a.systems.iter().flatten());
-        let asked = asked.chain(self.tables.iter().flat_map(|t| t.rows.iter().filter_map(|r| r.system.as_ref())));
+        let asked =
+            asked.chain(self.tables.iter().flat_map(|t| t.rows.iter().filter_map(|r| r.system.as_ref())));
         if let Some(name) = asked.into_iter().find(|n| !systems.contains(&n.as_str())) {
             return wrong(format!("names a system {name}, which it does not have"));
         }
@@ -436,7 +437,9 @@ impl Plan {
     pub(super) fn matches(&self, group: &Group, cell: &str) -> bool {
         let (name, settings) = split(cell);
         self.algorithms[group.algorithm].name == name
-            && settings.iter().all(|(k, v)| group.settings.iter().any(|s| (s.0.as_str(), s.1.as_str()) == (*k, *v)))
+            && settings
+                .iter()
+                .all(|(k, v)| group.settings.iter().any(|s| (s.0.as_str(), s.1.as_str()) == (*k, *v)))
     }
 }
 
@@ -457,7 +460,10 @@ fn combinations(settings: &BTreeMap<String, Vec<toml::Value>>) -> Vec<Vec<(Strin
     settings.iter().fold(vec![Vec::new()], |all, (name, values)| {
         let longer = |some: &Vec<(String, toml::Value)>| {
             let some = some.clone();
-            values.iter().map(move |v| [some.clone(), vec![(name.clone(), v.clone())]].concat()).collect::<Vec<_>>()
+            values
+                .iter()
+                .map(move |v| [some.clone(), vec![(name.clone(), v.clone())]].concat())
+                .collect::<Vec<_>>()
         };
         all.iter().flat_map(longer).collect()
     })

@@ -59,7 +59,7 @@ pub(super) struct Results<'a> {
 }
 
 impl<'a> Results<'a> {
-    pub(super) fn new(bench: &'a Bench<'a>, seconds: f64) -> Result<Self> {
+    pub(super) fn new(bench: &'a Bench<'a>, seconds: f64) -> Self {
         let plan = bench.plan;
         let (test, samples, short) = match plan.significance {
             Significance::Bootstrap => (Test::Bootstrap, 1000, "bs"),
@@ -73,15 +73,18 @@ impl<'a> Results<'a> {
         );
         let mut against = Vec::new();
         for (g, group) in bench.groups.iter().enumerate() {
-            let base = bench.groups.iter().position(|b| {
-                b.system == group.system && plan.algorithms[b.algorithm].name == plan.baseline
-            });
+            let base = bench
+                .groups
+                .iter()
+                .position(|b| b.system == group.system && plan.algorithms[b.algorithm].name == plan.baseline);
             let one = |test: usize| {
                 let base = base.filter(|b| *b != g)?;
                 let (ours, theirs) = (&bench.finished[g], &bench.finished[base]);
                 let n = if ours.is_empty() || theirs.is_empty() { 0 } else { ours.len().max(theirs.len()) };
                 // Replicas one after another (Clark et al. 2011); where one side has fewer, its own come again.
-                let all = |some: &[Finished]| (0..n).flat_map(|i| some[i % some.len()].stats[test].clone()).collect::<Vec<f32>>();
+                let all = |some: &[Finished]| {
+                    (0..n).flat_map(|i| some[i % some.len()].stats[test].clone()).collect::<Vec<f32>>()
+                };
                 if n == 0 {
                     return None;
                 }
@@ -90,7 +93,7 @@ impl<'a> Results<'a> {
             };
             against.push((0..plan.text.test.len()).map(one).collect());
         }
-        Ok(Results { bench, seconds, signature, against })
+        Results { bench, seconds, signature, against }
     }
 
     /// A value of each replica.
@@ -114,13 +117,21 @@ impl<'a> Results<'a> {
 
     /// Scores of the log as people see them.
     fn oriented(&self, name: &str, x: f64) -> f64 {
-        if ["score", "select", "test", "surrogate", "guess"].contains(&name) { self.bench.metric.shown(x) } else { x }
+        if ["score", "select", "test", "surrogate", "guess"].contains(&name) {
+            self.bench.metric.shown(x)
+        } else {
+            x
+        }
     }
 
     fn shown(&self, group: usize, value: &Value) -> String {
         let Some(mean) = Mean::of(&self.values(group, value)) else { return "–".to_owned() };
         let star = match value {
-            Value::Test(i) if self.against[group].get(*i).copied().flatten().is_some_and(Against::significant) => "*",
+            Value::Test(i)
+                if self.against[group].get(*i).copied().flatten().is_some_and(Against::significant) =>
+            {
+                "*"
+            }
             _ => "",
         };
         match mean.spread {
@@ -148,7 +159,9 @@ impl<'a> Results<'a> {
             if plan.systems.len() > 1 { format!("{}, {label}", plan.systems[system].name) } else { label }
         };
         if table.rows.is_empty() {
-            return groups().map(|(g, group)| (named(group.system, plan.label(group)), Some(g), None)).collect();
+            return groups()
+                .map(|(g, group)| (named(group.system, plan.label(group)), Some(g), None))
+                .collect();
         }
         let mut rows = Vec::new();
         for row in &table.rows {
@@ -223,7 +236,8 @@ impl<'a> Results<'a> {
         let mut rows = vec![names.chain(columns.iter().map(|c| c.0.clone())).chain(rest).collect::<Vec<_>>()];
         for (g, group) in self.bench.groups.iter().enumerate() {
             let replicas = self.bench.finished[g].len();
-            let mut cells = vec![plan.systems[group.system].name.clone(), plan.label(group), replicas.to_string()];
+            let mut cells =
+                vec![plan.systems[group.system].name.clone(), plan.label(group), replicas.to_string()];
             cells.extend(columns.iter().map(|c| self.shown(g, &c.1)));
             let against = self.against[g][0];
             cells.push(against.map_or_else(String::new, |a| format!("{:+.2}", a.delta)));
@@ -248,17 +262,34 @@ impl<'a> Results<'a> {
                 let longest = curves.iter().map(|c| c.points.len()).max().unwrap_or(0);
                 let name = format!("figure{}{}", f + 1, ["", "b", "c", "d"].get(v).unwrap_or(&"e"));
                 let title = format!("{}: {value}", figure.title);
-                AtomicFile::write_all_to(&out.join(format!("{name}.svg")), plot::curves(&curves, &title, "iteration").as_bytes())?;
-                let mut rows = vec![std::iter::once("iteration".to_owned()).chain(curves.iter().map(|c| c.name.clone())).collect::<Vec<_>>()];
+                AtomicFile::write_all_to(
+                    &out.join(format!("{name}.svg")),
+                    plot::curves(&curves, &title, "iteration").as_bytes(),
+                )?;
+                let mut rows = vec![
+                    std::iter::once("iteration".to_owned())
+                        .chain(curves.iter().map(|c| c.name.clone()))
+                        .collect::<Vec<_>>(),
+                ];
                 for i in 0..longest {
-                    let at = |c: &plot::Curve| c.points.get(i).map_or_else(String::new, |p| format!("{:.2}", p.1));
+                    let at =
+                        |c: &plot::Curve| c.points.get(i).map_or_else(String::new, |p| format!("{:.2}", p.1));
                     rows.push(std::iter::once(i.to_string()).chain(curves.iter().map(at)).collect());
                 }
                 let tsv: String = rows.iter().map(|r| r.join("\t") + "\n").collect();
                 AtomicFile::write_all_to(&out.join(format!("{name}.tsv")), tsv.as_bytes())?;
                 let few = |i: usize| i < 4 || i.is_multiple_of(5) || i == longest;
-                let rows: Vec<Vec<String>> = rows.into_iter().enumerate().filter(|(i, _)| *i == 0 || few(i - 1)).map(|r| r.1).collect();
-                let _ = write!(text, "![{title}]({name}.svg)\n\n`{value}` of the log (all iterations in {name}.tsv):\n\n{}\n", pipes(&rows));
+                let rows: Vec<Vec<String>> = rows
+                    .into_iter()
+                    .enumerate()
+                    .filter(|(i, _)| *i == 0 || few(i - 1))
+                    .map(|r| r.1)
+                    .collect();
+                let _ = write!(
+                    text,
+                    "![{title}]({name}.svg)\n\n`{value}` of the log (all iterations in {name}.tsv):\n\n{}\n",
+                    pipes(&rows)
+                );
             }
         }
         Ok(text)
@@ -272,7 +303,11 @@ impl<'a> Results<'a> {
             let values = self.values(group, &Value::Logged(value.to_owned(), Some(i as u32)));
             Mean::of(&values).map(|m| (i as f64, m.mean))
         };
-        let points = if self.bench.finished[group].is_empty() { Vec::new() } else { (0..=end).filter_map(at).collect() };
+        let points = if self.bench.finished[group].is_empty() {
+            Vec::new()
+        } else {
+            (0..=end).filter_map(at).collect()
+        };
         plot::Curve { name: self.bench.plan.label(&self.bench.groups[group]), points }
     }
 
@@ -318,7 +353,8 @@ impl<'a> Results<'a> {
         for (group, finished) in self.bench.groups.iter().zip(&self.bench.finished) {
             for f in finished {
                 let r = &f.result;
-                let (dev, select) = (self.bench.metric.shown(r.dev), r.select.map(|s| self.bench.metric.shown(s)));
+                let (dev, select) =
+                    (self.bench.metric.shown(r.dev), r.select.map(|s| self.bench.metric.shown(s)));
                 let _ = write!(
                     text,
                     "{}\t{}\t{}\t{}\t{dev}\t{}",
@@ -331,7 +367,8 @@ impl<'a> Results<'a> {
                 for t in &r.tests {
                     let _ = write!(text, "\t{}\t{}", t.score, number(t.length));
                 }
-                let cut = group.cut.filter(|_| r.stop == "iterations").map_or_else(String::new, |c| c.to_string());
+                let cut =
+                    group.cut.filter(|_| r.stop == "iterations").map_or_else(String::new, |c| c.to_string());
                 let _ = writeln!(
                     text,
                     "\t{}\t{}\t{}\t{cut}\t{}\t{:.3}\t{}",
@@ -402,7 +439,11 @@ fn pipes(rows: &[Vec<String>]) -> String {
         let cell = |(c, w): (&String, &usize)| format!(" {c:<w$} |");
         let _ = writeln!(text, "|{}", row.iter().zip(&widths).map(cell).collect::<String>());
         if i == 0 {
-            let _ = writeln!(text, "|{}", widths.iter().map(|w| format!(" {} |", "-".repeat(*w))).collect::<String>());
+            let _ = writeln!(
+                text,
+                "|{}",
+                widths.iter().map(|w| format!(" {} |", "-".repeat(*w))).collect::<String>()
+            );
         }
     }
     text

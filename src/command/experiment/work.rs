@@ -90,7 +90,13 @@ fn failed(path: &Path, doing: &str) -> impl FnOnce(std::io::Error) -> Error {
 }
 
 impl<'a> Bench<'a> {
-    pub(super) fn new(plan: &'a Plan, wishes: &Wishes, only: &[String], out: &'a Path, seed: u64) -> Result<Self> {
+    pub(super) fn new(
+        plan: &'a Plan,
+        wishes: &Wishes,
+        only: &[String],
+        out: &'a Path,
+        seed: u64,
+    ) -> Result<Self> {
         let metric: Metric = plan.metric.parse().map_err(|e| Error::new(format!("{e}")))?;
         let mut groups = plan.groups(wishes);
         if let Some(none) = only.iter().find(|text| !groups.iter().any(|g| plan.label(g).contains(*text))) {
@@ -104,7 +110,10 @@ impl<'a> Bench<'a> {
                 || only.iter().any(|text| plan.label(g).contains(text))
         };
         groups.retain(wanted);
-        let cells = groups.iter().enumerate().flat_map(|(group, g)| (0..g.replicas).map(move |replica| Cell { group, replica }));
+        let cells = groups
+            .iter()
+            .enumerate()
+            .flat_map(|(group, g)| (0..g.replicas).map(move |replica| Cell { group, replica }));
         let cells: Vec<Cell> = cells.collect();
         let finished = groups.iter().map(|_| Vec::new()).collect();
         Ok(Bench { plan, groups, metric, seed, out, cells, finished })
@@ -146,8 +155,9 @@ impl<'a> Bench<'a> {
             let [a, b] = [text::read_lines(&sides[0])?, text::read_lines(&sides[1])?];
             if a.lines.len() != b.lines.len() || a.lines.is_empty() {
                 let message = format!("has {} lines, but {} has {}", a.lines.len(), b.file, b.lines.len());
-                return Err(Error::in_file(a.file, message)
-                    .hint("both need one line per segment, and at least one"));
+                return Err(
+                    Error::in_file(a.file, message).hint("both need one line per segment, and at least one")
+                );
             }
             if part.range(a.lines.len()).is_none() {
                 return Err(Error::in_file(a.file, format!("has {} lines", a.lines.len()))
@@ -203,10 +213,11 @@ impl<'a> Bench<'a> {
         for (s, system) in self.plan.systems.iter().enumerate() {
             let Some(group) = self.groups.iter().find(|g| g.system == s) else { continue };
             let train = &self.plan.text.train;
-            let mut all: Vec<String> = ["train", "--source", &self.text(train, 0), "--target", &self.text(train, 1)]
-                .iter()
-                .map(ToString::to_string)
-                .collect();
+            let mut all: Vec<String> =
+                ["train", "--source", &self.text(train, 0), "--target", &self.text(train, 1)]
+                    .iter()
+                    .map(ToString::to_string)
+                    .collect();
             all.extend(["--model".to_owned(), self.system(group)]);
             all.extend(words(&system.train));
             again.run(&all.iter().map(String::as_str).collect::<Vec<_>>())?;
@@ -300,13 +311,21 @@ impl<'a> Bench<'a> {
 
     /// Takes finished cells up and runs the others. Returns what went wrong.
     pub(super) fn work(&mut self, again: &Again<'_>, limits: &Limits, talk: Talk) -> Result<Vec<String>> {
-        let mut floor = Floor { limits, again, running: Vec::new(), peaks: vec![0; self.plan.systems.len()], most: limits.jobs };
+        let mut floor = Floor {
+            limits,
+            again,
+            running: Vec::new(),
+            peaks: vec![0; self.plan.systems.len()],
+            most: limits.jobs,
+        };
         let mut waiting = VecDeque::new();
         for cell in self.cells.clone() {
-            match self.take_up(cell)? {
-                Some(memory) => floor.peaks[self.groups[cell.group].system] = memory.max(floor.peaks[self.groups[cell.group].system]),
-                None => waiting.push_back(cell),
-            }
+            let Some(memory) = self.take_up(cell)? else {
+                waiting.push_back(cell);
+                continue;
+            };
+            let peak = &mut floor.peaks[self.groups[cell.group].system];
+            *peak = memory.max(*peak);
         }
         let (all, had) = (self.cells.len(), self.cells.len() - waiting.len());
         if had > 0 {
@@ -334,14 +353,20 @@ impl<'a> Bench<'a> {
                 waiting.push_front(cell);
             }
             for (cell, end, peak) in floor.ended(&|cell| self.cell_dir(cell))? {
-                let label = format!("{} {} {}", self.plan.systems[self.groups[cell.group].system].name, self.plan.label(&self.groups[cell.group]), cell.replica + 1);
+                let label = format!(
+                    "{} {} {}",
+                    self.plan.systems[self.groups[cell.group].system].name,
+                    self.plan.label(&self.groups[cell.group]),
+                    cell.replica + 1
+                );
                 match end {
                     Ok(command) => {
                         self.finish(cell, command, peak)?;
                         let done = self.finished.iter().map(Vec::len).sum::<usize>();
                         let last = self.finished[cell.group].iter().find(|f| f.replica == cell.replica);
                         if let Some(f) = last {
-                            let left = clock.elapsed().as_secs_f64() / (done - had) as f64 * (all - done) as f64;
+                            let left =
+                                clock.elapsed().as_secs_f64() / (done - had) as f64 * (all - done) as f64;
                             tell(&format!(
                                 "{done:>3} of {all}  {label}: dev {:.2}, test {:.2}, {:.1} s, some {} left",
                                 self.metric.shown(f.result.dev),
@@ -363,7 +388,8 @@ impl<'a> Bench<'a> {
                 }
             }
             if let Some(busy) = &busy {
-                let names: Vec<String> = floor.running.iter().map(|r| self.plan.label(&self.groups[r.cell.group])).collect();
+                let names: Vec<String> =
+                    floor.running.iter().map(|r| self.plan.label(&self.groups[r.cell.group])).collect();
                 let done = self.finished.iter().map(Vec::len).sum::<usize>();
                 busy.show(&format!("{done} of {all} cells, now {}", names.join(", ")));
             }
@@ -450,7 +476,10 @@ impl<'a> Bench<'a> {
 
 fn read_log(path: &Path) -> Result<Vec<Value>> {
     let text = fs::read_to_string(path).map_err(failed(path, "read it"))?;
-    let line = |l: &str| serde_json::from_str(l).map_err(|e| Error::in_file(path.display().to_string(), format!("damaged: {e}")));
+    let line = |l: &str| {
+        serde_json::from_str(l)
+            .map_err(|e| Error::in_file(path.display().to_string(), format!("damaged: {e}")))
+    };
     text.lines().map(line).collect()
 }
 
@@ -498,10 +527,17 @@ impl Floor<'_> {
     fn has_room(&self, system: usize) -> bool {
         let need = |system: usize| if self.peaks[system] > 0 { self.peaks[system] } else { UNKNOWN };
         let taken: u64 = self.running.iter().map(|r| r.peak.max(need(r.system))).sum();
-        self.running.is_empty() || (self.running.len() < self.most && taken + need(system) <= self.limits.memory)
+        self.running.is_empty()
+            || (self.running.len() < self.most && taken + need(system) <= self.limits.memory)
     }
 
-    fn start(&mut self, cell: Cell, system: usize, mut steps: VecDeque<Vec<String>>, dir: &Path) -> Result<()> {
+    fn start(
+        &mut self,
+        cell: Cell,
+        system: usize,
+        mut steps: VecDeque<Vec<String>>,
+        dir: &Path,
+    ) -> Result<()> {
         let first = steps.pop_front().unwrap_or_default();
         let child = self.launch(&first, dir)?;
         self.running.push(Running { cell, system, steps, child, command: shown(&first), now: 0, peak: 0 });
@@ -546,7 +582,8 @@ impl Floor<'_> {
         let mut ended = Vec::new();
         let mut still = Vec::new();
         for mut r in std::mem::take(&mut self.running) {
-            let Some(status) = r.child.try_wait().map_err(|e| Error::io("luthier", "wait for it", &e))? else {
+            let Some(status) = r.child.try_wait().map_err(|e| Error::io("luthier", "wait for it", &e))?
+            else {
                 still.push(r);
                 continue;
             };

@@ -1,0 +1,269 @@
+//! `luthier report`.
+
+mod evidence;
+
+use super::Done;
+use crate::{lists::ListArgs, talk::Talk};
+use evidence::Evidence;
+use luthier::{
+    core::{AtomicFile, Error, Result, Weights},
+    metric::Metric,
+    tune::Event,
+};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+/// Draw runs of `tune` as one page that needs nothing else: a browser opens it, also without a network.
+///
+/// Learning curves, weights over time, lengths, settings; and where lists are at hand, on those: what the weights of each run
+/// choose, how far that is from the best choice, whether runs differ by more than chance, the score along each feature, and
+/// every sentence with the reasons for its choice. Lists are those that runs have saved or were given, all together, so that
+/// all runs choose from the same candidates.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Directories of runs, or of an experiment, which stands for all its runs.
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// Where the page goes.
+    #[arg(long, short, value_name = "FILE", default_value = "report.html")]
+    output: PathBuf,
+    /// What the page is called.
+    #[arg(long, value_name = "TEXT", default_value = "Tuning")]
+    title: String,
+    #[command(flatten)]
+    lists: ListArgs,
+    /// References of those lists [default: those of the first run]; repeat it for several.
+    #[arg(long = "ref", value_name = "FILE")]
+    references: Vec<PathBuf>,
+    /// Source text, to be shown beside [default: that of the first run].
+    #[arg(long, value_name = "FILE")]
+    source: Option<PathBuf>,
+    /// Sentences on the page; of more, those that the runs disagree about most.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    sentences: u32,
+}
+
+/// A run as its directory tells.
+struct Run {
+    name: String,
+    path: PathBuf,
+    settings: Vec<(String, String)>,
+    events: Vec<Event>,
+    /// The last line of the log, if it has ended.
+    end: Option<Value>,
+    best: Weights,
+    /// Weights by iteration.
+    weights: Vec<(u32, Weights)>,
+}
+
+impl Run {
+    fn read(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        let open = |file: &str| {
+            fs::read_to_string(path.join(file)).map_err(|e| {
+                Error::in_file(&name, format!("is no run with results: cannot read {file}: {e}"))
+                    .hint("give directories that `luthier tune --run DIR` has made")
+            })
+        };
+        let table: toml::Table = open("run.toml")?.parse().map_err(|e: toml::de::Error| {
+            Error::in_file(path.join("run.toml").display().to_string(), format!("damaged: {}", e.message()))
+        })?;
+        let settings: Vec<(String, String)> =
+            table.into_iter().map(|(k, v)| (k, v.as_str().unwrap_or_default().to_owned())).collect();
+        let (mut events, mut end) = (Vec::new(), None);
+        for (i, line) in open("log.jsonl")?.lines().enumerate() {
+            let value: Value = serde_json::from_str(line).map_err(|e| {
+                Error::at(path.join("log.jsonl").display().to_string(), i as u64 + 1, format!("damaged: {e}"))
+            })?;
+            match serde_json::from_value(value.clone()) {
+                Ok(event) => events.push(event),
+                Err(_) => end = Some(value),
+            }
+        }
+        let weights = events.iter().map(|e: &Event| e.iteration).map(|i| {
+            let file = path.join(format!("weights/{i:03}.txt"));
+            Weights::read(&file).map(|w| (i, w))
+        });
+        let weights = weights.collect::<Result<Vec<_>>>()?;
+        let best = path.join("best.txt");
+        // A run that goes on has no answer yet.
+        let best = if best.exists() {
+            Weights::read(&best)?
+        } else {
+            weights.last().map_or_else(Weights::default, |w| w.1.clone())
+        };
+        if events.is_empty() {
+            return Err(Error::in_file(name, "has no iteration yet").hint("wait for the first one"));
+        }
+        Ok(Run { name: String::new(), path: path.to_owned(), settings, events, end, best, weights })
+    }
+
+    fn setting(&self, key: &str) -> Option<&str> {
+        self.settings.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str()).filter(|v| !v.is_empty())
+    }
+
+    fn metric(&self) -> Result<Metric> {
+        self.setting("metric").unwrap_or("bleu").parse().map_err(|e| Error::new(format!("{e}")))
+    }
+
+    /// What the page knows of it.
+    fn json(&self, metric: &Metric) -> Value {
+        const FEW: usize = 24;
+        let shown = |x: Option<f64>| x.map(|x| round(metric.shown(x)));
+        let events: Vec<Value> = self
+            .events
+            .iter()
+            .map(|e| {
+                json!({
+                    "iteration": e.iteration, "score": shown(Some(e.score)), "select": shown(e.select), "test": shown(e.test),
+                    "length": e.length_ratio.map(round), "candidates": e.candidates, "seconds": round(e.seconds),
+                })
+            })
+            .collect();
+        // Those that ever weigh most.
+        let scaled = |w: &Weights| 1.0 / w.l1().max(f64::MIN_POSITIVE);
+        let last = self.weights.last().map(|w| &w.1);
+        let mut names: Vec<(String, f64)> = Vec::new();
+        for (name, value) in last.into_iter().flat_map(Weights::iter) {
+            let key = luthier::core::FeatureKey::of(name);
+            let most = self
+                .weights
+                .iter()
+                .map(|(_, w)| (w.get(key) * scaled(w)).abs())
+                .fold(value.abs() * 0.0, f64::max);
+            names.push((name.to_owned(), most));
+        }
+        let all = names.len();
+        let mut by_size = names.clone();
+        by_size.sort_by(|a, b| b.1.total_cmp(&a.1));
+        by_size.truncate(FEW);
+        names.retain(|n| by_size.iter().any(|b| b.0 == n.0));
+        let steps: Vec<Vec<f64>> = self
+            .weights
+            .iter()
+            .map(|(_, w)| {
+                let of = |n: &(String, f64)| round(w.get(luthier::core::FeatureKey::of(&n.0)) * scaled(w));
+                names.iter().map(of).collect()
+            })
+            .collect();
+        json!({
+            "name": self.name, "path": self.path.display().to_string(),
+            "algorithm": self.setting("algorithm"), "signature": self.setting("signature"),
+            "settings": self.settings, "events": events,
+            "stop": self.end.as_ref().map(|e| e["stop"].clone()), "best": self.end.as_ref().map(|e| e["best"].clone()),
+            "weights": {"names": names.iter().map(|n| &n.0).collect::<Vec<_>>(), "all": all, "steps": steps},
+        })
+    }
+}
+
+/// Six significant digits: more would only make the page longer.
+fn round(x: f64) -> f64 {
+    format!("{x:.5e}").parse().unwrap_or(x)
+}
+
+/// Directories of runs, experiments taken apart.
+fn directories(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for path in given {
+        let cells = path.join("cells");
+        if path.join("run.toml").exists() || !cells.is_dir() {
+            all.push(path.clone());
+            continue;
+        }
+        let failed = |e| Error::io(cells.display().to_string(), "read it", &e);
+        let mut inside = Vec::new();
+        for entry in fs::read_dir(&cells).map_err(failed)? {
+            let run = entry.map_err(failed)?.path().join("run");
+            if run.join("best.txt").exists() {
+                inside.push(run);
+            }
+        }
+        inside.sort();
+        if inside.is_empty() {
+            return Err(Error::in_file(
+                path.display().to_string(),
+                "is an experiment without finished cells",
+            ));
+        }
+        all.extend(inside);
+    }
+    Ok(all)
+}
+
+/// The shortest ends of paths that tell them apart, and say something.
+fn names(paths: &[PathBuf]) -> Vec<String> {
+    let parts: Vec<Vec<String>> = paths
+        .iter()
+        .map(|p| {
+            let whole = fs::canonicalize(p).unwrap_or_else(|_| p.clone());
+            let parts = whole.components().map(|c| c.as_os_str().to_string_lossy().into_owned());
+            let mut parts: Vec<String> = parts.collect();
+            // All runs of experiments are called that.
+            if parts.len() > 1 && parts.last().is_some_and(|p| p == "run") {
+                parts.pop();
+            }
+            parts.reverse();
+            parts
+        })
+        .collect();
+    let ends = |n: usize| -> Vec<String> {
+        let end = |p: &Vec<String>| p.iter().take(n).rev().cloned().collect::<Vec<_>>().join("/");
+        parts.iter().map(end).collect()
+    };
+    let distinct = |names: &[String]| names.iter().enumerate().all(|(i, n)| !names[..i].contains(n));
+    let longest = parts.iter().map(Vec::len).max().unwrap_or(1);
+    (1..=longest).map(ends).find(|n| distinct(n)).unwrap_or_else(|| ends(longest))
+}
+
+pub(crate) fn run(args: &Args, talk: Talk) -> Done {
+    let paths = directories(&args.runs)?;
+    let mut runs = paths.iter().map(|p| Run::read(p)).collect::<Result<Vec<_>>>()?;
+    for (run, name) in runs.iter_mut().zip(names(&paths)) {
+        run.name = name;
+    }
+    let metric = runs[0].metric()?;
+    if let Some(other) = runs.iter().find(|r| r.setting("metric") != runs[0].setting("metric")) {
+        let (a, b) = (runs[0].setting("metric").unwrap_or("bleu"), other.setting("metric").unwrap_or("bleu"));
+        return Err(Error::in_file(
+            other.path.display().to_string(),
+            format!("was tuned for {b}, but {} for {a}", runs[0].path.display()),
+        )
+        .hint("a page shows runs with the same metric")
+        .into());
+    }
+    let given = !args.lists.nbest.is_empty();
+    if !given && !args.references.is_empty() {
+        return Err(Error::new("--ref is for lists of --nbest")
+            .hint("leave it out: runs know their own references")
+            .into());
+    }
+    let (evidence, wrong) = Evidence::gather(&runs, &metric, args);
+    let mut why = wrong.into_iter().collect::<Vec<_>>();
+    if given && !why.is_empty() {
+        return Err(why.remove(0).into());
+    }
+    for e in &why {
+        talk.warn(&format!("no sentences, surfaces and significance of some runs: {e}"));
+    }
+    let found: Vec<Value> =
+        evidence.iter().map(|e| e.json(&runs, &metric, args.sentences as usize)).collect();
+    let data = json!({
+        "title": args.title, "version": env!("CARGO_PKG_VERSION"), "metric": metric.name(), "error": metric.is_error(),
+        "runs": runs.iter().map(|r| r.json(&metric)).collect::<Vec<_>>(), "evidence": found, "why": why.first().map(ToString::to_string),
+    });
+    // No tag may end where data stand.
+    let data = data.to_string().replace('<', "\\u003c");
+    let page = include_str!("report/page.html")
+        .replace("{{title}}", &args.title.replace('&', "&amp;").replace('<', "&lt;"))
+        .replace("{{style}}", include_str!("report/style.css"))
+        .replace("{{script}}", include_str!("report/script.js"))
+        .replace("{{data}}", &data);
+    AtomicFile::write_all_to(&args.output, page.as_bytes())?;
+    let many = if runs.len() == 1 { "a run".to_owned() } else { format!("{} runs", runs.len()) };
+    talk.say(&format!("{many} drawn on {} ({:.1} MB)", args.output.display(), page.len() as f64 / 1e6));
+    Ok(ExitCode::SUCCESS)
+}

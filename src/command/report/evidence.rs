@@ -1,0 +1,429 @@
+//! Lists that all runs choose from, and what follows.
+
+use super::{Args, Run, round};
+use crate::{command::read_references, lists::reference_file};
+use luthier::{
+    core::{
+        Error, FeatureKey, Names, Result, Weights,
+        nbest::{Options, Rows, read},
+        text::{self, by_segment},
+    },
+    metric::{
+        Metric, PlusOne,
+        significance::{Question, Test, Verdict, compare},
+    },
+    optim::{Direction, Walker as _},
+    tune::{Flat, Judge, List, ListWalker, SMALL, Smoothing, Surface, columns, lists, oracle},
+};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+pub(super) struct Evidence {
+    /// Where they come from, in words.
+    origin: String,
+    lists: Vec<Arc<List>>,
+    names: Names,
+    references: Vec<Vec<String>>,
+    sources: Option<Vec<String>>,
+    signature: String,
+    /// Runs that choose from them.
+    runs: Vec<usize>,
+    /// What they have in common.
+    name: String,
+}
+
+/// A system: the weights of a run, or those that it began with.
+struct System<'a> {
+    name: String,
+    run: Option<usize>,
+    weights: &'a Weights,
+    chosen: Vec<usize>,
+}
+
+/// Paths of a setting that has `path digest, path digest`.
+fn paths(setting: &str) -> Vec<PathBuf> {
+    let path = |entry: &str| entry.rsplit_once(' ').map_or(entry, |e| e.0).to_owned();
+    setting.split(", ").map(|entry| PathBuf::from(path(entry))).collect()
+}
+
+/// The digests of such a setting.
+fn digests(setting: Option<&str>) -> Vec<&str> {
+    setting.unwrap_or_default().split(", ").filter_map(|entry| entry.rsplit_once(' ')).map(|e| e.1).collect()
+}
+
+/// Runs that can choose from the same lists: their text, their references and their features are the same.
+fn groups(runs: &[Run]) -> Vec<Vec<usize>> {
+    let common = |run: &Run| ["ref", "source", "nbest"].map(|key| digests(run.setting(key)).join(" "));
+    let model = |run: &Run| {
+        ["table", "lm0", "dense", "sparse"].map(|key| run.setting(key).unwrap_or_default().to_owned())
+    };
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (r, run) in runs.iter().enumerate() {
+        let same = |g: &&mut Vec<usize>| {
+            let other = &runs[g[0]];
+            common(other) == common(run) && model(other) == model(run)
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(r),
+            None => groups.push(vec![r]),
+        }
+    }
+    groups
+}
+
+/// What names begin with together, as far as it is a word.
+fn beginning(names: &[&str]) -> String {
+    let first: Vec<char> = names.first().map_or_else(Vec::new, |n| n.chars().collect());
+    let same = |n: usize| names.iter().all(|name| name.chars().take(n).eq(first[..n].iter().copied()));
+    let long = (0..=first.len()).rev().find(|&n| same(n)).unwrap_or(0);
+    let text: String = first[..long].iter().collect();
+    let end = if long == first.len() { text.len() } else { text.rfind(['.', '/', '-', '_']).unwrap_or(0) };
+    text[..end].to_owned()
+}
+
+impl Evidence {
+    /// One of all runs on lists that were given, else one of each group of runs that has lists. Also tells why a group has none.
+    pub(super) fn gather(runs: &[Run], metric: &Metric, args: &Args) -> (Vec<Self>, Vec<Error>) {
+        let all = if args.lists.nbest.is_empty() { groups(runs) } else { vec![(0..runs.len()).collect()] };
+        let (mut found, mut wrong) = (Vec::new(), Vec::new());
+        for group in all {
+            match Self::of(runs, group, metric, args) {
+                Ok(evidence) => found.push(evidence),
+                Err(e) => wrong.push(e),
+            }
+        }
+        (found, wrong)
+    }
+
+    fn of(runs: &[Run], chosen: Vec<usize>, metric: &Metric, args: &Args) -> Result<Self> {
+        let first = &runs[chosen[0]];
+        let (rows, origin) = if args.lists.nbest.is_empty() {
+            Self::own_lists(runs, &chosen, args)?
+        } else {
+            let files: Vec<String> = args.lists.nbest.iter().map(|p| p.display().to_string()).collect();
+            (args.lists.read()?, files.join(", "))
+        };
+        let reference_paths = if args.references.is_empty() {
+            if first.setting("moses-scores").is_some() && first.setting("ref").is_none() {
+                return Err(Error::new("runs on statistics of Moses' extractor have no references"));
+            }
+            first.setting("ref").map(paths).unwrap_or_default()
+        } else {
+            args.references.clone()
+        };
+        let files = read_references(&reference_paths)?;
+        if args.references.is_empty() {
+            let now: Vec<&str> = files.iter().map(|f| f.digest.as_str()).collect();
+            if now != digests(first.setting("ref")) {
+                return Err(Error::in_file(reference_file(&files), "has changed since the runs read it"));
+            }
+        }
+        crate::lists::check_references(&files, metric)?;
+        let references = crate::lists::references_of(&files, &rows, true)?;
+        let source = args.source.clone().or_else(|| {
+            let own = first.setting("source").filter(|_| args.lists.nbest.is_empty())?;
+            paths(own).into_iter().next()
+        });
+        let sources = match source {
+            Some(path) if args.source.is_some() || path.exists() => Some(text::read_lines(&path)?.lines),
+            _ => None,
+        };
+        if let Some(lines) = sources.as_ref().filter(|s| s.len() != references.len()) {
+            return Err(Error::new(format!(
+                "the source has {} lines for {} segments",
+                lines.len(),
+                references.len()
+            )));
+        }
+        let columns = columns(&rows, Some(metric));
+        let mut judge = Judge::new(metric, &references, reference_file(&files));
+        judge.allow_missing = true;
+        let lists = lists(&rows, &columns, Some(judge))?.into_iter().map(Arc::new).collect();
+        let signature = metric.signature(Some(files.len()), "");
+        let references =
+            by_segment(&files)?.iter().map(|r| r.iter().map(ToString::to_string).collect()).collect();
+        let names: Vec<&str> = chosen.iter().map(|&r| runs[r].name.as_str()).collect();
+        let name = beginning(&names);
+        Ok(Evidence { origin, lists, names: rows.names, references, sources, signature, runs: chosen, name })
+    }
+
+    /// The lists that runs have saved, or were given.
+    fn own_lists(runs: &[Run], chosen: &[usize], args: &Args) -> Result<(Rows, String)> {
+        let mut files: Vec<PathBuf> = Vec::new();
+        let mut saved = 0;
+        for run in chosen.iter().map(|&r| &runs[r]) {
+            let before = files.len();
+            let list = |e: u32| run.path.join(format!("nbest/{e:03}.gz"));
+            files.extend(run.events.iter().map(|e| list(e.iteration)).filter(|p| filled(p)));
+            saved += usize::from(files.len() > before);
+        }
+        let mut options = Options { dialect: Some(luthier::core::nbest::Dialect::Bars), per_source: None };
+        let mut origin = format!("all lists that {saved} of {} runs have saved", chosen.len());
+        if files.is_empty() {
+            let given = chosen.iter().find_map(|&r| runs[r].setting("nbest"));
+            let Some(given) = given else {
+                return Err(
+                    Error::new("the runs have saved no lists").hint("give lists with --nbest and --ref")
+                );
+            };
+            files = paths(given);
+            if files.iter().any(|f| f.to_string_lossy().contains('=') && !f.exists()) {
+                return Err(Error::new("the runs read numbers from --score-file")
+                    .hint("give the same --nbest, --score-file and --ref again"));
+            }
+            options = args.lists.options();
+            origin = files.iter().map(|f| f.display().to_string()).collect::<Vec<_>>().join(", ");
+        }
+        let parts: Vec<Result<Rows>> = files
+            .par_iter()
+            .map(|path| {
+                let mut rows = Rows::default();
+                read(path, &options, &mut rows).map(|()| rows)
+            })
+            .collect();
+        let mut all = Rows::default();
+        for part in parts {
+            all.append(part?)?;
+        }
+        Ok((all, origin))
+    }
+
+    fn systems<'a>(&self, runs: &'a [Run]) -> Vec<System<'a>> {
+        let first = runs[self.runs[0]].weights.first().map(|w| System {
+            name: "initial".to_owned(),
+            run: None,
+            weights: &w.1,
+            chosen: Vec::new(),
+        });
+        let tuned = self.runs.iter().map(|&r| System {
+            name: runs[r].name.clone(),
+            run: Some(r),
+            weights: &runs[r].best,
+            chosen: Vec::new(),
+        });
+        let mut systems: Vec<System<'_>> = first.into_iter().chain(tuned).collect();
+        systems.par_iter_mut().for_each(|s| s.chosen = self.choose(s.weights));
+        systems
+    }
+
+    /// The best candidate of each segment under some weights, the first of equals.
+    fn choose(&self, weights: &Weights) -> Vec<usize> {
+        let mut dense = Vec::new();
+        if let Some(list) = self.lists.first() {
+            weights.gather(&list.columns, &mut dense);
+        }
+        let best = |list: &Arc<List>| {
+            let mut scores = vec![0.0; list.k];
+            list.scores(&dense, weights, &mut scores);
+            (0..list.k).fold(0, |best, i| if scores[i] > scores[best] { i } else { best })
+        };
+        self.lists.iter().map(best).collect()
+    }
+
+    /// Statistics of a choice, segment after segment; nothing where there is no candidate.
+    fn stats(&self, chosen: &[usize], width: usize) -> Vec<f32> {
+        let one = |(list, &i): (&Arc<List>, &usize)| {
+            if list.k == 0 { vec![0.0; width] } else { list.stats_of(list.class[i]).to_vec() }
+        };
+        self.lists.iter().zip(chosen).flat_map(one).collect()
+    }
+
+    pub(super) fn json(&self, runs: &[Run], metric: &Metric, most: usize) -> Value {
+        let systems = self.systems(runs);
+        let width = metric.width();
+        let stats: Vec<Vec<f32>> = systems.iter().map(|s| self.stats(&s.chosen, width)).collect();
+        let total = |stats: &[f32]| luthier::metric::significance::totals(metric, stats);
+        let best = oracle(&self.lists, metric, false, 1);
+        let worst = oracle(&self.lists, metric, true, 1);
+        let shown: Vec<Value> = systems
+            .iter()
+            .zip(&stats)
+            .map(|(s, stats)| {
+                let total = total(stats);
+                json!({
+                    "name": s.name, "run": s.run, "score": round(metric.shown(metric.score(&total))),
+                    "length": metric.length_ratio(&total).map(round),
+                })
+            })
+            .collect();
+        let (features, sentences) = self.sentences(&systems, &best.chosen, metric, most);
+        let weights: Vec<Vec<f64>> = systems
+            .iter()
+            .map(|s| features.iter().map(|f| round(s.weights.get(FeatureKey::of(f)))).collect())
+            .collect();
+        json!({
+            "name": self.name, "origin": self.origin, "segments": self.lists.len(), "candidates": self.lists.iter().map(|l| l.k).sum::<usize>(),
+            "signature": self.signature, "systems": shown,
+            "oracle": round(metric.shown(best.score)), "anti": round(metric.shown(worst.score)),
+            "matrix": matrix(metric, &stats), "surfaces": self.surfaces(&systems, metric),
+            "features": features, "weights": weights, "sentences": sentences,
+        })
+    }
+
+    /// Sentences with what each system chose, and the features behind it.
+    fn sentences(
+        &self,
+        systems: &[System<'_>],
+        oracle: &[usize],
+        metric: &Metric,
+        most: usize,
+    ) -> (Vec<String>, Vec<Value>) {
+        let score = |list: &List, i: usize| {
+            metric.shown(metric.sentence_score(list.stats_of(list.class[i]), PlusOne::default()))
+        };
+        let spread = |s: usize| {
+            let list = &self.lists[s];
+            let scores = systems.iter().map(|x| score(list, x.chosen[s]));
+            let (low, high) =
+                scores.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
+            high - low
+        };
+        let mut some: Vec<usize> = (0..self.lists.len()).filter(|&s| self.lists[s].k > 0).collect();
+        if some.len() > most {
+            some.sort_by(|&a, &b| spread(b).total_cmp(&spread(a)).then(a.cmp(&b)));
+            some.truncate(most);
+            some.sort_unstable();
+        }
+        let mut features: Vec<String> = Vec::new();
+        if let Some(list) = self.lists.first() {
+            features.extend(
+                list.columns.keys().iter().map(|&k| self.names.get(k).unwrap_or_default().to_owned()),
+            );
+        }
+        let dense = features.len();
+        let mut place = rustc_hash::FxHashMap::default();
+        for (i, name) in features.iter().enumerate() {
+            place.insert(FeatureKey::of(name), i);
+        }
+        let mut sentences = Vec::new();
+        for s in some {
+            let list = &self.lists[s];
+            let mut picked: Vec<usize> = Vec::new();
+            let mut pick = |i: usize| {
+                picked.iter().position(|&p| p == i).unwrap_or_else(|| {
+                    picked.push(i);
+                    picked.len() - 1
+                })
+            };
+            let picks: Vec<usize> = systems.iter().map(|x| pick(x.chosen[s])).collect();
+            let best = pick(oracle[s]);
+            let candidates: Vec<Value> = picked
+                .iter()
+                .map(|&i| {
+                    let mut values: Vec<(usize, f64)> = Vec::new();
+                    for (key, value) in list.features(i) {
+                        let at = *place.entry(key).or_insert_with(|| {
+                            features.push(self.names.get(key).unwrap_or_default().to_owned());
+                            features.len() - 1
+                        });
+                        // Features by the thousand: only those that somebody weighs.
+                        if at < dense || systems.iter().any(|x| x.weights.get(key) != 0.0) {
+                            values.push((at, round(value)));
+                        }
+                    }
+                    json!([list.text(i), round(score(list, i)), values])
+                })
+                .collect();
+            let source = self.sources.as_ref().map(|lines| &lines[s]);
+            sentences.push(json!({
+                "id": s, "source": source, "refs": self.references.get(s), "picks": picks, "oracle": best, "candidates": candidates,
+                "size": list.k,
+            }));
+        }
+        (features, sentences)
+    }
+
+    /// The score along each dense feature through the weights of each run.
+    fn surfaces(&self, systems: &[System<'_>], metric: &Metric) -> Vec<Value> {
+        let Some(list) = self.lists.first() else { return Vec::new() };
+        let columns = list.columns.clone();
+        if columns.keys().len() > SMALL || self.lists.iter().all(|l| l.k == 0) {
+            return Vec::new();
+        }
+        let flat = Arc::new(Flat::new(&self.lists));
+        let one = |system: &System<'_>| {
+            let mut point = Vec::new();
+            system.weights.gather(&columns, &mut point);
+            let mut walker = ListWalker::over(&flat, &self.lists, metric, system.weights, &point);
+            let here = walker.score();
+            let axes = columns.keys().iter().enumerate().map(|(axis, &key)| {
+                let surface = walker.surface(Direction::Axis(axis)).clone();
+                let drawn = draw(&surface, here, metric);
+                json!({"feature": self.names.get(key), "weight": round(point[axis]), "drawn": drawn})
+            });
+            Value::Array(axes.collect())
+        };
+        systems.iter().map(one).collect()
+    }
+}
+
+fn filled(path: &Path) -> bool {
+    // A gzip file without content is shorter.
+    path.metadata().is_ok_and(|m| m.len() > 24)
+}
+
+/// Every system against every other.
+fn matrix(metric: &Metric, stats: &[Vec<f32>]) -> Value {
+    let question = Question { test: Test::Bootstrap, samples: 1000, seed: 12345 };
+    let all: Vec<&[f32]> = stats.iter().map(Vec::as_slice).collect();
+    let row = |base: usize| {
+        let mut order: Vec<&[f32]> = vec![all[base]];
+        order.extend(all.iter().enumerate().filter(|(i, _)| *i != base).map(|(_, s)| *s));
+        let mut verdicts = compare(metric, &order, question);
+        let own = verdicts.remove(0);
+        verdicts.insert(base, own);
+        verdicts
+    };
+    let rows: Vec<Vec<Verdict>> = (0..all.len()).map(row).collect();
+    let cell = |v: &Verdict| json!([round(v.delta), v.p_value.map(round)]);
+    let rows: Vec<Vec<Value>> = rows.iter().map(|r| r.iter().map(cell).collect()).collect();
+    json!({"test": "paired bootstrap, 1000 samples, seed 12345", "rows": rows})
+}
+
+/// A surface in numbers that a page can hold: the middle nine tenths in some two hundred pieces with the lowest and highest
+/// score of each, and forty plateaus around the weight as they are.
+fn draw(surface: &Surface, here: f64, metric: &Metric) -> Value {
+    const PIECES: usize = 160;
+    const NEAR: usize = 20;
+    let smoothed = surface.smoothed(Smoothing::Average(3));
+    let n = surface.bounds.len();
+    if n == 0 {
+        return json!({"plateaus": 1, "here": round(metric.shown(here))});
+    }
+    // Some boundaries lie very far out.
+    let quarter = surface.bounds[n - 1 - n / 4] - surface.bounds[n / 4];
+    let low = surface.bounds[n / 20].max(surface.bounds[n / 4] - 3.0 * quarter).min(0.0);
+    let high = surface.bounds[n - 1 - n / 20].min(surface.bounds[n - 1 - n / 4] + 3.0 * quarter).max(0.0);
+    let margin = 0.05 * (high - low).max(1e-6);
+    let (low, high) = (low - margin, high + margin);
+    let at = |x: f64| surface.bounds.partition_point(|&b| b <= x);
+    let step = (high - low) / PIECES as f64;
+    let (mut bottom, mut top, mut middle) = (Vec::new(), Vec::new(), Vec::new());
+    for p in 0..PIECES {
+        let x = low + step * p as f64;
+        let (from, to) = (at(x), at(x + step));
+        let seen = || surface.scores[from..=to].iter().copied();
+        let (a, b) = (seen().fold(f64::INFINITY, f64::min), seen().fold(f64::NEG_INFINITY, f64::max));
+        let mean = smoothed[from..=to].iter().sum::<f64>() / (to - from + 1) as f64;
+        bottom.push(round(metric.shown(a)));
+        top.push(round(metric.shown(b)));
+        middle.push(round(metric.shown(mean)));
+    }
+    let zero = at(0.0);
+    let (from, to) = (zero.saturating_sub(NEAR), (zero + NEAR).min(n));
+    let numbers = |some: &[f64]| some.iter().map(|&x| round(metric.shown(x))).collect::<Vec<f64>>();
+    let peak = surface.peak(here, Smoothing::None, (f64::NEG_INFINITY, f64::INFINITY));
+    let best = surface.peak(here, Smoothing::Average(3), (f64::NEG_INFINITY, f64::INFINITY));
+    json!({
+        "plateaus": surface.scores.len(), "here": round(metric.shown(here)), "from": round(low), "to": round(high),
+        "low": bottom, "high": top, "smooth": middle, "step": round(peak.step), "gain": round(peak.gain), "smooth_step": round(best.step),
+        "near": {
+            "bounds": surface.bounds[from..to].iter().map(|&x| round(x)).collect::<Vec<f64>>(),
+            "scores": numbers(&surface.scores[from..=to]), "smooth": numbers(&smoothed[from..=to]),
+        },
+    })
+}
