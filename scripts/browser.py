@@ -157,6 +157,12 @@ def use(browser, page):
     check("the legend switches a curve off and on", pressed == [runs, runs - 1, runs] or runs == 1, pressed)
     if rich:
         use_sentences(browser)
+    if browser.value("document.querySelector('#groups select')?.options.length ?? 0") > 1:
+        first = browser.value("document.querySelector('#headroom .note').textContent")
+        browser.value("(() => { const s = document.querySelector('#groups select'); s.selectedIndex = 1; s.dispatchEvent(new Event('change')); return true; })()")
+        browser.settle()
+        check("other lists", browser.value("document.querySelector('#headroom .note').textContent") != first and all(c[1] and not c[2] for c in browser.value(CHARTS)))
+        use_sentences(browser)
     for width in (1280, 400):
         browser.window(width)
         browser.settle()

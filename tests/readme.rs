@@ -1,4 +1,4 @@
-//! The README's commands are run, and print what it says.
+//! The commands of the README and of the guide are run, and print what is said there.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -33,16 +33,18 @@ fn played(readme: &str) -> (String, usize) {
     (out, commands)
 }
 
-/// With `LUTHIER_BLESS=1` the README is rewritten instead; read the difference before committing it.
+/// With `LUTHIER_BLESS=1` the files are rewritten instead; read the difference before committing it.
 #[test]
 fn commands_work_as_printed() {
-    let path = common::root().join("README.md");
-    let readme = std::fs::read_to_string(&path).unwrap();
-    let (played, commands) = played(&readme);
-    assert!(commands >= 4, "only {commands} commands found");
-    if std::env::var_os("LUTHIER_BLESS").is_some() {
-        std::fs::write(&path, played).unwrap();
-    } else {
-        assert_eq!(played, readme);
+    for (file, least) in [("README.md", 20), ("docs/guide.md", 30)] {
+        let path = common::root().join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (played, commands) = played(&text);
+        assert!(commands >= least, "only {commands} commands found in {file}");
+        if std::env::var_os("LUTHIER_BLESS").is_some() {
+            std::fs::write(&path, played).unwrap();
+        } else {
+            assert_eq!(played, text, "{file}");
+        }
     }
 }

@@ -87,11 +87,12 @@ impl WorkDir {
             move |e: io::Error| Error::io(name, &doing, &e)
         };
         let (what, flag) = (kind.what, kind.flag);
+        let a = if what.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
         let created = !path.exists();
         let known = path.join(kind.file);
         let foreign = || Ok(!path.is_dir() || !kind.only_ours(path).map_err(failed("read it"))?);
         if !created && !known.exists() && foreign()? {
-            return Err(Error::in_file(&name, format!("exists and is not a {what} directory"))
+            return Err(Error::in_file(&name, format!("exists and is not {a} {what} directory"))
                 .hint(format!("give {flag} a new directory, or one of an earlier {what} to go on with")));
         }
         fs::create_dir_all(path).map_err(failed("make it"))?;
@@ -105,7 +106,7 @@ impl WorkDir {
             if let Some(difference) = settings.difference(&there) {
                 return Err(Error::in_file(
                     &name,
-                    format!("holds a {what} with other settings: {difference}"),
+                    format!("holds {a} {what} with other settings: {difference}"),
                 )
                 .hint(format!("use the same settings to go on, or another {flag} directory")));
             }

@@ -353,28 +353,12 @@ impl<'a> Bench<'a> {
                 waiting.push_front(cell);
             }
             for (cell, end, peak) in floor.ended(&|cell| self.cell_dir(cell))? {
-                let label = format!(
-                    "{} {} {}",
-                    self.plan.systems[self.groups[cell.group].system].name,
-                    self.plan.label(&self.groups[cell.group]),
-                    cell.replica + 1
-                );
                 match end {
                     Ok(command) => {
-                        self.finish(cell, command, peak)?;
-                        let done = self.finished.iter().map(Vec::len).sum::<usize>();
-                        let last = self.finished[cell.group].iter().find(|f| f.replica == cell.replica);
-                        if let Some(f) = last {
-                            let left =
-                                clock.elapsed().as_secs_f64() / (done - had) as f64 * (all - done) as f64;
-                            tell(&format!(
-                                "{done:>3} of {all}  {label}: dev {:.2}, test {:.2}, {:.1} s, some {} left",
-                                self.metric.shown(f.result.dev),
-                                f.result.tests[0].score,
-                                f.result.seconds,
-                                duration(left)
-                            ));
-                        }
+                        let line = self.finish(cell, command, peak)?;
+                        let done = self.done();
+                        let left = clock.elapsed().as_secs_f64() / (done - had) as f64 * (all - done) as f64;
+                        tell(&format!("{done:>3} of {all}  {line}, some {} left", duration(left)));
                     }
                     // A process of an experiment that was killed may still be at it.
                     Err(e) if e.contains("another luthier is at work") => {
@@ -382,22 +366,31 @@ impl<'a> Bench<'a> {
                         sleep(Duration::from_millis(500));
                     }
                     Err(e) => {
-                        tell(&format!("{label} failed: {e}"));
-                        wrong.push(format!("{label}: {e}"));
+                        tell(&format!("{} failed: {e}", self.name(cell)));
+                        wrong.push(format!("{}: {e}", self.name(cell)));
                     }
                 }
             }
             if let Some(busy) = &busy {
                 let names: Vec<String> =
                     floor.running.iter().map(|r| self.plan.label(&self.groups[r.cell.group])).collect();
-                let done = self.finished.iter().map(Vec::len).sum::<usize>();
-                busy.show(&format!("{done} of {all} cells, now {}", names.join(", ")));
+                busy.show(&format!("{} of {all} cells, now {}", self.done(), names.join(", ")));
             }
         }
         for finished in &mut self.finished {
             finished.sort_by_key(|f| f.replica);
         }
         Ok(wrong)
+    }
+
+    fn done(&self) -> usize {
+        self.finished.iter().map(Vec::len).sum()
+    }
+
+    /// What messages call a cell.
+    fn name(&self, cell: Cell) -> String {
+        let group = &self.groups[cell.group];
+        format!("{} {} {}", self.plan.systems[group.system].name, self.plan.label(group), cell.replica + 1)
     }
 
     /// What a finished cell has left. Returns its memory, in bytes.
@@ -438,8 +431,8 @@ impl<'a> Bench<'a> {
         Ok(all.pop().unwrap_or_default())
     }
 
-    /// Makes a cell permanent.
-    fn finish(&mut self, cell: Cell, command: String, peak: u64) -> Result<()> {
+    /// Makes a cell permanent, and says in a line what it has come to.
+    fn finish(&mut self, cell: Cell, command: String, peak: u64) -> Result<String> {
         let dir = self.cell_dir(cell);
         let log = read_log(&dir.join("run/log.jsonl"))?;
         let end = log.last().cloned().unwrap_or_default();
@@ -470,7 +463,10 @@ impl<'a> Bench<'a> {
         };
         let text = serde_json::to_string_pretty(&result).map_err(|e| Error::new(e.to_string()))?;
         AtomicFile::write_all_to(&dir.join("result.json"), format!("{text}\n").as_bytes())?;
-        self.load(cell, result)
+        let (dev, test) = (self.metric.shown(result.dev), result.tests[0].score);
+        let line = format!("{}: dev {dev:.2}, test {test:.2}, {:.1} s", self.name(cell), result.seconds);
+        self.load(cell, result)?;
+        Ok(line)
     }
 }
 
@@ -602,6 +598,16 @@ impl Floor<'_> {
         }
         self.running = still;
         Ok(ended)
+    }
+}
+
+impl Drop for Floor<'_> {
+    /// Nothing goes on alone when an error ends the experiment.
+    fn drop(&mut self) {
+        for r in &mut self.running {
+            let _ = r.child.kill();
+            let _ = r.child.wait();
+        }
     }
 }
 

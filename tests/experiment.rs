@@ -1,0 +1,370 @@
+//! `luthier experiment`, and `luthier report` on what it leaves.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{fails, in_dir, kill_after, ok_in, stderr};
+use serde_json::Value;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// Two algorithms, one of them with two settings, two replicas each.
+const PLAN: &str = r#"
+title = "A small one"
+baseline = "MERT"
+replicas = 2
+iterations = 3
+watch = true
+tune = { nbest-size = 20 }
+search = { pop-limit = 30 }
+
+[text]
+generate = { train = 400, dev = 24, test = 30 }
+tune = "dev:1/2"
+select = "dev:2/2"
+test = ["test:1/2", "test:16-30"]
+
+[[systems]]
+name = "phrase"
+train = { max-length = 3 }
+
+[[algorithms]]
+name = "MERT"
+command = "mert"
+tune = { restarts = 1 }
+
+[[algorithms]]
+name = "PRO"
+command = "pro"
+settings = { psi = [0.5, 1.0] }
+
+[[algorithms]]
+name = "from nothing"
+command = "oro"
+init = 0
+replicas = 1
+
+[[tables]]
+title = "What we know"
+columns = [["BLEU", "test"], ["second", "test2"], ["at 1", "select@1"], ["last", "test@last"], ["length", "length"]]
+rows = [
+    { cell = "MERT", paper = ["12.34", "9.9"] },
+    { name = "a half", cell = "PRO psi=0.5" },
+    { name = "elsewhere", paper = ["1", "2"] },
+    { name = "nothing", cell = "from nothing" },
+]
+
+[[figures]]
+title = "Curves"
+values = ["score", "test"]
+cells = ["MERT", "PRO"]
+"#;
+
+fn plan(dir: &Path) {
+    fs::write(dir.join("small.toml"), PLAN).unwrap();
+}
+
+/// Results without what a clock has measured.
+fn timeless(dir: &Path) -> Value {
+    let mut all: Value =
+        serde_json::from_str(&fs::read_to_string(dir.join("results.json")).unwrap()).unwrap();
+    all["seconds"] = Value::Null;
+    for cell in all["cells"].as_array_mut().unwrap() {
+        cell["seconds"] = Value::Null;
+        for run in cell["runs"].as_array_mut().unwrap() {
+            for key in ["seconds", "memory_mb", "command"] {
+                run[key] = Value::Null;
+            }
+        }
+    }
+    all
+}
+
+fn cells(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir.join("cells")).into_iter().flatten().flatten();
+    let mut all: Vec<PathBuf> =
+        entries.map(|e| e.path().join("result.json")).filter(|p| p.exists()).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn tables_replicas_and_significance() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    plan(dir);
+    let markdown = ok_in(dir, "experiment small.toml -q");
+    assert_eq!(markdown, fs::read_to_string(dir.join("small/results.md")).unwrap());
+    for line in [
+        "# A small one",
+        "## What we know",
+        "## Curves",
+        "![Curves: score](figure1.svg)",
+        "![Curves: test](figure1b.svg)",
+    ] {
+        assert!(markdown.lines().any(|l| l == line), "{line}: {markdown}");
+    }
+    let row = |name: &str| markdown.lines().find(|l| l.starts_with(&format!("| {name}"))).unwrap();
+    assert!(row("MERT").contains("12.34") && row("MERT").contains(" ± "), "{}", row("MERT"));
+    assert!(row("elsewhere").matches(char::is_alphanumeric).count() < 20, "{}", row("elsewhere"));
+    assert!(!row("nothing").contains('±'), "one replica has no spread: {}", row("nothing"));
+    assert_eq!(fs::read_to_string(dir.join("small/results.tsv")).unwrap().lines().count(), 8);
+    assert!(fs::read_to_string(dir.join("small/figure1.svg")).unwrap().contains("PRO psi=0.5"));
+    let all = timeless(&dir.join("small"));
+    let found = all["cells"].as_array().unwrap();
+    assert_eq!(found.len(), 4);
+    for cell in found {
+        let runs = cell["runs"].as_array().unwrap();
+        let scores: Vec<f64> = runs.iter().map(|r| r["tests"][0]["score"].as_f64().unwrap()).collect();
+        let mean = scores.iter().sum::<f64>() / scores.len() as f64;
+        assert!((cell["tests"][0]["score"]["mean"].as_f64().unwrap() - mean).abs() < 1e-9);
+        let p = &cell["tests"][0]["p_value"];
+        assert_eq!(p.is_null(), cell["algorithm"] == "MERT", "{cell}");
+    }
+    // A cell alone is what it is in the experiment.
+    let one = &found[1]["runs"][1];
+    assert_eq!(one["seed"], 2);
+    let command = fs::read_to_string(&cells(&dir.join("small"))[2]).unwrap();
+    let command: Value = serde_json::from_str(&command).unwrap();
+    let command = command["command"].as_str().unwrap().strip_prefix("luthier ").unwrap().to_owned();
+    let run = command.split(" --run ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+    ok_in(dir, &command.replace(&run, "alone"));
+    assert_eq!(
+        fs::read_to_string(dir.join("alone/best.txt")).unwrap(),
+        fs::read_to_string(dir.join(&run).join("best.txt")).unwrap()
+    );
+    page_of(dir);
+}
+
+/// A page about all of it, and what it says.
+fn page_of(dir: &Path) {
+    ok_in(dir, "report small -o page.html -q");
+    let page = fs::read_to_string(dir.join("page.html")).unwrap();
+    let data = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
+    let data: Value = serde_json::from_str(data).unwrap();
+    assert_eq!(data["runs"].as_array().unwrap().len(), 7);
+    let groups = data["evidence"].as_array().unwrap();
+    assert_eq!(groups.len(), 1);
+    let evidence = &groups[0];
+    let systems = evidence["systems"].as_array().unwrap();
+    assert_eq!((systems.len(), evidence["segments"].as_u64()), (8, Some(12)));
+    let score = |s: &Value| s["score"].as_f64().unwrap();
+    for system in systems {
+        assert!(score(system) <= evidence["oracle"].as_f64().unwrap());
+        assert!(score(system) >= evidence["anti"].as_f64().unwrap());
+    }
+    // On their own lists, tuned weights are at least as good as the first.
+    let mert = systems.iter().find(|s| s["name"].as_str().unwrap().contains("MERT")).unwrap();
+    assert!(score(mert) >= score(&systems[0]), "{systems:?}");
+    let sentence = &evidence["sentences"][0];
+    assert!(sentence["source"].is_string() && sentence["refs"][0].is_string());
+    assert!(sentence["candidates"].as_array().unwrap().len() >= 2, "{sentence}");
+    let surface = &evidence["surfaces"][1][0]["drawn"];
+    assert!(surface["plateaus"].as_u64().unwrap() > 1, "{surface}");
+    // The same page again, to the byte; and nothing in it comes from elsewhere.
+    ok_in(dir, "report small -o again.html -q --threads 1");
+    assert_eq!(page, fs::read_to_string(dir.join("again.html")).unwrap());
+    assert!(
+        !page.contains("http://")
+            || page.matches("http://").count() == page.matches("http://www.w3.org").count()
+    );
+    assert!(!page.contains("https://"));
+}
+
+#[test]
+fn killed_and_started_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    plan(dir);
+    ok_in(dir, "experiment small.toml --out whole -q");
+    // Cells that are done stay as they are; the others are begun or gone on with.
+    let mut waits = 400;
+    let mut before = Vec::new();
+    while before.is_empty() && waits < 60_000 {
+        kill_after(dir, "experiment small.toml --out killed --jobs 1 -q", &[waits]);
+        before = cells(&dir.join("killed"));
+        waits += 400;
+    }
+    let times = |paths: &[PathBuf]| {
+        paths.iter().map(|p| fs::metadata(p).unwrap().modified().unwrap()).collect::<Vec<_>>()
+    };
+    let (many, stamps) = (before.len(), times(&before));
+    let output = in_dir(dir, "experiment small.toml --out killed");
+    let said = stderr(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains(&format!("{many} of 7 cells are done already")), "{said}");
+    assert_eq!(times(&before), stamps, "a finished cell was made again");
+    assert_eq!(timeless(&dir.join("killed")), timeless(&dir.join("whole")));
+    // Whatever memory there is, one cell always runs; and threads change nothing.
+    ok_in(dir, "experiment small.toml --out small1 --memory 1M --threads 3 -q");
+    assert_eq!(timeless(&dir.join("small1")), timeless(&dir.join("whole")));
+    // More replicas of the same: only those are new.
+    let output = in_dir(dir, "experiment small.toml --out killed --replicas 3 --only MERT");
+    assert!(stderr(&output).contains("2 of 3 cells are done already"), "{}", stderr(&output));
+}
+
+#[test]
+fn shipped_experiments() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    for (name, rows) in [("watanabe2012", 37), ("arun2007", 16), ("cer2008", 24), ("dreyer2015", 41)] {
+        let shown = ok_in(dir, &format!("experiment {name} --show"));
+        assert_eq!(
+            shown,
+            fs::read_to_string(common::root().join(format!("experiments/{name}.toml"))).unwrap()
+        );
+        let found = ok_in(dir, &format!("experiment {name} --quick -q"));
+        let tables =
+            found.split("## All cells").next().unwrap().split("## Figure 1: learning").next().unwrap();
+        let lines =
+            tables.lines().filter(|l| l.starts_with("| ") && !l.starts_with("| ---") && !l.contains("ours"));
+        let lines: Vec<&str> = lines.filter(|l| !l.starts_with("|    ")).collect();
+        assert_eq!(lines.len(), rows, "{name}: {tables}");
+        assert!(!tables.contains("| – "), "{name}: a cell is missing: {tables}");
+        assert!(
+            tables.contains("cut short"),
+            "{name}: --quick has fewer iterations than the paper, and says so"
+        );
+    }
+}
+
+#[test]
+fn mistakes() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().display().to_string();
+    let message = |text: &str, words: &str| {
+        fs::write(dir.path().join("x.toml"), text).unwrap();
+        let out = format!("--out {at}/out");
+        let said = fails(&format!("experiment {at}/x.toml {out} {words}"));
+        assert!(!dir.path().join("out").exists(), "{said}");
+        said.replace(&at, "D")
+    };
+    let said = fails("experiment nothing.toml");
+    assert_eq!(
+        said,
+        "luthier: nothing.toml: no such file; shipped are watanabe2012, arun2007, cer2008, dreyer2015"
+    );
+    assert!(message("title = 1\n", "").starts_with("luthier: D/x.toml:1: invalid type: integer `1`"));
+    let wrong = PLAN.replace("columns = [[\"BLEU\", \"test\"]", "columns = [[\"BLEU\", \"bleu\"]");
+    assert!(message(&wrong, "").contains("asks for `bleu`; known: dev, select, test"));
+    let wrong = PLAN.replace("baseline = \"MERT\"", "baseline = \"mert\"");
+    assert_eq!(message(&wrong, ""), "luthier: D/x.toml: the baseline mert is none of its algorithms");
+    let wrong = PLAN.replace("cell = \"PRO psi=0.5\"", "cell = \"PR\"");
+    assert_eq!(message(&wrong, ""), "luthier: D/x.toml: names a cell PR, which is none of its algorithms");
+    let wrong = PLAN.replace("\"dev:1/2\"", "\"dev:3/2\"");
+    assert!(message(&wrong, "").contains("found `dev:3/2`, expected a name, name:1/2 or name:1-1000"));
+    assert!(
+        message(PLAN, "--only xyz")
+            .contains("--only xyz: no cell has that in its name; cells: MERT, PRO psi=0.5")
+    );
+    assert!(message(PLAN, "--data nowhere").starts_with("luthier: nowhere/dev.de: cannot open it"));
+    // A cell that fails does not stop the others.
+    let wrong = PLAN.replace("settings = { psi = [0.5, 1.0] }", "settings = { psi = [0.5, 7.0] }");
+    fs::write(dir.path().join("x.toml"), wrong).unwrap();
+    let output = in_dir(dir.path(), "experiment x.toml --replicas 1 -q");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).starts_with("luthier: phrase PRO psi=7.0 1: invalid value '7.0' for '--psi"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(cells(&dir.path().join("x")).len(), 3);
+    // Another corpus in the same place.
+    fs::write(dir.path().join("x.toml"), PLAN).unwrap();
+    let output = in_dir(dir.path(), "experiment x.toml --seed 2 -q");
+    let said = stderr(&output);
+    assert!(said.contains("holds an experiment with other settings: seed is 1 there and 2 here"), "{said}");
+}
+
+#[test]
+fn pages_of_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let quick = common::root().join("examples/quickstart");
+    let lists = format!("--nbest {0}/nbest.txt --ref {0}/ref.txt", quick.display());
+    ok_in(dir, &format!("tune mert {lists} --run a -q"));
+    ok_in(dir, &format!("tune pro {lists} --run b -q"));
+    let output = in_dir(dir, "report a b");
+    assert!(stderr(&output).starts_with("2 runs drawn on report.html ("), "{}", stderr(&output));
+    let page = fs::read_to_string(dir.join("report.html")).unwrap();
+    assert!(page.contains("\"evidence\":[{"));
+    // Lists that have gone: a page without them, and a word about it.
+    fs::copy(quick.join("nbest.txt"), dir.join("l")).unwrap();
+    fs::copy(quick.join("ref.txt"), dir.join("r")).unwrap();
+    ok_in(dir, "tune mert --nbest l --ref r --run c -q");
+    fs::remove_file(dir.join("l")).unwrap();
+    let output = in_dir(dir, "report c -o c.html");
+    assert!(output.status.success());
+    assert!(
+        stderr(&output).starts_with(
+            "luthier: warning: no sentences, surfaces and significance of some runs: l: cannot open it"
+        ),
+        "{}",
+        stderr(&output)
+    );
+    assert!(fs::read_to_string(dir.join("c.html")).unwrap().contains("\"evidence\":[]"));
+    ok_in(dir, &format!("report c -o d.html {lists} -q"));
+    assert!(fs::read_to_string(dir.join("d.html")).unwrap().contains("\"evidence\":[{"));
+    // Markup in data stays data.
+    fs::write(dir.join("m"), "0 ||| </script><b> ||| f= 1 ||| 0\n0 ||| other ||| f= 2 ||| 0\n").unwrap();
+    fs::write(dir.join("mr"), "</script><b>\n").unwrap();
+    ok_in(dir, "tune mert --nbest m --ref mr --run e -q");
+    ok_in(dir, "report e -o e.html -q --title <i>&");
+    let page = fs::read_to_string(dir.join("e.html")).unwrap();
+    assert_eq!(page.matches("</script>").count(), 2);
+    assert!(page.contains("<title>&lt;i>&amp;</title>"));
+    let said = |words: &str| stderr(&in_dir(dir, words)).to_owned();
+    assert_eq!(
+        said("report nowhere"),
+        "luthier: nowhere: is no run with results: cannot read run.toml: No such file or directory (os error 2); give directories that `luthier tune --run DIR` has made\n"
+    );
+    ok_in(dir, &format!("tune mert {lists} --run t -m ter -q"));
+    assert_eq!(
+        said("report a t"),
+        "luthier: t: was tuned for ter, but a for bleu; a page shows runs with the same metric\n"
+    );
+    assert_eq!(
+        said("report a --ref r"),
+        "luthier: --ref is for lists of --nbest; leave it out: runs know their own references\n"
+    );
+}
+
+/// The page in a real browser: `scripts/check` asks for it, because it takes a browser.
+#[test]
+fn in_a_browser() {
+    let Some(python) = std::env::var_os("LUTHIER_BROWSER") else {
+        common::skip(
+            "no browser asked for: scripts/check sets LUTHIER_BROWSER to a Python, where Chromium is",
+        );
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    ok_in(dir, "generate --out c --train 600 --dev 30 --test 20 -q");
+    for kind in ["phrase", "hiero"] {
+        ok_in(dir, &format!("train --kind {kind} --source c/train.de --target c/train.en --model {kind} -q"));
+        for algorithm in ["mert", "pro"] {
+            ok_in(
+                dir,
+                &format!(
+                    "tune {algorithm} --model {kind} --source c/dev.de --ref c/dev.en --run {kind}.{algorithm} --iterations 3 --nbest-size 30 --pop-limit 30 --test-source c/test.de --test-ref c/test.en -q"
+                ),
+            );
+        }
+    }
+    ok_in(dir, "report phrase.mert phrase.pro hiero.mert hiero.pro -o four.html -q");
+    ok_in(dir, "report phrase.mert -o one.html -q");
+    let quick = common::root().join("examples/quickstart");
+    ok_in(dir, &format!("tune apro --nbest {0}/nbest.txt --ref {0}/ref.txt --run lists -q", quick.display()));
+    ok_in(dir, "report lists -o lists.html -q");
+    let done = Command::new(python)
+        .arg(common::root().join("scripts/browser.py"))
+        .args(["four.html", "one.html", "lists.html"])
+        .current_dir(dir)
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}\n{}", String::from_utf8_lossy(&done.stdout), stderr(&done));
+}
