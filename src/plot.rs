@@ -33,7 +33,7 @@ pub(crate) fn surface(surface: &Surface, smoothing: Smoothing, metric: &Metric, 
     let bottom = seen.iter().copied().fold(f64::INFINITY, f64::min);
     let top = seen.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let frame = Frame { x: (low, high), y: widen(bottom, top) };
-    let mut out = frame.open(title, "step");
+    let mut out = frame.open(title, "step", 0.0);
     out += &frame.steps(&surface.bounds[first..last], seen, "#1d4ed8", 1.2);
     if smoothing != Smoothing::None {
         let smoothed = shown(&surface.smoothed(smoothing));
@@ -63,7 +63,7 @@ const COLOURS: [&str; 10] = [
     "#475569",
 ];
 
-/// Curves over the same axis, with their names beside them.
+/// Curves over the same axis, with their names below.
 pub(crate) fn curves(curves: &[Curve], title: &str, axis: &str) -> String {
     let points = || curves.iter().flat_map(|c| &c.points);
     let ends = |of: fn(&(f64, f64)) -> f64| {
@@ -71,10 +71,10 @@ pub(crate) fn curves(curves: &[Curve], title: &str, axis: &str) -> String {
     };
     let (x, y) = (ends(|p| p.0), ends(|p| p.1));
     if points().next().is_none() {
-        return Frame { x: (0.0, 1.0), y: (0.0, 1.0) }.open(title, axis) + "</svg>\n";
+        return Frame { x: (0.0, 1.0), y: (0.0, 1.0) }.open(title, axis, 0.0) + "</svg>\n";
     }
     let frame = Frame { x: if x.1 > x.0 { x } else { (x.0 - 0.5, x.0 + 0.5) }, y: widen(y.0, y.1) };
-    let mut out = frame.open(title, axis);
+    let mut out = frame.open(title, axis, 18.0 * curves.len().div_ceil(2) as f64);
     for (i, curve) in curves.iter().enumerate() {
         let colour = COLOURS[i % COLOURS.len()];
         let dashes = ["", "6 3", "2 2"][i / COLOURS.len() % 3];
@@ -85,13 +85,12 @@ pub(crate) fn curves(curves: &[Curve], title: &str, axis: &str) -> String {
             r#"<path d="M{}" fill="none" stroke="{colour}" stroke-width="1.6" stroke-dasharray="{dashes}"/>"#,
             path.join("L")
         );
-        let y = TOP + 14.0 + 14.0 * i as f64;
+        let (x, y) = (LEFT + (i % 2) as f64 * 345.0, HEIGHT + 8.0 + 18.0 * (i / 2) as f64);
         let _ = writeln!(
             out,
-            r#"<path d="M{} {:.1}h18" stroke="{colour}" stroke-width="2" stroke-dasharray="{dashes}"/><text x="{}" y="{y:.1}">{}</text>"#,
-            WIDTH - RIGHT - 190.0,
+            r#"<path d="M{x} {:.1}h22" stroke="{colour}" stroke-width="2" stroke-dasharray="{dashes}"/><text x="{}" y="{y:.1}">{}</text>"#,
             y - 4.0,
-            WIDTH - RIGHT - 166.0,
+            x + 28.0,
             escape(&curve.name)
         );
     }
@@ -119,13 +118,14 @@ impl Frame {
         HEIGHT - BOTTOM - (y - self.y.0) / (self.y.1 - self.y.0) * (HEIGHT - TOP - BOTTOM)
     }
 
-    /// The sheet with title, axes and their numbers.
-    fn open(&self, title: &str, axis: &str) -> String {
+    /// The sheet with title, axes and their numbers, and some room below.
+    fn open(&self, title: &str, axis: &str, below: f64) -> String {
         let mut out = format!(
-            r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" font-size="12" fill="#222">
+            r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {0}" width="{WIDTH}" height="{0}" font-family="sans-serif" font-size="12" fill="#222">
 <rect width="100%" height="100%" fill="#fff"/>
-<text x="{LEFT}" y="20" font-size="14" font-weight="bold">{}</text>
+<text x="{LEFT}" y="20" font-size="14" font-weight="bold">{1}</text>
 "##,
+            HEIGHT + below,
             escape(title)
         );
         let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
