@@ -175,6 +175,15 @@ pub(crate) fn usage(e: &clap::Error) -> ExitCode {
         let _ = write_out(None, e.render().to_string().as_bytes());
         return if e.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
     }
+    let line = mistake(e);
+    if world::tells_usage() {
+        crate::talk::line(&format!("luthier: {line} (see {} --help)", verb_typed()));
+    }
+    ExitCode::from(2)
+}
+
+/// A mistake in one line, with the nearest flag.
+fn mistake(e: &clap::Error) -> String {
     let text = e.render().to_string();
     let words: Vec<&str> = text
         .lines()
@@ -188,10 +197,13 @@ pub(crate) fn usage(e: &clap::Error) -> ExitCode {
     if let Some(nearest) = suggested.iter().find_map(|k| e.get(*k)) {
         line += &format!("; did you mean {nearest}?");
     }
-    if world::tells_usage() {
-        crate::talk::line(&format!("luthier: {line} (see {} --help)", verb_typed()));
-    }
-    ExitCode::from(2)
+    line
+}
+
+/// What is wrong with some words after `luthier`.
+pub(crate) fn misunderstood(words: &[String]) -> Option<String> {
+    let words = std::iter::once("luthier".to_owned()).chain(words.iter().cloned());
+    Cli::try_parse_from(words).err().map(|e| mistake(&e))
 }
 
 /// `luthier tune` if that was typed, else `luthier`.

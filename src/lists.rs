@@ -41,6 +41,12 @@ impl ListArgs {
         format!("{:?} {:?} {}", self.nbest_format, self.per_source, self.allow_missing)
     }
 
+    /// Whether anything says how files are understood.
+    pub(crate) fn says_how(&self) -> bool {
+        let none = self.nbest_format.is_none() && self.per_source.is_none();
+        !none || !self.score_file.is_empty() || self.allow_missing
+    }
+
     /// How lists are to be read.
     pub(crate) fn options(&self) -> Options {
         Options { dialect: self.nbest_format, per_source: self.per_source }

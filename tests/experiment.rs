@@ -102,8 +102,8 @@ fn tables_replicas_and_significance() {
         "# A small one",
         "## What we know",
         "## Curves",
-        "![Curves: score](figure1.svg)",
-        "![Curves: test](figure1b.svg)",
+        "![Curves: score](figure1-score.svg)",
+        "![Curves: test](figure1-test.svg)",
     ] {
         assert!(markdown.lines().any(|l| l == line), "{line}: {markdown}");
     }
@@ -112,7 +112,7 @@ fn tables_replicas_and_significance() {
     assert!(row("elsewhere").matches(char::is_alphanumeric).count() < 20, "{}", row("elsewhere"));
     assert!(!row("nothing").contains('±'), "one replica has no spread: {}", row("nothing"));
     assert_eq!(fs::read_to_string(dir.join("small/results.tsv")).unwrap().lines().count(), 8);
-    assert!(fs::read_to_string(dir.join("small/figure1.svg")).unwrap().contains("PRO psi=0.5"));
+    assert!(fs::read_to_string(dir.join("small/figure1-score.svg")).unwrap().contains("PRO psi=0.5"));
     let all = timeless(&dir.join("small"));
     let found = all["cells"].as_array().unwrap();
     assert_eq!(found.len(), 4);
@@ -252,8 +252,51 @@ fn mistakes() {
     assert!(message(&wrong, "").contains("asks for `bleu`; known: dev, select, test"));
     let wrong = PLAN.replace("baseline = \"MERT\"", "baseline = \"mert\"");
     assert_eq!(message(&wrong, ""), "luthier: D/x.toml: the baseline mert is none of its algorithms");
-    let wrong = PLAN.replace("cell = \"PRO psi=0.5\"", "cell = \"PR\"");
-    assert_eq!(message(&wrong, ""), "luthier: D/x.toml: names a cell PR, which is none of its algorithms");
+    let change = |from: &str, to: &str| {
+        assert!(PLAN.contains(from), "{from}");
+        message(&PLAN.replace(from, to), "")
+    };
+    for (from, to, said) in [
+        ("cell = \"PRO psi=0.5\"", "cell = \"PR\"", "names a cell PR, which it does not have"),
+        ("cell = \"PRO psi=0.5\"", "cell = \"PRO psi=7\"", "names a cell PRO psi=7, which it does not have"),
+        (
+            "name = \"phrase\"",
+            "name = \"../phrase\"",
+            "has a system or an algorithm with the name `../phrase`; a name has no / = | and does not begin with a dot",
+        ),
+        ("name = \"PRO\"", "name = \"from_nothing\"", "names a cell PRO psi=0.5, which it does not have"),
+        ("\"test2\"]", "\"test3\"]", "asks for `test3`; known: dev, select, test, test2, length"),
+        ("command = \"pro\"", "command = \"foo\"", "the command of PRO is foo; known: mert, pro, apro, mira"),
+        ("psi = [0.5, 1.0]", "psi = []", "replicas, iterations, sizes and numbers of settings begin at 1"),
+        ("psi = [0.5, 1.0]", "psi = [0.5, 7.0]", "PRO psi=7.0: invalid value '7.0' for '--psi <PSI>'"),
+        ("psi = [0.5, 1.0]", "pssi = [0.5]", "names a cell PRO psi=0.5, which it does not have"),
+        (
+            "max-length = 3",
+            "max-lenght = 3",
+            "phrase: unexpected argument '--max-lenght' found; did you mean --max-length?",
+        ),
+        (
+            "restarts = 1",
+            "iterations = 1",
+            "gives the flag iterations, which is the experiment's own; see iterations, init, [text] and replicas",
+        ),
+        ("replicas = 2", "replicas = 0", "replicas, iterations, sizes and numbers of settings begin at 1"),
+        ("replicas = 2", "replicas = 2\nmetric = \"bloe\"", "metric bloe: "),
+        (
+            "init = 0",
+            "init = 0\nselect = \"dev:0/2\"",
+            "select of from nothing: found `dev:0/2`, expected a name",
+        ),
+        ("\"test:16-30\"", "\"test:16-300\"", "test: has 30 lines; the experiment asks for test.16-300"),
+        (
+            "tune = \"dev:1/2\"",
+            "languages = \"fr-en\"",
+            "what is generated is German and English; give text of other languages with --data",
+        ),
+    ] {
+        let found = change(from, to);
+        assert!(found.contains(said), "{from} → {to}: {found}");
+    }
     let wrong = PLAN.replace("\"dev:1/2\"", "\"dev:3/2\"");
     assert!(message(&wrong, "").contains("found `dev:3/2`, expected a name, name:1/2 or name:1-1000"));
     assert!(
@@ -262,16 +305,21 @@ fn mistakes() {
     );
     assert!(message(PLAN, "--data nowhere").starts_with("luthier: nowhere/dev.de: cannot open it"));
     // A cell that fails does not stop the others.
-    let wrong = PLAN.replace("settings = { psi = [0.5, 1.0] }", "settings = { psi = [0.5, 7.0] }");
+    let wrong = PLAN.replace(
+        "settings = { psi = [0.5, 1.0] }",
+        "settings = { psi = [0.5, 1.0] }\nsearch = { dense = \"Nothing\" }",
+    );
     fs::write(dir.path().join("x.toml"), wrong).unwrap();
     let output = in_dir(dir.path(), "experiment x.toml --replicas 1 -q");
     assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
     assert!(
-        stderr(&output).starts_with("luthier: phrase PRO psi=7.0 1: invalid value '7.0' for '--psi"),
-        "{}",
-        stderr(&output)
+        said.starts_with("luthier: phrase PRO psi=0.5 1: ") && said.contains("(and 1 more cell"),
+        "{said}"
     );
-    assert_eq!(cells(&dir.path().join("x")).len(), 3);
+    assert_eq!(cells(&dir.path().join("x")).len(), 2);
+    fails("experiment cer2008 --show --quick");
+    fails("experiment cer2008 --only=");
     // Another corpus in the same place.
     fs::write(dir.path().join("x.toml"), PLAN).unwrap();
     let output = in_dir(dir.path(), "experiment x.toml --seed 2 -q");
@@ -327,9 +375,42 @@ fn pages_of_runs() {
         "luthier: t: was tuned for ter, but a for bleu; a page shows runs with the same metric\n"
     );
     assert_eq!(
-        said("report a --ref r"),
-        "luthier: --ref is for lists of --nbest; leave it out: runs know their own references\n"
+        said("report a --per-source 3"),
+        "luthier: --nbest-format, --per-source, --score-file and --allow-missing say how lists of --nbest are read; give those lists with \
+         --nbest, or leave them out\n"
     );
+    assert!(said("report a --source nowhere").starts_with("luthier: nowhere: cannot open it"));
+    fs::write(dir.join("other"), "0 ||| a ||| foo= 1 ||| 0\n").unwrap();
+    assert!(
+        said("report a --nbest other --ref mr")
+            .starts_with("luthier: a: has no weight for any feature of the lists")
+    );
+    // Names with commas and blanks.
+    fs::create_dir(dir.join("d, x")).unwrap();
+    fs::copy(quick.join("nbest.txt"), dir.join("d, x/n, 1")).unwrap();
+    let done = common::luthier()
+        .args(["tune", "mert", "--nbest", "d, x/n, 1", "--ref", "r", "--run", "d, x/run", "-q"])
+        .current_dir(dir)
+        .output()
+        .unwrap();
+    assert!(done.status.success());
+    let done =
+        common::luthier().args(["report", "d, x/run", "-o", "x.html"]).current_dir(dir).output().unwrap();
+    assert!(stderr(&done).starts_with("a run drawn on x.html"), "{}", stderr(&done));
+    // Error rates: less is better, and what is gained is below 0.
+    ok_in(dir, "report t -o t.html -q");
+    let page = fs::read_to_string(dir.join("t.html")).unwrap();
+    let data = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
+    let data: Value = serde_json::from_str(data).unwrap();
+    let evidence = &data["evidence"][0];
+    let gain = |s: &Value| s["drawn"]["gain"].as_f64().unwrap_or(0.0);
+    let first = evidence["surfaces"][0].as_array().unwrap();
+    assert!(first.iter().all(|s| gain(s) <= 0.0) && first.iter().any(|s| gain(s) < 0.0), "{first:?}");
+    assert!(evidence["oracle"].as_f64() < evidence["anti"].as_f64());
+    // Equal systems do not differ.
+    ok_in(dir, "report a a -o aa.html -q");
+    let page = fs::read_to_string(dir.join("aa.html")).unwrap();
+    assert!(page.contains("[0.0,1.0]"), "equal systems have p = 1");
 }
 
 /// The page in a real browser: `scripts/check` asks for it, because it takes a browser.

@@ -47,8 +47,8 @@ pub(crate) struct Args {
     /// Runs of each cell with seeds of their own [default: what the file says].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     replicas: Option<u32>,
-    /// Only cells whose names contain this; may be repeated. The baseline is always there.
-    #[arg(long, value_name = "TEXT")]
+    /// Only the cell with this name, or else those whose names contain it; may be repeated. The baseline is always there.
+    #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     only: Vec<String>,
     /// Cells at the same time [default: one for each thread].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -57,7 +57,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", value_parser = super::lm::bytes)]
     memory: Option<usize>,
     /// Print the file and do nothing.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["out", "data", "languages", "quick", "iterations", "replicas", "only", "jobs", "memory", "json"])]
     show: bool,
     /// Print results.json instead of results.md.
     #[arg(long)]
@@ -66,7 +66,7 @@ pub(crate) struct Args {
 
 const AFTER: &str = "\
 A file has `title`, `baseline`, [[systems]] with `name` and flags of train, [[algorithms]] with `name`, `command` and flags of
-tune, and [[tables]] with columns and rows. `luthier experiment cer2008 --show` prints one to begin with.";
+tune, and [[tables]] with columns and rows. `luthier experiment cer2008 --show` prints one to begin with; docs/experiments.md has all keys.";
 
 /// What comes with the program.
 const SHIPPED: [(&str, &str); 4] = [
@@ -127,7 +127,8 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let mut settings = Settings::default();
     settings.add("version", env!("CARGO_PKG_VERSION"));
     settings.add("seed", seed);
-    settings.add("text", bench.corpus_print()?);
+    settings.add("text", bench.check_corpus()?);
+    bench.check_commands(&name, &super::misunderstood)?;
     let _lock = WorkDir::open(&out, &KIND, &settings, |_| true)?;
     let again = Again::new(common, talk)?;
     bench.prepare(&again)?;

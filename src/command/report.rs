@@ -36,7 +36,7 @@ pub(crate) struct Args {
     title: String,
     #[command(flatten)]
     lists: ListArgs,
-    /// References of those lists [default: those of the first run]; repeat it for several.
+    /// References [default: those that the runs have read]; repeat it for several.
     #[arg(long = "ref", value_name = "FILE")]
     references: Vec<PathBuf>,
     /// Source text, to be shown beside [default: that of the first run].
@@ -219,6 +219,21 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
     (1..=longest).map(ends).find(|n| distinct(n)).unwrap_or_else(|| ends(longest))
 }
 
+/// The page with each `{{name}}` replaced; what stands in their place is left as it is.
+fn fill(parts: &[(&str, &str)]) -> String {
+    let mut out = String::new();
+    for (i, piece) in include_str!("report/page.html").split("{{").enumerate() {
+        match piece.split_once("}}").filter(|_| i > 0) {
+            Some((name, rest)) => {
+                out += parts.iter().find(|p| p.0 == name).map_or("", |p| p.1);
+                out += rest;
+            }
+            None => out += piece,
+        }
+    }
+    out
+}
+
 pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let paths = directories(&args.runs)?;
     let mut runs = paths.iter().map(|p| Run::read(p)).collect::<Result<Vec<_>>>()?;
@@ -236,10 +251,13 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
         .into());
     }
     let given = !args.lists.nbest.is_empty();
-    if !given && !args.references.is_empty() {
-        return Err(Error::new("--ref is for lists of --nbest")
-            .hint("leave it out: runs know their own references")
+    if !given && args.lists.says_how() {
+        return Err(Error::new("--nbest-format, --per-source, --score-file and --allow-missing say how lists of --nbest are read")
+            .hint("give those lists with --nbest, or leave them out")
             .into());
+    }
+    if let Some(path) = &args.source {
+        luthier::core::text::read_lines(path)?;
     }
     let (evidence, wrong) = Evidence::gather(&runs, &metric, args);
     let mut why = wrong.into_iter().collect::<Vec<_>>();
@@ -257,11 +275,13 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     });
     // No tag may end where data stand.
     let data = data.to_string().replace('<', "\\u003c");
-    let page = include_str!("report/page.html")
-        .replace("{{title}}", &args.title.replace('&', "&amp;").replace('<', "&lt;"))
-        .replace("{{style}}", include_str!("report/style.css"))
-        .replace("{{script}}", include_str!("report/script.js"))
-        .replace("{{data}}", &data);
+    let title = args.title.replace('&', "&amp;").replace('<', "&lt;");
+    let page = fill(&[
+        ("title", &title),
+        ("style", include_str!("report/style.css")),
+        ("script", include_str!("report/script.js")),
+        ("data", &data),
+    ]);
     AtomicFile::write_all_to(&args.output, page.as_bytes())?;
     let many = if runs.len() == 1 { "a run".to_owned() } else { format!("{} runs", runs.len()) };
     talk.say(&format!("{many} drawn on {} ({:.1} MB)", args.output.display(), page.len() as f64 / 1e6));

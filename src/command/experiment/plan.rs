@@ -1,6 +1,10 @@
 //! What the file of an experiment says, and the cells that it makes.
 
-use luthier::core::{Error, Result};
+use luthier::{
+    core::{Error, Result},
+    metric::Metric,
+    tune::recipes::RECIPES,
+};
 use serde::Deserialize;
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -18,7 +22,9 @@ pub(super) struct Plan {
     pub(super) baseline: String,
     #[serde(default = "one")]
     pub(super) replicas: u32,
-    pub(super) iterations: Option<u32>,
+    /// Iterations of each cell.
+    #[serde(default = "usual")]
+    pub(super) iterations: u32,
     #[serde(default = "bleu")]
     pub(super) metric: String,
     #[serde(default)]
@@ -250,11 +256,40 @@ fn one() -> u32 {
     1
 }
 
+fn usual() -> u32 {
+    25
+}
+
 fn bleu() -> String {
     "bleu".to_owned()
 }
 
+/// Flags that the experiment gives itself.
+const OURS: [&str; 20] = [
+    "model",
+    "source",
+    "target",
+    "ref",
+    "run",
+    "seed",
+    "iterations",
+    "init",
+    "json",
+    "threads",
+    "quiet",
+    "nbest",
+    "command",
+    "weights",
+    "in",
+    "output",
+    "select-source",
+    "select-ref",
+    "test-source",
+    "test-ref",
+];
+
 /// What the command line says besides.
+#[derive(Default)]
 pub(super) struct Wishes {
     pub(super) data: Option<PathBuf>,
     pub(super) languages: Option<String>,
@@ -274,7 +309,7 @@ pub(super) struct Group {
     pub(super) text: Part,
     pub(super) select: Option<Part>,
     pub(super) replicas: u32,
-    pub(super) iterations: Option<u32>,
+    pub(super) iterations: u32,
     /// More iterations were planned.
     pub(super) cut: Option<u32>,
 }
@@ -297,9 +332,8 @@ impl Plan {
             plan.text.tune = plan.quick.text.take().unwrap_or(plan.text.tune);
             plan.text.generate = plan.quick.generate.unwrap_or(plan.text.generate);
             plan.replicas = plan.quick.replicas.unwrap_or(plan.replicas);
-            plan.tune.extend(plan.quick.tune.clone());
         }
-        plan.replicas = wishes.replicas.unwrap_or(plan.replicas).max(1);
+        plan.replicas = wishes.replicas.unwrap_or(plan.replicas);
         plan.check(file)?;
         Ok(plan)
     }
@@ -319,24 +353,100 @@ impl Plan {
         if systems.is_empty() || algorithms.is_empty() || self.text.test.is_empty() {
             return wrong("needs a system, an algorithm and a test set at least".to_owned());
         }
+        // They are names of files too, and settings follow them in names of cells.
+        let bad =
+            |n: &&&str| n.trim().is_empty() || n.starts_with('.') || n.contains(['/', '=', '\n', '\t', '|']);
+        if let Some(name) = systems.iter().chain(&algorithms).find(bad) {
+            return wrong(format!("has a system or an algorithm with the name `{name}`"))
+                .map_err(|e| e.hint("a name has no / = | and does not begin with a dot"));
+        }
         if !algorithms.contains(&self.baseline.as_str()) {
             return wrong(format!("the baseline {} is none of its algorithms", self.baseline));
         }
+        let metrics = std::iter::once(self.metric.as_str()).chain(self.own_metrics());
+        for metric in metrics {
+            let parsed = metric.parse::<Metric>();
+            if let Err(e) = parsed {
+                return wrong(format!("metric {metric}: {e}"));
+            }
+            if parsed.is_ok_and(|m| !m.columns().is_empty()) {
+                return wrong(format!("metric {metric}: translations of our decoders have no columns"));
+            }
+        }
+        let zero = self.replicas == 0 || self.iterations == 0;
+        let none = |a: &Algorithm| {
+            a.replicas == Some(0) || a.iterations == Some(0) || a.settings.values().any(Vec::is_empty)
+        };
+        let sizes = self.text.generate;
+        if zero || self.algorithms.iter().any(none) || [sizes.train, sizes.dev, sizes.test].contains(&0) {
+            return wrong("replicas, iterations, sizes and numbers of settings begin at 1".to_owned());
+        }
+        for algorithm in &self.algorithms {
+            let select = algorithm.select.clone().filter(|s| s != "none").map(Part::try_from);
+            if let Some(Err(e)) = select {
+                return wrong(format!("select of {}: {e}", algorithm.name));
+            }
+            if !RECIPES.iter().any(|r| r.name == algorithm.command) {
+                let known: Vec<&str> = RECIPES.iter().map(|r| r.name).collect();
+                return wrong(format!("the command of {} is {}", algorithm.name, algorithm.command))
+                    .map_err(|e| e.hint(format!("known: {}", known.join(", "))));
+            }
+        }
+        if let Some(flag) = self.all_flags().find(|f| OURS.contains(&f.as_str())) {
+            return wrong(format!("gives the flag {flag}, which is the experiment's own"))
+                .map_err(|e| e.hint("see iterations, init, [text] and replicas"));
+        }
+        self.check_tables(file)
+    }
+
+    /// All flags that are given anywhere.
+    fn all_flags(&self) -> impl Iterator<Item = &String> {
+        let systems = self.systems.iter().flat_map(|s| [&s.train, &s.tune, &s.search]);
+        let algorithms = self.algorithms.iter().flat_map(|a| [&a.tune, &a.search, &a.quick]);
+        let all = [&self.tune, &self.search, &self.quick.tune, &self.quick.search].into_iter();
+        let settings = self.algorithms.iter().flat_map(|a| a.settings.keys());
+        all.chain(systems).chain(algorithms).flat_map(|f| f.keys()).chain(settings)
+    }
+
+    /// Metrics that cells are tuned for in place of the plan's.
+    fn own_metrics(&self) -> impl Iterator<Item = &str> {
+        let systems = self.systems.iter().map(|s| &s.tune);
+        let algorithms = self.algorithms.iter().map(|a| &a.tune);
+        std::iter::once(&self.tune).chain(systems).chain(algorithms).filter_map(|f| f.get("metric")?.as_str())
+    }
+
+    fn check_tables(&self, file: &str) -> Result<()> {
+        let wrong = |message: String| Err(Error::in_file(file, message));
+        let systems: Vec<&str> = self.systems.iter().map(|s| s.name.as_str()).collect();
         let asked = self.algorithms.iter().flat_map(|a| a.systems.iter().flatten());
         let asked =
             asked.chain(self.tables.iter().flat_map(|t| t.rows.iter().filter_map(|r| r.system.as_ref())));
         if let Some(name) = asked.into_iter().find(|n| !systems.contains(&n.as_str())) {
             return wrong(format!("names a system {name}, which it does not have"));
         }
-        let rows = self.tables.iter().flat_map(|t| t.rows.iter().filter_map(|r| r.cell.as_ref()));
-        let cells = rows.chain(self.figures.iter().flat_map(|f| &f.cells));
-        if let Some(cell) = cells.into_iter().find(|c| !algorithms.contains(&split(c).0)) {
-            return wrong(format!("names a cell {cell}, which is none of its algorithms"));
+        let groups = self.groups(&Wishes::default());
+        if groups.is_empty() {
+            return wrong("has no cell: no algorithm is for any of its systems".to_owned());
+        }
+        let mut slugs: Vec<String> = groups.iter().map(|g| self.slug(g, 0)).collect();
+        slugs.sort_unstable();
+        if let Some(two) = slugs.windows(2).find(|w| w[0] == w[1]) {
+            return wrong(format!("two of its cells would be in one directory, {}", two[0]))
+                .map_err(|e| e.hint("give them names that differ in letters and digits"));
+        }
+        let rows = self.tables.iter().flat_map(|t| &t.rows).filter_map(|r| r.cell.as_ref());
+        let mut cells = rows.chain(self.figures.iter().flat_map(|f| &f.cells));
+        if let Some(cell) = cells.find(|c| !groups.iter().any(|g| self.matches(g, c))) {
+            return wrong(format!("names a cell {cell}, which it does not have"));
         }
         let columns = self.tables.iter().flat_map(|t| t.columns.iter().map(|c| &c.1));
         let rows = self.tables.iter().flat_map(|t| t.rows.iter().filter_map(|r| r.values.as_ref()).flatten());
-        let bad = columns.chain(rows).find(|v| Value::parse(v).is_none());
-        if let Some(bad) = bad {
+        let tests = self.text.test.len();
+        let known = |v: &String| match Value::parse(v) {
+            Some(Value::Test(i) | Value::Length(i)) => i < tests,
+            other => other.is_some(),
+        };
+        if let Some(bad) = columns.chain(rows).find(|v| !known(v)) {
             return wrong(format!("asks for `{bad}`")).map_err(|e| e.hint(VALUES));
         }
         let bad = self.figures.iter().flat_map(|f| &f.values).find(|v| !LOGGED.contains(&v.as_str()));
@@ -381,7 +491,6 @@ impl Plan {
         let mut tune = self.tune.clone();
         tune.extend(system.tune.clone());
         tune.extend(algorithm.tune.clone());
-        tune.extend(settings.iter().cloned());
         let mut search = self.search.clone();
         search.extend(system.search.clone());
         search.extend(algorithm.search.clone());
@@ -392,11 +501,10 @@ impl Plan {
             search.extend(self.quick.search.clone());
             limit = limit.or(self.quick.iterations);
         }
-        let planned = algorithm.iterations.or(self.iterations);
-        let iterations = match (planned, limit) {
-            (Some(p), Some(l)) => Some(p.min(l)),
-            (p, l) => l.or(p),
-        };
+        // A cell is what its name says.
+        tune.extend(settings.iter().cloned());
+        let planned = algorithm.iterations.unwrap_or(self.iterations);
+        let iterations = limit.map_or(planned, |l| l.min(planned));
         let select = match algorithm.select.as_deref() {
             Some("none") => None,
             Some(other) => Part::try_from(other.to_owned()).ok(),
@@ -413,8 +521,13 @@ impl Plan {
             select,
             replicas,
             iterations,
-            cut: planned.filter(|p| iterations.is_some_and(|i| i < *p)),
+            cut: (iterations < planned).then_some(planned),
         }
+    }
+
+    /// What a group is tuned for, and so what its log is in.
+    pub(super) fn metric_of<'a>(&'a self, group: &'a Group) -> &'a str {
+        group.tune.get("metric").and_then(|m| m.as_str()).unwrap_or(&self.metric)
     }
 
     /// What tables call a group.

@@ -44,9 +44,8 @@ struct Against {
 }
 
 impl Against {
-    /// Two equal systems never differ more in a sample than they do, so their p-value says nothing.
     fn significant(self) -> bool {
-        self.delta != 0.0 && self.p < 0.05
+        self.p < 0.05
     }
 }
 
@@ -80,16 +79,11 @@ impl<'a> Results<'a> {
             let one = |test: usize| {
                 let base = base.filter(|b| *b != g)?;
                 let (ours, theirs) = (&bench.finished[g], &bench.finished[base]);
-                let n = if ours.is_empty() || theirs.is_empty() { 0 } else { ours.len().max(theirs.len()) };
-                // Replicas one after another (Clark et al. 2011); where one side has fewer, its own come again.
-                let all = |some: &[Finished]| {
-                    (0..n).flat_map(|i| some[i % some.len()].stats[test].clone()).collect::<Vec<f32>>()
-                };
-                if n == 0 {
-                    return None;
-                }
-                let found = compare(&bench.metric, &[&all(theirs), &all(ours)], question);
-                Some(Against { delta: found[1].delta, p: found[1].p_value? })
+                let [ours, theirs] = [mean_stats(ours, test)?, mean_stats(theirs, test)?];
+                let found = compare(&bench.metric, &[&theirs, &ours], question);
+                // No sample differs more from equal systems than they do: their p-value would be the smallest.
+                let p = if ours == theirs { 1.0 } else { found[1].p_value? };
+                Some(Against { delta: found[1].delta, p })
             };
             against.push((0..plan.text.test.len()).map(one).collect());
         }
@@ -98,30 +92,23 @@ impl<'a> Results<'a> {
 
     /// A value of each replica.
     fn values(&self, group: usize, value: &Value) -> Vec<f64> {
-        let metric = &self.bench.metric;
+        let metric = &self.bench.tuned_for[group];
         let one = |f: &Finished| -> Option<f64> {
             let r = &f.result;
             match value {
-                Value::Dev => Some(metric.shown(r.dev)),
-                Value::Select => r.select.map(|s| metric.shown(s)),
+                Value::Dev => Some(r.dev),
+                Value::Select => r.select,
                 Value::Test(i) => r.tests.get(*i).map(|t| t.score),
                 Value::Length(i) => r.tests.get(*i).and_then(|t| t.length),
                 Value::Features => Some(r.features as f64),
                 Value::Iteration => Some(r.iteration as f64),
                 Value::Seconds => Some(r.seconds),
-                Value::Logged(name, at) => logged(f, name, *at).map(|x| self.oriented(name, x)),
+                Value::Logged(name, at) => {
+                    logged(f, name, *at).map(|x| if is_score(name) { metric.shown(x) } else { x })
+                }
             }
         };
         self.bench.finished[group].iter().filter_map(one).collect()
-    }
-
-    /// Scores of the log as people see them.
-    fn oriented(&self, name: &str, x: f64) -> f64 {
-        if ["score", "select", "test", "surrogate", "guess"].contains(&name) {
-            self.bench.metric.shown(x)
-        } else {
-            x
-        }
     }
 
     fn shown(&self, group: usize, value: &Value) -> String {
@@ -257,34 +244,33 @@ impl<'a> Results<'a> {
                 .filter(|g| figure.cells.iter().any(|c| plan.matches(&self.bench.groups[*g], c)))
                 .collect();
             let _ = write!(text, "## {}\n\n", figure.title);
-            for (v, value) in figure.values.iter().enumerate() {
+            for value in &figure.values {
                 let curves: Vec<plot::Curve> = groups.iter().map(|&g| self.curve(g, value)).collect();
-                let longest = curves.iter().map(|c| c.points.len()).max().unwrap_or(0);
-                let name = format!("figure{}{}", f + 1, ["", "b", "c", "d"].get(v).unwrap_or(&"e"));
-                let title = format!("{}: {value}", figure.title);
-                AtomicFile::write_all_to(
-                    &out.join(format!("{name}.svg")),
-                    plot::curves(&curves, &title, "iteration").as_bytes(),
-                )?;
-                let mut rows = vec![
-                    std::iter::once("iteration".to_owned())
-                        .chain(curves.iter().map(|c| c.name.clone()))
-                        .collect::<Vec<_>>(),
-                ];
-                for i in 0..longest {
-                    let at =
-                        |c: &plot::Curve| c.points.get(i).map_or_else(String::new, |p| format!("{:.2}", p.1));
+                if curves.iter().all(|c| c.points.is_empty()) {
+                    let _ = write!(text, "No cell has `{value}` in its log.\n\n");
+                    continue;
+                }
+                let last =
+                    curves.iter().filter_map(|c| c.points.last()).map(|p| p.0 as usize).max().unwrap_or(0);
+                let (name, title) =
+                    (format!("figure{}-{value}", f + 1), format!("{}: {value}", figure.title));
+                let svg = plot::curves(&curves, &title, "iteration");
+                AtomicFile::write_all_to(&out.join(format!("{name}.svg")), svg.as_bytes())?;
+                let head =
+                    std::iter::once("iteration".to_owned()).chain(curves.iter().map(|c| c.name.clone()));
+                let mut rows = vec![head.collect::<Vec<_>>()];
+                for i in 0..=last {
+                    let at = |c: &plot::Curve| {
+                        let point = c.points.iter().find(|p| p.0 as usize == i);
+                        point.map_or_else(String::new, |p| format!("{:.2}", p.1))
+                    };
                     rows.push(std::iter::once(i.to_string()).chain(curves.iter().map(at)).collect());
                 }
                 let tsv: String = rows.iter().map(|r| r.join("\t") + "\n").collect();
                 AtomicFile::write_all_to(&out.join(format!("{name}.tsv")), tsv.as_bytes())?;
-                let few = |i: usize| i < 4 || i.is_multiple_of(5) || i == longest;
-                let rows: Vec<Vec<String>> = rows
-                    .into_iter()
-                    .enumerate()
-                    .filter(|(i, _)| *i == 0 || few(i - 1))
-                    .map(|r| r.1)
-                    .collect();
+                let few = |i: usize| i < 4 || i.is_multiple_of(5) || i == last;
+                let rows = rows.into_iter().enumerate().filter(|(i, _)| *i == 0 || few(i - 1)).map(|r| r.1);
+                let rows: Vec<Vec<String>> = rows.collect();
                 let _ = write!(
                     text,
                     "![{title}]({name}.svg)\n\n`{value}` of the log (all iterations in {name}.tsv):\n\n{}\n",
@@ -308,7 +294,11 @@ impl<'a> Results<'a> {
         } else {
             (0..=end).filter_map(at).collect()
         };
-        plot::Curve { name: self.bench.plan.label(&self.bench.groups[group]), points }
+        let plan = self.bench.plan;
+        let (system, label) =
+            (&plan.systems[self.bench.groups[group].system].name, plan.label(&self.bench.groups[group]));
+        let name = if plan.systems.len() > 1 { format!("{system}, {label}") } else { label };
+        plot::Curve { name, points }
     }
 
     pub(super) fn markdown(&self, out: &Path) -> Result<String> {
@@ -330,13 +320,24 @@ impl<'a> Results<'a> {
             "On {corpus}. Differences are from {}, with the p-value of {test}; * is p < 0.05. Seeds from {} on; with several replicas, the mean ± the standard deviation of one.\nSignature: {}\n\n",
             plan.baseline, self.bench.seed, self.signature
         );
+        let mut others: Vec<(&str, String)> = Vec::new();
+        for group in self.bench.groups.iter().filter(|g| plan.metric_of(g) != plan.metric) {
+            others.push((plan.metric_of(group), plan.label(group)));
+        }
+        others.dedup();
+        for (metric, label) in others {
+            let _ = write!(
+                text,
+                "Scores of {label} on dev, on the selection set and in its log are {metric}.\n\n"
+            );
+        }
         for table in &plan.tables {
             text += &self.table(table);
             text.push('\n');
         }
         text += &self.figures(out)?;
         text += &self.overview();
-        let tuning: f64 = self.bench.finished.iter().flatten().map(|f| f.result.seconds).sum();
+        let tuning = self.bench.finished.iter().flatten().fold(0.0, |s, f| s + f.result.seconds);
         let _ = write!(text, "\n{tuning:.0} s of tuning in all cells; {:.0} s this time.\n", self.seconds);
         Ok(text)
     }
@@ -353,16 +354,15 @@ impl<'a> Results<'a> {
         for (group, finished) in self.bench.groups.iter().zip(&self.bench.finished) {
             for f in finished {
                 let r = &f.result;
-                let (dev, select) =
-                    (self.bench.metric.shown(r.dev), r.select.map(|s| self.bench.metric.shown(s)));
                 let _ = write!(
                     text,
-                    "{}\t{}\t{}\t{}\t{dev}\t{}",
+                    "{}\t{}\t{}\t{}\t{}\t{}",
                     plan.systems[group.system].name,
                     plan.label(group),
                     f.replica + 1,
                     r.seed,
-                    number(select)
+                    r.dev,
+                    number(r.select)
                 );
                 for t in &r.tests {
                     let _ = write!(text, "\t{}\t{}", t.score, number(t.length));
@@ -406,7 +406,9 @@ impl<'a> Results<'a> {
                 "settings": group.settings.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
                 "replicas": finished.len(),
                 "dev": mean(Value::Dev), "select": mean(Value::Select), "tests": tests,
-                "iterations": mean(Value::Iteration), "cut_short_of": group.cut,
+                "iteration": mean(Value::Iteration),
+                "iterations": Mean::of(&finished.iter().map(|f| f.result.iterations as f64).collect::<Vec<_>>()).map(Mean::json),
+                "cut_short_of": group.cut.filter(|_| finished.iter().any(|f| f.result.stop == "iterations")),
                 "features": mean(Value::Features), "seconds": mean(Value::Seconds),
                 "runs": finished.iter().map(|f| &f.result).collect::<Vec<_>>(),
             }));
@@ -417,6 +419,22 @@ impl<'a> Results<'a> {
         });
         serde_json::to_string(&all).map(|s| s + "\n").map_err(|e| Error::new(e.to_string()))
     }
+}
+
+/// Whether a number of the log is a score, and not a ratio or a count.
+fn is_score(name: &str) -> bool {
+    ["score", "select", "test", "surrogate", "guess"].contains(&name)
+}
+
+/// Statistics of each segment, as the mean over replicas: a segment stays one piece of evidence, however often it was translated.
+fn mean_stats(finished: &[Finished], test: usize) -> Option<Vec<f32>> {
+    let (first, n) = (finished.first()?, finished.len() as f32);
+    let mut mean = vec![0f32; first.stats[test].len()];
+    for f in finished {
+        mean.iter_mut().zip(&f.stats[test]).for_each(|(m, x)| *m += x);
+    }
+    mean.iter_mut().for_each(|m| *m /= n);
+    Some(mean)
 }
 
 /// A number of the log. A run that has ended stays where it is.
@@ -436,7 +454,7 @@ fn pipes(rows: &[Vec<String>]) -> String {
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
     for (i, row) in rows.iter().enumerate() {
-        let cell = |(c, w): (&String, &usize)| format!(" {c:<w$} |");
+        let cell = |(c, w): (&String, &usize)| format!(" {:<w$} |", c.replace('|', "/"));
         let _ = writeln!(text, "|{}", row.iter().zip(&widths).map(cell).collect::<String>());
         if i == 0 {
             let _ = writeln!(

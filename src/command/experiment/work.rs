@@ -76,6 +76,8 @@ pub(super) struct Bench<'a> {
     pub(super) plan: &'a Plan,
     pub(super) groups: Vec<Group>,
     pub(super) metric: Metric,
+    /// What each group is tuned for.
+    pub(super) tuned_for: Vec<Metric>,
     pub(super) seed: u64,
     out: &'a Path,
     cells: Vec<Cell>,
@@ -99,15 +101,19 @@ impl<'a> Bench<'a> {
     ) -> Result<Self> {
         let metric: Metric = plan.metric.parse().map_err(|e| Error::new(format!("{e}")))?;
         let mut groups = plan.groups(wishes);
-        if let Some(none) = only.iter().find(|text| !groups.iter().any(|g| plan.label(g).contains(*text))) {
-            let names: Vec<String> = groups.iter().map(|g| plan.label(g)).collect();
+        let labels: Vec<String> = groups.iter().map(|g| plan.label(g)).collect();
+        // A whole name means that cell alone.
+        let meant = |text: &String, label: &str| {
+            if labels.contains(text) { label == text } else { label.contains(text.as_str()) }
+        };
+        if let Some(none) = only.iter().find(|text| !labels.iter().any(|l| meant(text, l))) {
             return Err(Error::new(format!("--only {none}: no cell has that in its name"))
-                .hint(format!("cells: {}", names.join(", "))));
+                .hint(format!("cells: {}", labels.join(", "))));
         }
         let wanted = |g: &Group| {
             only.is_empty()
                 || plan.algorithms[g.algorithm].name == plan.baseline
-                || only.iter().any(|text| plan.label(g).contains(text))
+                || only.iter().any(|text| meant(text, &plan.label(g)))
         };
         groups.retain(wanted);
         let cells = groups
@@ -116,7 +122,11 @@ impl<'a> Bench<'a> {
             .flat_map(|(group, g)| (0..g.replicas).map(move |replica| Cell { group, replica }));
         let cells: Vec<Cell> = cells.collect();
         let finished = groups.iter().map(|_| Vec::new()).collect();
-        Ok(Bench { plan, groups, metric, seed, out, cells, finished })
+        let parse = |m: &str| m.parse::<Metric>().map_err(|e| Error::new(format!("{e}")));
+        let tuned_for = groups.iter().map(|g| parse(plan.metric_of(g))).collect::<Result<_>>()?;
+        let bench = Bench { plan, groups, metric, tuned_for, seed, out, cells, finished };
+        bench.endings()?;
+        Ok(bench)
     }
 
     /// All parts of text that are used, with the file each is from.
@@ -142,14 +152,30 @@ impl<'a> Bench<'a> {
         self.plan.text.data.clone().unwrap_or_else(|| self.out.join("corpus"))
     }
 
-    /// What tells one corpus from another. Reads a corpus that is given, and finds what is wrong with it.
-    pub(super) fn corpus_print(&self) -> Result<String> {
-        let ends = self.endings()?;
+    /// Finds what is wrong with a corpus that is given, before anything is made. Returns what tells it from others.
+    pub(super) fn check_corpus(&self) -> Result<String> {
         let Some(data) = &self.plan.text.data else {
             let s = self.plan.text.generate;
+            let lines = |file: &str| match file {
+                "train" => Some(s.train),
+                "dev" => Some(s.dev),
+                "test" => Some(s.test),
+                _ => None,
+            };
+            if self.endings()? != ["de", "en"] {
+                return Err(Error::new("what is generated is German and English")
+                    .hint("give text of other languages with --data"));
+            }
+            for part in self.parts() {
+                let Some(n) = lines(&part.file) else {
+                    return Err(Error::new(format!("the experiment asks for {}", part.file))
+                        .hint("train, dev and test are generated; give other text with --data"));
+                };
+                self.check_part(part, &part.file, n as usize)?;
+            }
             return Ok(format!("generated {} {} {}", s.train, s.dev, s.test));
         };
-        let mut print = Fingerprint::default();
+        let ends = self.endings()?;
         for part in self.parts() {
             let sides = ends.map(|e| data.join(format!("{}.{e}", part.file)));
             let [a, b] = [text::read_lines(&sides[0])?, text::read_lines(&sides[1])?];
@@ -159,15 +185,39 @@ impl<'a> Bench<'a> {
                     Error::in_file(a.file, message).hint("both need one line per segment, and at least one")
                 );
             }
-            if part.range(a.lines.len()).is_none() {
-                return Err(Error::in_file(a.file, format!("has {} lines", a.lines.len()))
-                    .hint(format!("the experiment asks for {}", part.name())));
-            }
-            for line in a.lines.iter().chain(&b.lines) {
-                print = print.bytes(line.as_bytes());
+            self.check_part(part, &a.file, a.lines.len())?;
+        }
+        Ok("given".to_owned())
+    }
+
+    fn check_part(&self, part: &Part, file: &str, lines: usize) -> Result<()> {
+        match part.range(lines) {
+            Some(_) => Ok(()),
+            None => Err(Error::in_file(file, format!("has {lines} lines"))
+                .hint(format!("the experiment asks for {}", part.name()))),
+        }
+    }
+
+    /// Everything that will be typed must be understood.
+    pub(super) fn check_commands(
+        &self,
+        file: &str,
+        understood: &dyn Fn(&[String]) -> Option<String>,
+    ) -> Result<()> {
+        let wrong = |what: &str, e: String| Err(Error::in_file(file, format!("{what}: {e}")));
+        for (s, system) in self.plan.systems.iter().enumerate() {
+            if let Some(e) = understood(&self.train_words(s)) {
+                return wrong(&system.name, e);
             }
         }
-        Ok(format!("{:016x}", print.finish64()))
+        for &cell in &self.cells {
+            for words in self.steps(cell) {
+                if let Some(e) = understood(&words) {
+                    return wrong(&self.plan.label(&self.groups[cell.group]), e);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A part of the text in a language (0 is the source).
@@ -181,8 +231,8 @@ impl<'a> Bench<'a> {
         path.display().to_string()
     }
 
-    fn system(&self, group: &Group) -> String {
-        self.out.join("systems").join(&self.plan.systems[group.system].name).display().to_string()
+    fn model(&self, system: usize) -> String {
+        self.out.join("systems").join(&self.plan.systems[system].name).display().to_string()
     }
 
     fn cell_dir(&self, cell: Cell) -> PathBuf {
@@ -202,75 +252,87 @@ impl<'a> Bench<'a> {
             fs::create_dir_all(&directory).map_err(failed(&directory, "make it"))?;
             for (side, end) in self.endings()?.iter().enumerate() {
                 let whole = text::read_lines(&self.data().join(format!("{}.{end}", part.file)))?;
-                let range = part.range(whole.lines.len()).ok_or_else(|| {
-                    Error::in_file(&whole.file, format!("has {} lines", whole.lines.len()))
-                        .hint(format!("the experiment asks for {}", part.name()))
-                })?;
+                self.check_part(part, &whole.file, whole.lines.len())?;
+                let range = part.range(whole.lines.len()).unwrap_or_default();
                 let some: String = whole.lines[range].iter().map(|l| format!("{l}\n")).collect();
                 AtomicFile::write_all_to(Path::new(&self.text(part, side)), some.as_bytes())?;
             }
         }
-        for (s, system) in self.plan.systems.iter().enumerate() {
-            let Some(group) = self.groups.iter().find(|g| g.system == s) else { continue };
-            let train = &self.plan.text.train;
-            let mut all: Vec<String> =
-                ["train", "--source", &self.text(train, 0), "--target", &self.text(train, 1)]
-                    .iter()
-                    .map(ToString::to_string)
-                    .collect();
-            all.extend(["--model".to_owned(), self.system(group)]);
-            all.extend(words(&system.train));
-            again.run(&all.iter().map(String::as_str).collect::<Vec<_>>())?;
+        for s in 0..self.plan.systems.len() {
+            if self.groups.iter().any(|g| g.system == s) {
+                let words = self.train_words(s);
+                again.run(&words.iter().map(String::as_str).collect::<Vec<_>>())?;
+            }
         }
         Ok(())
     }
 
-    /// Initial weights, if they are not the model's own.
-    fn init(&self, cell: Cell) -> Result<Option<String>> {
-        let group = &self.groups[cell.group];
-        let Some(init) = &self.plan.algorithms[group.algorithm].init else { return Ok(None) };
-        let text = match init {
-            Init::All(value) => {
-                let weights = Weights::read(&Path::new(&self.system(group)).join("weights.txt"))?;
+    fn train_words(&self, system: usize) -> Vec<String> {
+        let train = &self.plan.text.train;
+        let (source, target, model) = (self.text(train, 0), self.text(train, 1), self.model(system));
+        let mut all: Vec<String> = ["train", "--source", &source, "--target", &target, "--model", &model]
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        all.extend(words(&self.plan.systems[system].train));
+        all
+    }
+
+    /// Where initial weights are, if they are not the model's own.
+    fn init_path(&self, cell: Cell) -> Option<String> {
+        let init = &self.plan.algorithms[self.groups[cell.group].algorithm].init;
+        init.as_ref().map(|_| self.cell_dir(cell).join("init.txt").display().to_string())
+    }
+
+    /// Makes the directory of a cell, with initial weights.
+    fn begin(&self, cell: Cell) -> Result<()> {
+        let (group, dir) = (&self.groups[cell.group], self.cell_dir(cell));
+        fs::create_dir_all(&dir).map_err(failed(&dir, "make it"))?;
+        let text = match &self.plan.algorithms[group.algorithm].init {
+            Some(Init::All(value)) => {
+                let weights = Weights::read(&Path::new(&self.model(group.system)).join("weights.txt"))?;
                 weights.with_values(vec![*value; weights.len()]).to_text(&[])
             }
-            Init::Named(some) => some.iter().map(|(name, value)| format!("{name} {value}\n")).collect(),
+            Some(Init::Named(some)) => some.iter().map(|(name, value)| format!("{name} {value}\n")).collect(),
+            None => return Ok(()),
         };
-        let path = self.cell_dir(cell).join("init.txt");
-        AtomicFile::write_all_to(&path, text.as_bytes())?;
-        Ok(Some(path.display().to_string()))
+        AtomicFile::write_all_to(&dir.join("init.txt"), text.as_bytes())
     }
 
     fn cell_seed(&self, cell: Cell) -> u64 {
-        self.seed + u64::from(cell.replica)
+        self.seed.wrapping_add(u64::from(cell.replica))
     }
 
     /// What decides a cell, without paths.
-    fn what(&self, cell: Cell) -> String {
+    fn what(&self, cell: Cell) -> Result<String> {
         let group = &self.groups[cell.group];
         let algorithm = &self.plan.algorithms[group.algorithm];
-        format!(
-            "{} {} {} {} | {} | {:?} | {} {:?} {:?} | {:?} | {}",
+        let parts = std::iter::once(&group.text).chain(&group.select).chain(&self.plan.text.test);
+        let mut texts = Fingerprint::default();
+        for part in parts.chain([&self.plan.text.train]) {
+            for side in 0..2 {
+                texts = texts.bytes(text::read_lines(Path::new(&self.text(part, side)))?.digest.as_bytes());
+            }
+        }
+        Ok(format!(
+            "{} {} {} {} | {} | {:?} | {:016x} | {} | {}",
             algorithm.command,
             words(&group.tune).join(" "),
             words(&group.search).join(" "),
-            group.iterations.unwrap_or(0),
+            group.iterations,
             words(&self.plan.systems[group.system].train).join(" "),
             algorithm.init,
-            group.text.name(),
-            group.select.as_ref().map(Part::name),
-            self.plan.text.test.iter().map(Part::name).collect::<Vec<_>>(),
+            texts.finish64(),
             self.plan.metric,
             self.cell_seed(cell)
-        )
+        ))
     }
 
     /// The commands of a cell: tuning, and translation of each test set.
-    fn steps(&self, cell: Cell) -> Result<VecDeque<Vec<String>>> {
+    fn steps(&self, cell: Cell) -> VecDeque<Vec<String>> {
         let group = &self.groups[cell.group];
         let algorithm = &self.plan.algorithms[group.algorithm];
-        let (model, dir) = (self.system(group), self.cell_dir(cell).display().to_string());
-        fs::create_dir_all(&dir).map_err(failed(Path::new(&dir), "make it"))?;
+        let (model, dir) = (self.model(group.system), self.cell_dir(cell).display().to_string());
         let mut tune: Vec<String> = vec!["tune".to_owned(), algorithm.command.clone()];
         let mut flag = |name: &str, value: &str| tune.extend([name.to_owned(), value.to_owned()]);
         flag("--model", &model);
@@ -284,10 +346,8 @@ impl<'a> Bench<'a> {
             flag("--test-source", &self.text(&self.plan.text.test[0], 0));
             flag("--test-ref", &self.text(&self.plan.text.test[0], 1));
         }
-        if let Some(n) = group.iterations {
-            flag("--iterations", &n.to_string());
-        }
-        if let Some(init) = self.init(cell)? {
+        flag("--iterations", &group.iterations.to_string());
+        if let Some(init) = self.init_path(cell) {
             flag("--init", &init);
         }
         if !group.tune.contains_key("metric") {
@@ -306,7 +366,7 @@ impl<'a> Bench<'a> {
             let words = ["decode", "--model", &model, "--weights", &weights, "--in", &source, "-o", &output];
             steps.push_back(words.iter().map(ToString::to_string).chain(search.iter().cloned()).collect());
         }
-        Ok(steps)
+        steps
     }
 
     /// Takes finished cells up and runs the others. Returns what went wrong.
@@ -344,7 +404,8 @@ impl<'a> Bench<'a> {
                     break;
                 }
                 waiting.pop_front();
-                floor.start(cell, system, self.steps(cell)?, &self.cell_dir(cell))?;
+                self.begin(cell)?;
+                floor.start(cell, system, self.steps(cell), &self.cell_dir(cell))?;
             }
             sleep(Duration::from_millis(20));
             floor.measure();
@@ -401,7 +462,7 @@ impl<'a> Bench<'a> {
             Error::in_file(path.display().to_string(), format!("damaged: {e}"))
                 .hint("remove it to make it anew")
         })?;
-        if result.what != self.what(cell) {
+        if result.what != self.what(cell)? {
             return Err(Error::in_file(
                 self.cell_dir(cell).display().to_string(),
                 format!("holds a cell with other settings: {}", result.command),
@@ -439,6 +500,7 @@ impl<'a> Bench<'a> {
         let best = end["best"].as_u64().unwrap_or(0);
         let events = || log.iter().filter(|e| e.get("iteration").is_some());
         let chosen = events().find(|e| e["iteration"].as_u64() == Some(best)).cloned().unwrap_or_default();
+        let shown = |key: &str| chosen[key].as_f64().map(|x| self.tuned_for[cell.group].shown(x));
         let mut tests = Vec::new();
         for i in 0..self.plan.text.test.len() {
             let total = totals(&self.metric, &self.stats(&dir, i)?);
@@ -448,14 +510,14 @@ impl<'a> Bench<'a> {
             });
         }
         let result = Outcome {
-            what: self.what(cell),
+            what: self.what(cell)?,
             command,
             seed: self.cell_seed(cell),
             iteration: best,
             iterations: events().filter(|e| e.get("change").is_some()).count() as u64,
             stop: end["stop"].as_str().unwrap_or_default().to_owned(),
-            dev: chosen["score"].as_f64().unwrap_or(f64::NAN),
-            select: chosen["select"].as_f64(),
+            dev: shown("score").unwrap_or(f64::NAN),
+            select: shown("select"),
             tests,
             features: Weights::read(&dir.join("run/best.txt"))?.non_zero(),
             seconds: events().filter_map(|e| e["seconds"].as_f64()).sum(),
@@ -463,7 +525,7 @@ impl<'a> Bench<'a> {
         };
         let text = serde_json::to_string_pretty(&result).map_err(|e| Error::new(e.to_string()))?;
         AtomicFile::write_all_to(&dir.join("result.json"), format!("{text}\n").as_bytes())?;
-        let (dev, test) = (self.metric.shown(result.dev), result.tests[0].score);
+        let (dev, test) = (result.dev, result.tests[0].score);
         let line = format!("{}: dev {dev:.2}, test {test:.2}, {:.1} s", self.name(cell), result.seconds);
         self.load(cell, result)?;
         Ok(line)

@@ -44,20 +44,28 @@ struct System<'a> {
     chosen: Vec<usize>,
 }
 
-/// Paths of a setting that has `path digest, path digest`.
-fn paths(setting: &str) -> Vec<PathBuf> {
-    let path = |entry: &str| entry.rsplit_once(' ').map_or(entry, |e| e.0).to_owned();
-    setting.split(", ").map(|entry| PathBuf::from(path(entry))).collect()
+/// Paths and digests of a setting that has `path digest, path digest`. Paths may have commas and blanks.
+fn files(setting: Option<&str>) -> Vec<(PathBuf, &str)> {
+    let mut rest = setting.unwrap_or_default();
+    let digest = |s: &str| s.len() == 16 && s.bytes().all(|b| b.is_ascii_hexdigit());
+    let mut found = Vec::new();
+    while !rest.is_empty() {
+        let ends = rest.match_indices(", ").map(|m| m.0).chain([rest.len()]);
+        let mut entries = ends.filter_map(|end| Some((end, rest[..end].rsplit_once(' ')?)));
+        let Some((end, (path, print))) = entries.find(|(_, (_, d))| digest(d)) else { break };
+        found.push((PathBuf::from(path), print));
+        rest = rest[end..].trim_start_matches(", ");
+    }
+    found
 }
 
-/// The digests of such a setting.
-fn digests(setting: Option<&str>) -> Vec<&str> {
-    setting.unwrap_or_default().split(", ").filter_map(|entry| entry.rsplit_once(' ')).map(|e| e.1).collect()
+fn digests<'a>(run: &'a Run, key: &str) -> Vec<&'a str> {
+    files(run.setting(key)).into_iter().map(|f| f.1).collect()
 }
 
 /// Runs that can choose from the same lists: their text, their references and their features are the same.
 fn groups(runs: &[Run]) -> Vec<Vec<usize>> {
-    let common = |run: &Run| ["ref", "source", "nbest"].map(|key| digests(run.setting(key)).join(" "));
+    let common = |run: &Run| ["ref", "source", "nbest"].map(|key| digests(run, key).join(" "));
     let model = |run: &Run| {
         ["table", "lm0", "dense", "sparse"].map(|key| run.setting(key).unwrap_or_default().to_owned())
     };
@@ -102,31 +110,33 @@ impl Evidence {
     fn of(runs: &[Run], chosen: Vec<usize>, metric: &Metric, args: &Args) -> Result<Self> {
         let first = &runs[chosen[0]];
         let (rows, origin) = if args.lists.nbest.is_empty() {
-            Self::own_lists(runs, &chosen, args)?
+            Self::own_lists(runs, &chosen)?
         } else {
             let files: Vec<String> = args.lists.nbest.iter().map(|p| p.display().to_string()).collect();
             (args.lists.read()?, files.join(", "))
         };
+        let own = args.lists.nbest.is_empty();
         let reference_paths = if args.references.is_empty() {
             if first.setting("moses-scores").is_some() && first.setting("ref").is_none() {
                 return Err(Error::new("runs on statistics of Moses' extractor have no references"));
             }
-            first.setting("ref").map(paths).unwrap_or_default()
+            files(first.setting("ref")).into_iter().map(|f| f.0).collect()
         } else {
             args.references.clone()
         };
-        let files = read_references(&reference_paths)?;
-        if args.references.is_empty() {
-            let now: Vec<&str> = files.iter().map(|f| f.digest.as_str()).collect();
-            if now != digests(first.setting("ref")) {
-                return Err(Error::in_file(reference_file(&files), "has changed since the runs read it"));
-            }
+        let files_read = read_references(&reference_paths)
+            .map_err(|e| if args.references.is_empty() { e.hint("give them with --ref") } else { e })?;
+        let now: Vec<&str> = files_read.iter().map(|f| f.digest.as_str()).collect();
+        if (own || args.references.is_empty()) && now != digests(first, "ref") {
+            return Err(Error::in_file(reference_file(&files_read), "is not what the runs have read"));
         }
+        let files = files_read;
         crate::lists::check_references(&files, metric)?;
-        let references = crate::lists::references_of(&files, &rows, true)?;
+        let allow_missing = own || args.lists.allow_missing;
+        let references = crate::lists::references_of(&files, &rows, allow_missing)?;
         let source = args.source.clone().or_else(|| {
-            let own = first.setting("source").filter(|_| args.lists.nbest.is_empty())?;
-            paths(own).into_iter().next()
+            let own = first.setting("source").filter(|_| own)?;
+            self::files(Some(own)).into_iter().next().map(|f| f.0)
         });
         let sources = match source {
             Some(path) if args.source.is_some() || path.exists() => Some(text::read_lines(&path)?.lines),
@@ -139,9 +149,15 @@ impl Evidence {
                 references.len()
             )));
         }
+        let weighed = |r: &usize| rows.names.keys().iter().any(|&k| runs[*r].best.contains(k));
+        if let Some(&r) = chosen.iter().find(|r| !weighed(r)) {
+            let run = runs[r].path.display().to_string();
+            return Err(Error::in_file(run, "has no weight for any feature of the lists")
+                .hint("weights and n-best list must use the same feature names"));
+        }
         let columns = columns(&rows, Some(metric));
         let mut judge = Judge::new(metric, &references, reference_file(&files));
-        judge.allow_missing = true;
+        judge.allow_missing = allow_missing;
         let lists = lists(&rows, &columns, Some(judge))?.into_iter().map(Arc::new).collect();
         let signature = metric.signature(Some(files.len()), "");
         let references =
@@ -152,7 +168,7 @@ impl Evidence {
     }
 
     /// The lists that runs have saved, or were given.
-    fn own_lists(runs: &[Run], chosen: &[usize], args: &Args) -> Result<(Rows, String)> {
+    fn own_lists(runs: &[Run], chosen: &[usize]) -> Result<(Rows, String)> {
         let mut files: Vec<PathBuf> = Vec::new();
         let mut saved = 0;
         for run in chosen.iter().map(|&r| &runs[r]) {
@@ -170,12 +186,12 @@ impl Evidence {
                     Error::new("the runs have saved no lists").hint("give lists with --nbest and --ref")
                 );
             };
-            files = paths(given);
+            files = self::files(Some(given)).into_iter().map(|f| f.0).collect();
             if files.iter().any(|f| f.to_string_lossy().contains('=') && !f.exists()) {
                 return Err(Error::new("the runs read numbers from --score-file")
                     .hint("give the same --nbest, --score-file and --ref again"));
             }
-            options = args.lists.options();
+            options = Options::default();
             origin = files.iter().map(|f| f.display().to_string()).collect::<Vec<_>>().join(", ");
         }
         let parts: Vec<Result<Rows>> = files
@@ -370,12 +386,17 @@ fn filled(path: &Path) -> bool {
 fn matrix(metric: &Metric, stats: &[Vec<f32>]) -> Value {
     let question = Question { test: Test::Bootstrap, samples: 1000, seed: 12345 };
     let all: Vec<&[f32]> = stats.iter().map(Vec::as_slice).collect();
+    let equal = |i: usize, j: usize| i != j && stats[i] == stats[j];
     let row = |base: usize| {
         let mut order: Vec<&[f32]> = vec![all[base]];
         order.extend(all.iter().enumerate().filter(|(i, _)| *i != base).map(|(_, s)| *s));
         let mut verdicts = compare(metric, &order, question);
         let own = verdicts.remove(0);
         verdicts.insert(base, own);
+        // No sample differs more from equal systems than they do: their p-value would be the smallest.
+        for (i, v) in verdicts.iter_mut().enumerate().filter(|(i, _)| equal(base, *i)) {
+            v.p_value = (i != base).then_some(1.0);
+        }
         verdicts
     };
     let rows: Vec<Vec<Verdict>> = (0..all.len()).map(row).collect();
@@ -420,7 +441,7 @@ fn draw(surface: &Surface, here: f64, metric: &Metric) -> Value {
     let best = surface.peak(here, Smoothing::Average(3), (f64::NEG_INFINITY, f64::INFINITY));
     json!({
         "plateaus": surface.scores.len(), "here": round(metric.shown(here)), "from": round(low), "to": round(high),
-        "low": bottom, "high": top, "smooth": middle, "step": round(peak.step), "gain": round(peak.gain), "smooth_step": round(best.step),
+        "low": bottom, "high": top, "smooth": middle, "step": round(peak.step), "gain": round(metric.shown(peak.gain)), "smooth_step": round(best.step),
         "near": {
             "bounds": surface.bounds[from..to].iter().map(|&x| round(x)).collect::<Vec<f64>>(),
             "scores": numbers(&surface.scores[from..=to]), "smooth": numbers(&smoothed[from..=to]),

@@ -205,8 +205,9 @@
         for (const v of ticks(x[0], x[1], width / 110)) {
           svg.append(draw("line", { class: "grid", x1: px(v), x2: px(v), y1: 24, y2: height - 22 }), draw("text", { x: px(v), y: height - 6, "text-anchor": "middle" }, short(v)));
         }
-        svg.append(draw("text", { x: px(evidence.oracle), y: 14, "text-anchor": "end" }, `best choice ${fixed(evidence.oracle)}`),
-          draw("text", { x: px(evidence.anti), y: 14 }, `worst ${fixed(evidence.anti)}`));
+        const [atBest, atWorst] = data.error ? ["start", "end"] : ["end", "start"];
+        svg.append(draw("text", { x: px(evidence.oracle), y: 14, "text-anchor": atBest }, `best choice ${fixed(evidence.oracle)}`),
+          draw("text", { x: px(evidence.anti), y: 14, "text-anchor": atWorst }, `worst ${fixed(evidence.anti)}`));
         systems.forEach((s, i) => {
           const y = 40 + 30 * i;
           const name = s.name.length > left / 7 ? `…${s.name.slice(-Math.floor(left / 7) + 1)}` : s.name;
@@ -218,7 +219,7 @@
         return svg;
       });
       const whole = evidence.oracle - systems[0].score;
-      const rows = systems.map((s, i) => row(s.name, fixed(s.score), i ? signed(s.score - systems[0].score) : "", i && whole ? `${Math.round((100 * (s.score - systems[0].score)) / whole)} %` : "", fixed(evidence.oracle - s.score), fixed(s.length, 3)));
+      const rows = systems.map((s, i) => row(s.name, fixed(s.score), i ? signed(s.score - systems[0].score) : "", i && whole ? `${Math.round((100 * (s.score - systems[0].score)) / whole)} %` : "", fixed(Math.abs(evidence.oracle - s.score)), fixed(s.length, 3)));
       section("headroom", "Headroom", `What each run's weights choose from the same lists, between the worst and the best possible choice. ${lists}`, chart,
         table(["", data.metric, "gained", "of what there was", "left", "length"], rows));
     }
@@ -229,7 +230,7 @@
         if (i === j || p === null) return make("td", {}, "");
         // A row's system less a column's.
         const d = systems[i].score - systems[j].score;
-        const sure = d !== 0 && p < 0.05;
+        const sure = p < 0.05;
         const up = data.error ? d < 0 : d > 0;
         return make("td", { class: sure ? (up ? "better" : "worse") : null }, signed(d), make("small", {}, `p ${p.toFixed(3)}${sure ? " *" : ""}`));
       })));
@@ -289,6 +290,7 @@
       let b = a === 0 ? systems.length : 0;
       let order = "difference", only = true, text = "", shown = [], current = 0;
       const pickOf = (s, i) => s.candidates[i === systems.length ? s.oracle : s.picks[i]];
+      const good = data.error ? -1 : 1;
       const gap = (s) => pickOf(s, a)[1] - pickOf(s, b)[1];
       const words = (s) => (s ?? "").split(/\s+/).filter(Boolean);
       // Words of one that are in no longest common subsequence with the other.
@@ -345,12 +347,12 @@
         const needle = text.toLowerCase();
         const holds = (s) => !needle || [s.source, ...(s.refs ?? []), ...s.candidates.map((c) => c[0])].some((t) => t && t.toLowerCase().includes(needle)) || String(s.id + 1) === needle;
         shown = sentences.filter((s) => holds(s) && (!only || pickOf(s, a)[0] !== pickOf(s, b)[0]));
-        const by = { difference: (s) => -Math.abs(gap(s)), better: (s) => -gap(s), worse: (s) => gap(s), text: (s) => s.id, low: (s) => pickOf(s, a)[1] }[order];
+        const by = { difference: (s) => -Math.abs(gap(s)), better: (s) => -good * gap(s), worse: (s) => good * gap(s), text: (s) => s.id, low: (s) => good * pickOf(s, a)[1] }[order];
         shown = shown.map((s) => [by(s), s]).sort((p, q) => p[0] - q[0] || p[1].id - q[1].id).map((p) => p[1]);
         list.replaceChildren(...shown.map((s, i) => {
-          const d = gap(s), good = data.error ? d < 0 : d > 0;
+          const d = gap(s);
           return make("li", { role: "option", onclick: () => { current = i; tell(); } }, make("span", {}, String(s.id + 1)),
-            make("span", { class: d === 0 ? null : good ? "up" : "down" }, signed(d, 1)), make("span", {}, pickOf(s, a)[0]));
+            make("span", { class: d === 0 ? null : d * good > 0 ? "up" : "down" }, signed(d, 1)), make("span", {}, pickOf(s, a)[0]));
         }));
         count.textContent = `${shown.length} of ${sentences.length} sentences${sentences.length < evidence.segments ? ` (of ${evidence.segments}: those that the runs disagree about most)` : ""}`;
         current = 0;
@@ -360,7 +362,7 @@
       const filter = make("input", { type: "search", id: "filter", placeholder: "words or a number", oninput: () => { text = filter.value.trim(); fill(); } });
       const [pickA, selectA] = choice("compare", others, a, (v) => { a = +v; fill(); });
       const [pickB, selectB] = choice("with", others, b, (v) => { b = +v; fill(); });
-      const [pickOrder] = choice("by", [["difference", "size of the difference"], ["better", "what got better"], ["worse", "what got worse"], ["low", "lowest score first"], ["text", "order of the text"]], order, (v) => { order = v; fill(); });
+      const [pickOrder] = choice("by", [["difference", "size of the difference"], ["better", "what got better"], ["worse", "what got worse"], ["low", "worst first"], ["text", "order of the text"]], order, (v) => { order = v; fill(); });
       const box = make("input", { type: "checkbox", id: "only", checked: true, onchange: () => { only = box.checked; fill(); } });
       section("sentences", "Sentences", `What two sets of weights choose, and why. Scores of sentences are smoothed. ${lists}`,
         make("div", { class: "controls" }, pickA, pickB, pickOrder, make("label", {}, "filter", filter), make("label", {}, box, "only where they differ"), count),
