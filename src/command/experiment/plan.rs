@@ -430,8 +430,8 @@ impl Plan {
         }
         let mut slugs: Vec<String> = groups.iter().map(|g| self.slug(g, 0)).collect();
         slugs.sort_unstable();
-        if let Some(two) = slugs.windows(2).find(|w| w[0] == w[1]) {
-            return wrong(format!("two of its cells would be in one directory, {}", two[0]))
+        if let Some([name, _]) = slugs.windows(2).find(|w| w[0] == w[1]) {
+            return wrong(format!("two of its cells would be in one directory, {name}"))
                 .map_err(|e| e.hint("give them names that differ in letters and digits"));
         }
         let rows = self.tables.iter().flat_map(|t| &t.rows).filter_map(|r| r.cell.as_ref());

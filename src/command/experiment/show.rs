@@ -433,7 +433,9 @@ fn mean_stats(finished: &[Finished], test: usize) -> Option<Vec<f32>> {
     for f in finished {
         mean.iter_mut().zip(&f.stats[test]).for_each(|(m, x)| *m += x);
     }
-    mean.iter_mut().for_each(|m| *m /= n);
+    for m in &mut mean {
+        *m /= n;
+    }
     Some(mean)
 }
 

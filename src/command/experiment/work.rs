@@ -91,6 +91,15 @@ fn failed(path: &Path, doing: &str) -> impl FnOnce(std::io::Error) -> Error {
     move |e| Error::io(name, &doing, &e)
 }
 
+/// A part must be there.
+fn check_part(part: &Part, file: &str, lines: usize) -> Result<()> {
+    match part.range(lines) {
+        Some(_) => Ok(()),
+        None => Err(Error::in_file(file, format!("has {lines} lines"))
+            .hint(format!("the experiment asks for {}", part.name()))),
+    }
+}
+
 impl<'a> Bench<'a> {
     pub(super) fn new(
         plan: &'a Plan,
@@ -171,7 +180,7 @@ impl<'a> Bench<'a> {
                     return Err(Error::new(format!("the experiment asks for {}", part.file))
                         .hint("train, dev and test are generated; give other text with --data"));
                 };
-                self.check_part(part, &part.file, n as usize)?;
+                check_part(part, &part.file, n as usize)?;
             }
             return Ok(format!("generated {} {} {}", s.train, s.dev, s.test));
         };
@@ -185,17 +194,9 @@ impl<'a> Bench<'a> {
                     Error::in_file(a.file, message).hint("both need one line per segment, and at least one")
                 );
             }
-            self.check_part(part, &a.file, a.lines.len())?;
+            check_part(part, &a.file, a.lines.len())?;
         }
         Ok("given".to_owned())
-    }
-
-    fn check_part(&self, part: &Part, file: &str, lines: usize) -> Result<()> {
-        match part.range(lines) {
-            Some(_) => Ok(()),
-            None => Err(Error::in_file(file, format!("has {lines} lines"))
-                .hint(format!("the experiment asks for {}", part.name()))),
-        }
     }
 
     /// Everything that will be typed must be understood.
@@ -252,7 +253,7 @@ impl<'a> Bench<'a> {
             fs::create_dir_all(&directory).map_err(failed(&directory, "make it"))?;
             for (side, end) in self.endings()?.iter().enumerate() {
                 let whole = text::read_lines(&self.data().join(format!("{}.{end}", part.file)))?;
-                self.check_part(part, &whole.file, whole.lines.len())?;
+                check_part(part, &whole.file, whole.lines.len())?;
                 let range = part.range(whole.lines.len()).unwrap_or_default();
                 let some: String = whole.lines[range].iter().map(|l| format!("{l}\n")).collect();
                 AtomicFile::write_all_to(Path::new(&self.text(part, side)), some.as_bytes())?;
