@@ -4,9 +4,13 @@ use crate::{command::Common, talk::Talk};
 use luthier::core::{Error, Result};
 use serde_json::Value;
 use std::{
-    path::PathBuf,
-    process::{Command, Stdio},
-    time::Instant,
+    cell::Cell,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
 };
 
 /// Starts commands of this program with the same threads and seed.
@@ -14,12 +18,22 @@ pub(crate) struct Again<'a> {
     program: PathBuf,
     common: &'a Common,
     talk: Talk,
+    clock: Instant,
+    /// Commands so far, and in all if that is known.
+    done: Cell<usize>,
+    all: usize,
 }
 
 impl<'a> Again<'a> {
     pub(crate) fn new(common: &'a Common, talk: Talk) -> Result<Self> {
         let program = std::env::current_exe().map_err(|e| Error::io("luthier", "find this program", &e))?;
-        Ok(Again { program, common, talk })
+        Ok(Again { program, common, talk, clock: Instant::now(), done: Cell::new(0), all: 0 })
+    }
+
+    /// How many commands there will be.
+    #[must_use]
+    pub(crate) fn expecting(self, all: usize) -> Self {
+        Again { all, ..self }
     }
 
     /// A command that is to be started. It reads nothing.
@@ -41,15 +55,41 @@ impl<'a> Again<'a> {
             command.args(["--seed", &seed.to_string()]);
         }
         let shown = shown(&words);
-        let output = {
-            let _alive = self.talk.busy(&shown);
-            command.output().map_err(|e| Error::io("luthier", "start it again", &e))?
-        };
+        let output = self.watched(&mut command, &words, &shown)?;
+        self.done.set(self.done.get() + 1);
         if !matches!(output.status.code(), Some(0 | 1)) {
             return Err(Error::new(format!("{shown}: {}", said(&String::from_utf8_lossy(&output.stderr)))));
         }
         self.talk.say(&format!("{:5.1} s  {shown}", clock.elapsed().as_secs_f64()));
         String::from_utf8(output.stdout).map_err(|e| Error::new(format!("{shown}: {e}")))
+    }
+
+    /// Runs a command; meanwhile a person sees how far it is.
+    fn watched(&self, command: &mut Command, words: &[String], shown: &str) -> Result<Output> {
+        let failed = |e| Error::io("luthier", "start it again", &e);
+        let Some(busy) = self.talk.busy(shown) else { return command.output().map_err(failed) };
+        let run = words.iter().skip_while(|w| *w != "--run").nth(1).map(PathBuf::from);
+        let (gone, done) = (self.clock.elapsed().as_secs_f64(), self.done.get());
+        let far = match self.all.checked_sub(done) {
+            Some(left) if done > 0 => {
+                let seconds = duration(gone / done as f64 * left as f64);
+                format!("{} of {}, some {seconds} left: ", done + 1, self.all)
+            }
+            _ => String::new(),
+        };
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    let at = run.as_deref().and_then(progress).map_or_else(String::new, |p| format!("{p}  "));
+                    busy.show(&format!("{far}{at}{shown}"));
+                    thread::park_timeout(Duration::from_millis(200));
+                }
+            });
+            let output = command.output().map_err(failed);
+            over.store(true, Ordering::Relaxed);
+            output
+        })
     }
 
     /// The same of a command that prints JSON.
@@ -70,6 +110,22 @@ pub(crate) fn shown(words: &[String]) -> String {
         }
     };
     std::iter::once("luthier".to_owned()).chain(words.iter().map(quoted)).collect::<Vec<_>>().join(" ")
+}
+
+/// How far a run is: `iteration 3: 41.20`.
+pub(crate) fn progress(run: &Path) -> Option<String> {
+    let log = fs::read_to_string(run.join("log.jsonl")).ok()?;
+    let last: Value = serde_json::from_str(log.lines().last()?).ok()?;
+    Some(format!("iteration {}: {:.2}", last["iteration"].as_u64()?, last["score"].as_f64()?))
+}
+
+/// `40 s`, `12 min`, `3.5 h`.
+pub(crate) fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
 }
 
 /// The error that a command ended with.

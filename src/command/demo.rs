@@ -66,6 +66,9 @@ const ALGORITHMS: [(&str, &[&str]); 6] = [
     ("O-ORO-L", &["oro", "--optimized", "--mixing", "line-search", "--shards", "2", "--iterations", "6"]),
 ];
 
+/// Commands in all: for each system its training, lists, two scores and a comparison, and two for each algorithm.
+const COMMANDS: usize = 2 + SYSTEMS.len() * (5 + 2 * ALGORITHMS.len());
+
 /// What an algorithm has reached.
 struct Cell {
     system: &'static str,
@@ -120,8 +123,12 @@ impl<'a> Demo<'a> {
     /// With the corpus in place.
     fn new(args: &'a Args, common: &'a Common, talk: Talk) -> Result<Self> {
         let data = args.data.clone().unwrap_or_else(|| args.out.join("corpus"));
-        let demo =
-            Demo { again: Again::new(common, talk)?, out: &args.out, data, languages: &args.languages };
+        let demo = Demo {
+            again: Again::new(common, talk)?.expecting(COMMANDS),
+            out: &args.out,
+            data,
+            languages: &args.languages,
+        };
         if args.data.is_none() {
             fs::create_dir_all(&args.out)
                 .map_err(|e| Error::io(args.out.display().to_string(), "make it", &e))?;

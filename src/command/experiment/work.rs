@@ -2,7 +2,7 @@
 
 use super::plan::{Group, Init, Part, Plan, Wishes, words};
 use crate::{
-    again::{Again, said, shown},
+    again::{Again, duration, progress, said, shown},
     systems::{System, statistics},
     talk::Talk,
 };
@@ -397,7 +397,7 @@ impl<'a> Bench<'a> {
             Some(busy) => busy.say(line),
             None => talk.say(line),
         };
-        let mut wrong = Vec::new();
+        let (mut wrong, mut looked) = (Vec::new(), Instant::now());
         while !waiting.is_empty() || !floor.running.is_empty() {
             while let Some(&cell) = waiting.front() {
                 let system = self.groups[cell.group].system;
@@ -433,10 +433,18 @@ impl<'a> Bench<'a> {
                     }
                 }
             }
-            if let Some(busy) = &busy {
-                let names: Vec<String> =
-                    floor.running.iter().map(|r| self.plan.label(&self.groups[r.cell.group])).collect();
-                busy.show(&format!("{} of {all} cells, now {}", self.done(), names.join(", ")));
+            if let Some(busy) = busy.as_ref().filter(|_| looked.elapsed() > Duration::from_millis(300)) {
+                looked = Instant::now();
+                let now = floor.running.iter().map(|r| {
+                    let far = progress(&self.cell_dir(r.cell).join("run"))
+                        .map_or_else(String::new, |p| format!(" {p}"));
+                    format!("{}{far}", self.plan.label(&self.groups[r.cell.group]))
+                });
+                busy.show(&format!(
+                    "{} of {all} cells, now {}",
+                    self.done(),
+                    now.collect::<Vec<_>>().join(", ")
+                ));
             }
         }
         for finished in &mut self.finished {
@@ -540,15 +548,6 @@ fn read_log(path: &Path) -> Result<Vec<Value>> {
             .map_err(|e| Error::in_file(path.display().to_string(), format!("damaged: {e}")))
     };
     text.lines().map(line).collect()
-}
-
-/// `40 s`, `12 min`, `3.5 h`.
-fn duration(seconds: f64) -> String {
-    match seconds {
-        s if s < 90.0 => format!("{s:.0} s"),
-        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
-    }
 }
 
 /// A cell that is running.
