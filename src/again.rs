@@ -64,6 +64,16 @@ impl<'a> Again<'a> {
         String::from_utf8(output.stdout).map_err(|e| Error::new(format!("{shown}: {e}")))
     }
 
+    /// The same; where a process of a command that was killed is still at work in the same directory, after that.
+    pub(crate) fn run_after(&self, words: &[&str]) -> Result<String> {
+        loop {
+            match self.run(words) {
+                Err(e) if is_busy(&e.to_string()) => thread::sleep(Duration::from_millis(500)),
+                done => return done,
+            }
+        }
+    }
+
     /// Runs a command; meanwhile a person sees how far it is.
     fn watched(&self, command: &mut Command, words: &[String], shown: &str) -> Result<Output> {
         let failed = |e| Error::io("luthier", "start it again", &e);
@@ -126,6 +136,11 @@ pub(crate) fn duration(seconds: f64) -> String {
         s if s < 5400.0 => format!("{:.0} min", s / 60.0),
         s => format!("{:.1} h", s / 3600.0),
     }
+}
+
+/// Whether a command has found another one in its directory.
+pub(crate) fn is_busy(error: &str) -> bool {
+    error.contains("another luthier is at work")
 }
 
 /// The error that a command ended with.

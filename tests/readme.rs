@@ -44,7 +44,8 @@ fn commands_work_as_printed() {
         if std::env::var_os("LUTHIER_BLESS").is_some() {
             std::fs::write(&path, played).unwrap();
         } else {
-            assert_eq!(played, text, "{file}");
+            let differs = played.lines().zip(text.lines()).find(|(now, said)| now != said);
+            assert!(played == text, "{file}: (now, said) {differs:?}; LUTHIER_BLESS=1 writes it anew");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::plan::{Group, Init, Part, Plan, Wishes, words};
 use crate::{
-    again::{Again, duration, progress, said, shown},
+    again::{Again, duration, is_busy, progress, said, shown},
     systems::{System, statistics},
     talk::Talk,
 };
@@ -262,7 +262,7 @@ impl<'a> Bench<'a> {
         for s in 0..self.plan.systems.len() {
             if self.groups.iter().any(|g| g.system == s) {
                 let words = self.train_words(s);
-                again.run(&words.iter().map(String::as_str).collect::<Vec<_>>())?;
+                again.run_after(&words.iter().map(String::as_str).collect::<Vec<_>>())?;
             }
         }
         Ok(())
@@ -423,7 +423,7 @@ impl<'a> Bench<'a> {
                         tell(&format!("{done:>3} of {all}  {line}, some {} left", duration(left)));
                     }
                     // A process of an experiment that was killed may still be at it.
-                    Err(e) if e.contains("another luthier is at work") => {
+                    Err(e) if is_busy(&e) => {
                         waiting.push_back(cell);
                         sleep(Duration::from_millis(500));
                     }

@@ -366,10 +366,13 @@ impl Evidence {
             system.weights.gather(&columns, &mut point);
             let mut walker = ListWalker::over(&flat, &self.lists, metric, system.weights, &point);
             let here = walker.score();
-            let axes = columns.keys().iter().enumerate().map(|(axis, &key)| {
+            // In the order that people know them in.
+            let mut axes: Vec<usize> = (0..point.len()).collect();
+            axes.sort_by_key(|&axis| system.weights.position(columns.keys()[axis]).unwrap_or(usize::MAX));
+            let axes = axes.into_iter().map(|axis| {
                 let surface = walker.surface(Direction::Axis(axis)).clone();
-                let drawn = draw(&surface, here, metric);
-                json!({"feature": self.names.get(key), "weight": round(point[axis]), "drawn": drawn})
+                let (name, drawn) = (self.names.get(columns.keys()[axis]), draw(&surface, here, metric));
+                json!({"feature": name, "weight": round(point[axis]), "drawn": drawn})
             });
             Value::Array(axes.collect())
         };

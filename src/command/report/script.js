@@ -337,7 +337,7 @@
         const bar = (v) => make("td", { class: "bars" }, v === null ? "" : [make("span", { class: `bar${v < 0 ? " minus" : ""}`, style: `width:${((52 * Math.abs(v)) / most).toFixed(1)}px` }), ` ${signed(v, 3)}`]);
         const sum = (k) => rows.reduce((t, r) => t + (r[k] ?? 0), 0);
         const which = [a, b].map((i) => (i === systems.length ? null : others[i][1]));
-        const head = ["feature", others[a][1], others[b][1], ...which.filter(Boolean).map((n) => `what ${n} makes of it`)];
+        const head = ["feature", others[a][1], others[b][1], ...which.filter(Boolean).map((n) => `under the weights of ${n}`)];
         const body = rows.filter((r) => r.d !== 0).slice(0, 40).map((r) => row(features[r.f], short(va.get(r.f) ?? 0), short(vb.get(r.f) ?? 0), ...(which[0] ? [bar(r.a)] : []), ...(which[1] ? [bar(r.b)] : [])));
         const foot = row("all together", "", "", ...(which[0] ? [signed(sum("a"), 3)] : []), ...(which[1] ? [signed(sum("b"), 3)] : []));
         const same = A === B ? make("p", { class: "note" }, "Both choose this one.") : [table(head, [...body, foot]), make("p", { class: "note" }, "Weight times difference of the feature: above 0 it speaks for the first text, below 0 for the second.")];
