@@ -1,5 +1,6 @@
 //! `luthier experiment`.
 
+mod floor;
 mod plan;
 mod show;
 mod work;
@@ -133,10 +134,10 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let again = Again::new(common, talk)?;
     bench.prepare(&again)?;
     let threads = common.threads.map_or_else(rayon::current_num_threads, usize::from);
-    let limits = work::Limits {
+    let limits = floor::Limits {
         threads,
         jobs: args.jobs.map_or(threads, usize::from),
-        memory: args.memory.map_or_else(work::free_memory, |m| m as u64),
+        memory: args.memory.map_or_else(floor::free_memory, |m| m as u64),
     };
     let failed = bench.work(&again, &limits, talk)?;
     let results = show::Results::new(&bench, clock.elapsed().as_secs_f64());

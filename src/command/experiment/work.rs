@@ -1,8 +1,11 @@
 //! Cells at work, side by side.
 
-use super::plan::{Group, Init, Part, Plan, Wishes, words};
+use super::{
+    floor::{Cell, Floor, Limits, failed},
+    plan::{Group, Init, Part, Plan, Wishes, words},
+};
 use crate::{
-    again::{Again, duration, is_busy, progress, said, shown},
+    again::{Again, duration, is_busy, progress},
     systems::{System, statistics},
     talk::Talk,
 };
@@ -16,25 +19,9 @@ use std::{
     collections::VecDeque,
     fs,
     path::{Path, PathBuf},
-    process::{Child, Stdio},
     thread::sleep,
     time::{Duration, Instant},
 };
-
-/// What cells may take together.
-pub(super) struct Limits {
-    pub(super) threads: usize,
-    pub(super) jobs: usize,
-    /// In bytes.
-    pub(super) memory: u64,
-}
-
-/// A cell is a group and a replica.
-#[derive(Debug, Clone, Copy)]
-struct Cell {
-    group: usize,
-    replica: u32,
-}
 
 /// What a cell has come to: `result.json`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -83,12 +70,6 @@ pub(super) struct Bench<'a> {
     cells: Vec<Cell>,
     /// By group.
     pub(super) finished: Vec<Vec<Finished>>,
-}
-
-fn failed(path: &Path, doing: &str) -> impl FnOnce(std::io::Error) -> Error {
-    let name = path.display().to_string();
-    let doing = doing.to_owned();
-    move |e| Error::io(name, &doing, &e)
 }
 
 /// A part must be there.
@@ -372,21 +353,14 @@ impl<'a> Bench<'a> {
 
     /// Takes finished cells up and runs the others. Returns what went wrong.
     pub(super) fn work(&mut self, again: &Again<'_>, limits: &Limits, talk: Talk) -> Result<Vec<String>> {
-        let mut floor = Floor {
-            limits,
-            again,
-            running: Vec::new(),
-            peaks: vec![0; self.plan.systems.len()],
-            most: limits.jobs,
-        };
+        let mut floor = Floor::new(limits, again, self.plan.systems.len());
         let mut waiting = VecDeque::new();
         for cell in self.cells.clone() {
             let Some(memory) = self.take_up(cell)? else {
                 waiting.push_back(cell);
                 continue;
             };
-            let peak = &mut floor.peaks[self.groups[cell.group].system];
-            *peak = memory.max(*peak);
+            floor.known(self.groups[cell.group].system, memory);
         }
         let (all, had) = (self.cells.len(), self.cells.len() - waiting.len());
         if had > 0 {
@@ -548,145 +522,4 @@ fn read_log(path: &Path) -> Result<Vec<Value>> {
             .map_err(|e| Error::in_file(path.display().to_string(), format!("damaged: {e}")))
     };
     text.lines().map(line).collect()
-}
-
-/// A cell that is running.
-struct Running {
-    cell: Cell,
-    system: usize,
-    steps: VecDeque<Vec<String>>,
-    child: Child,
-    /// The command that tunes.
-    command: String,
-    /// Memory now, and at most, in bytes.
-    now: u64,
-    peak: u64,
-}
-
-/// How a cell ended: its command, or what it said.
-type Ended = (Cell, std::result::Result<String, String>, u64);
-
-/// Where cells run.
-struct Floor<'a> {
-    limits: &'a Limits,
-    again: &'a Again<'a>,
-    running: Vec<Running>,
-    /// The most that a cell of each system has needed so far.
-    peaks: Vec<u64>,
-    /// Cells at the same time; fewer once memory was short.
-    most: usize,
-}
-
-/// What a cell is taken to need before one has been seen.
-const UNKNOWN: u64 = 512 << 20;
-
-impl Floor<'_> {
-    /// Whether another cell of a system fits.
-    fn has_room(&self, system: usize) -> bool {
-        let need = |system: usize| if self.peaks[system] > 0 { self.peaks[system] } else { UNKNOWN };
-        let taken: u64 = self.running.iter().map(|r| r.peak.max(need(r.system))).sum();
-        self.running.is_empty()
-            || (self.running.len() < self.most && taken + need(system) <= self.limits.memory)
-    }
-
-    fn start(
-        &mut self,
-        cell: Cell,
-        system: usize,
-        mut steps: VecDeque<Vec<String>>,
-        dir: &Path,
-    ) -> Result<()> {
-        let first = steps.pop_front().unwrap_or_default();
-        let child = self.launch(&first, dir)?;
-        self.running.push(Running { cell, system, steps, child, command: shown(&first), now: 0, peak: 0 });
-        Ok(())
-    }
-
-    fn launch(&self, words: &[String], dir: &Path) -> Result<Child> {
-        let threads = (self.limits.threads / self.limits.jobs).max(1).to_string();
-        let errors = dir.join("stderr.txt");
-        let file = fs::File::create(&errors).map_err(failed(&errors, "write it"))?;
-        let mut command = self.again.command(words);
-        command.args(["--threads", &threads]).stdout(Stdio::null()).stderr(file);
-        command.spawn().map_err(|e| Error::io("luthier", "start it again", &e))
-    }
-
-    /// Looks at the memory of each.
-    fn measure(&mut self) {
-        for r in &mut self.running {
-            if let Some((now, peak)) = memory(r.child.id()) {
-                r.now = now;
-                r.peak = r.peak.max(peak);
-                self.peaks[r.system] = self.peaks[r.system].max(r.peak);
-            }
-        }
-    }
-
-    /// Stops the youngest cell where all together have more than they may.
-    fn make_room(&mut self) -> Option<Cell> {
-        let all: u64 = self.running.iter().map(|r| r.now).sum();
-        if all <= self.limits.memory || self.running.len() < 2 {
-            return None;
-        }
-        let mut last = self.running.pop()?;
-        let _ = last.child.kill();
-        let _ = last.child.wait();
-        self.most = self.running.len().max(1);
-        Some(last.cell)
-    }
-
-    /// Cells that are done or have failed; others go on with their next step.
-    fn ended(&mut self, dir: &dyn Fn(Cell) -> PathBuf) -> Result<Vec<Ended>> {
-        let mut ended = Vec::new();
-        let mut still = Vec::new();
-        for mut r in std::mem::take(&mut self.running) {
-            let Some(status) = r.child.try_wait().map_err(|e| Error::io("luthier", "wait for it", &e))?
-            else {
-                still.push(r);
-                continue;
-            };
-            let dir = dir(r.cell);
-            if !status.success() {
-                let text = fs::read_to_string(dir.join("stderr.txt")).unwrap_or_default();
-                let how = if status.code().is_some() { said(&text) } else { format!("{status}") };
-                ended.push((r.cell, Err(how), r.peak));
-            } else if let Some(next) = r.steps.pop_front() {
-                r.child = self.launch(&next, &dir)?;
-                still.push(r);
-            } else {
-                let _ = fs::remove_file(dir.join("stderr.txt"));
-                ended.push((r.cell, Ok(r.command), r.peak));
-            }
-        }
-        self.running = still;
-        Ok(ended)
-    }
-}
-
-impl Drop for Floor<'_> {
-    /// Nothing goes on alone when an error ends the experiment.
-    fn drop(&mut self) {
-        for r in &mut self.running {
-            let _ = r.child.kill();
-            let _ = r.child.wait();
-        }
-    }
-}
-
-/// Resident memory of a process, now and at most, where the system tells.
-fn memory(process: u32) -> Option<(u64, u64)> {
-    let text = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let field = |name: &str| {
-        let line = text.lines().find_map(|l| l.strip_prefix(name))?;
-        Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? << 10)
-    };
-    Some((field("VmRSS:")?, field("VmHWM:")?))
-}
-
-/// Three quarters of the memory that nobody uses; without limit where the system does not tell.
-pub(super) fn free_memory() -> u64 {
-    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
-    let free = line.and_then(|l| l.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    free.map_or(u64::MAX, |kb| (kb << 10) / 4 * 3)
 }

@@ -1,0 +1,182 @@
+//! Where cells run: as many processes as there is room for.
+
+use crate::again::{Again, said, shown};
+use luthier::core::{Error, Result};
+use std::{
+    collections::VecDeque,
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Stdio},
+};
+
+/// What cells may take together.
+pub(super) struct Limits {
+    pub(super) threads: usize,
+    pub(super) jobs: usize,
+    /// In bytes.
+    pub(super) memory: u64,
+}
+
+/// A cell is a group and a replica.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cell {
+    pub(super) group: usize,
+    pub(super) replica: u32,
+}
+
+/// An error of the file system.
+pub(super) fn failed(path: &Path, doing: &str) -> impl FnOnce(std::io::Error) -> Error {
+    let name = path.display().to_string();
+    let doing = doing.to_owned();
+    move |e| Error::io(name, &doing, &e)
+}
+
+/// A cell that is running.
+pub(super) struct Running {
+    pub(super) cell: Cell,
+    system: usize,
+    steps: VecDeque<Vec<String>>,
+    child: Child,
+    /// The command that tunes.
+    command: String,
+    /// Memory now, and at most, in bytes.
+    now: u64,
+    peak: u64,
+}
+
+/// How a cell ended: its command, or what it said.
+pub(super) type Ended = (Cell, std::result::Result<String, String>, u64);
+
+/// Where cells run.
+pub(super) struct Floor<'a> {
+    limits: &'a Limits,
+    again: &'a Again<'a>,
+    pub(super) running: Vec<Running>,
+    /// The most that a cell of each system has needed so far.
+    peaks: Vec<u64>,
+    /// Cells at the same time; fewer once memory was short.
+    most: usize,
+}
+
+/// What a cell is taken to need before one has been seen.
+const UNKNOWN: u64 = 512 << 20;
+
+impl<'a> Floor<'a> {
+    pub(super) fn new(limits: &'a Limits, again: &'a Again<'a>, systems: usize) -> Self {
+        Floor { limits, again, running: Vec::new(), peaks: vec![0; systems], most: limits.jobs }
+    }
+
+    /// What a cell of a system has needed before.
+    pub(super) fn known(&mut self, system: usize, memory: u64) {
+        self.peaks[system] = self.peaks[system].max(memory);
+    }
+
+    /// Whether another cell of a system fits.
+    pub(super) fn has_room(&self, system: usize) -> bool {
+        let need = |system: usize| if self.peaks[system] > 0 { self.peaks[system] } else { UNKNOWN };
+        let taken: u64 = self.running.iter().map(|r| r.peak.max(need(r.system))).sum();
+        self.running.is_empty()
+            || (self.running.len() < self.most && taken + need(system) <= self.limits.memory)
+    }
+
+    pub(super) fn start(
+        &mut self,
+        cell: Cell,
+        system: usize,
+        mut steps: VecDeque<Vec<String>>,
+        dir: &Path,
+    ) -> Result<()> {
+        let first = steps.pop_front().unwrap_or_default();
+        let child = self.launch(&first, dir)?;
+        self.running.push(Running { cell, system, steps, child, command: shown(&first), now: 0, peak: 0 });
+        Ok(())
+    }
+
+    fn launch(&self, words: &[String], dir: &Path) -> Result<Child> {
+        let threads = (self.limits.threads / self.limits.jobs).max(1).to_string();
+        let errors = dir.join("stderr.txt");
+        let file = fs::File::create(&errors).map_err(failed(&errors, "write it"))?;
+        let mut command = self.again.command(words);
+        command.args(["--threads", &threads]).stdout(Stdio::null()).stderr(file);
+        command.spawn().map_err(|e| Error::io("luthier", "start it again", &e))
+    }
+
+    /// Looks at the memory of each.
+    pub(super) fn measure(&mut self) {
+        for r in &mut self.running {
+            if let Some((now, peak)) = memory(r.child.id()) {
+                r.now = now;
+                r.peak = r.peak.max(peak);
+                self.peaks[r.system] = self.peaks[r.system].max(r.peak);
+            }
+        }
+    }
+
+    /// Stops the youngest cell where all together have more than they may.
+    pub(super) fn make_room(&mut self) -> Option<Cell> {
+        let all: u64 = self.running.iter().map(|r| r.now).sum();
+        if all <= self.limits.memory || self.running.len() < 2 {
+            return None;
+        }
+        let mut last = self.running.pop()?;
+        let _ = last.child.kill();
+        let _ = last.child.wait();
+        self.most = self.running.len().max(1);
+        Some(last.cell)
+    }
+
+    /// Cells that are done or have failed; others go on with their next step.
+    pub(super) fn ended(&mut self, dir: &dyn Fn(Cell) -> PathBuf) -> Result<Vec<Ended>> {
+        let mut ended = Vec::new();
+        let mut still = Vec::new();
+        for mut r in std::mem::take(&mut self.running) {
+            let Some(status) = r.child.try_wait().map_err(|e| Error::io("luthier", "wait for it", &e))?
+            else {
+                still.push(r);
+                continue;
+            };
+            let dir = dir(r.cell);
+            if !status.success() {
+                let text = fs::read_to_string(dir.join("stderr.txt")).unwrap_or_default();
+                let how = if status.code().is_some() { said(&text) } else { format!("{status}") };
+                ended.push((r.cell, Err(how), r.peak));
+            } else if let Some(next) = r.steps.pop_front() {
+                r.child = self.launch(&next, &dir)?;
+                still.push(r);
+            } else {
+                let _ = fs::remove_file(dir.join("stderr.txt"));
+                ended.push((r.cell, Ok(r.command), r.peak));
+            }
+        }
+        self.running = still;
+        Ok(ended)
+    }
+}
+
+impl Drop for Floor<'_> {
+    /// Nothing goes on alone when an error ends the experiment.
+    fn drop(&mut self) {
+        for r in &mut self.running {
+            let _ = r.child.kill();
+            let _ = r.child.wait();
+        }
+    }
+}
+
+/// Resident memory of a process, now and at most, where the system tells.
+fn memory(process: u32) -> Option<(u64, u64)> {
+    let text = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let field = |name: &str| {
+        let line = text.lines().find_map(|l| l.strip_prefix(name))?;
+        Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? << 10)
+    };
+    Some((field("VmRSS:")?, field("VmHWM:")?))
+}
+
+/// Three quarters of the memory that nobody uses; without limit where the system does not tell.
+pub(super) fn free_memory() -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
+    let free = line.and_then(|l| l.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    free.map_or(u64::MAX, |kb| (kb << 10) / 4 * 3)
+}
