@@ -30,6 +30,12 @@ impl<'a> Again<'a> {
         Ok(Again { program, common, talk, clock: Instant::now(), done: Cell::new(0), all: 0 })
     }
 
+    /// Another program in place of this one.
+    #[cfg(test)]
+    pub(crate) fn with_program(self, program: &str) -> Self {
+        Again { program: program.into(), ..self }
+    }
+
     /// How many commands there will be.
     #[must_use]
     pub(crate) fn expecting(self, all: usize) -> Self {

@@ -180,3 +180,56 @@ pub(super) fn free_memory() -> u64 {
     let free = line.and_then(|l| l.trim().trim_end_matches(" kB").parse::<u64>().ok());
     free.map_or(u64::MAX, |kb| (kb << 10) / 4 * 3)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::{command::Common, talk::Talk};
+    use std::{thread::sleep, time::Duration};
+
+    /// Cells start as long as those of their system have needed little, and the youngest goes when they turn out to need more.
+    #[test]
+    fn memory_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let common = Common { threads: None, seed: None, quiet: true };
+        let again = Again::new(&common, Talk { quiet: true }).unwrap().with_program("sh");
+        let limits = Limits { threads: 4, jobs: 3, memory: 60 << 20 };
+        let mut floor = Floor::new(&limits, &again, 1);
+        let steps = |script: &str| VecDeque::from([vec!["-c".to_owned(), script.to_owned()]]);
+        let cell = |replica| Cell { group: 0, replica };
+        let at = |_: Cell| dir.path().to_owned();
+        floor.known(0, 25 << 20);
+        for replica in 0..2 {
+            assert!(floor.has_room(0));
+            let much = "x=$(head -c 50000000 /dev/zero | tr '\\0' a); sleep 20; echo $x";
+            floor.start(cell(replica), 0, steps(much), dir.path()).unwrap();
+        }
+        assert!(!floor.has_room(0), "a third one would have more than there is");
+        let mut stopped = None;
+        for _ in 0..600 {
+            floor.measure();
+            stopped = floor.make_room();
+            if stopped.is_some() {
+                break;
+            }
+            assert!(floor.ended(&at).unwrap().is_empty());
+            sleep(Duration::from_millis(50));
+        }
+        assert_eq!(stopped.map(|c| c.replica), Some(1));
+        assert_eq!((floor.running.len(), floor.has_room(0)), (1, false));
+        drop(floor);
+        // What ends tells how: in steps, with its last words.
+        let mut floor = Floor::new(&limits, &again, 1);
+        let mut two = steps("exit 0");
+        two.extend(steps("echo luthier: bad >&2; exit 2"));
+        floor.start(cell(7), 0, two, dir.path()).unwrap();
+        let mut ended = Vec::new();
+        while ended.is_empty() {
+            sleep(Duration::from_millis(10));
+            ended = floor.ended(&at).unwrap();
+        }
+        let (which, how, _) = ended.remove(0);
+        assert_eq!((which.replica, how), (7, Err("bad".to_owned())));
+    }
+}
