@@ -267,11 +267,12 @@
           draw("line", { x1: f.px(0), x2: f.px(0), y1: f.top, y2: f.bottom, class: "axis", "stroke-dasharray": "4 3" }));
         return f.svg;
       });
+      const step = (x) => (x > 0 ? "+" : "") + short(x);
       const fill = () => grid.replaceChildren(...surfaces[at].map((s) => {
         const d = s.drawn;
         if (!d.low) return make("div", {}, make("h3", {}, s.feature), make("p", { class: "note" }, "The same for all candidates of each segment: its weight does not matter."));
         return make("div", {}, make("h3", {}, s.feature),
-          make("p", { class: "note" }, `weight ${short(s.weight)}, ${d.plateaus} plateaus; ${d.step ? `best ${signed(d.step, 3)}: ${signed(d.gain)}` : "no better plateau"}${d.smooth_step !== d.step ? `; smoothed ${d.smooth_step ? signed(d.smooth_step, 3) : "stay"}` : ""}`),
+          make("p", { class: "note" }, `weight ${short(s.weight)}, ${d.plateaus} plateaus; ${d.step ? `best ${step(d.step)}: ${signed(d.gain)}` : "no better plateau"}${d.smooth_step !== d.step ? `; smoothed ${d.smooth_step ? step(d.smooth_step) : "stay"}` : ""}`),
           overview(s), near(s));
       }));
       fill();
