@@ -339,6 +339,12 @@ fn pages_of_runs() {
     assert!(stderr(&output).starts_with("2 runs drawn on report.html ("), "{}", stderr(&output));
     let page = fs::read_to_string(dir.join("report.html")).unwrap();
     assert!(page.contains("\"evidence\":[{"));
+    let output = in_dir(dir, "report . -o all.html");
+    assert!(stderr(&output).starts_with("2 runs drawn on all.html ("), "{}", stderr(&output));
+    fs::create_dir(dir.join("nothing")).unwrap();
+    assert!(
+        stderr(&in_dir(dir, "report nothing")).contains("is no run and has no finished ones in it; give dir")
+    );
     // Lists that have gone: a page without them, and a word about it.
     fs::copy(quick.join("nbest.txt"), dir.join("l")).unwrap();
     fs::copy(quick.join("ref.txt"), dir.join("r")).unwrap();

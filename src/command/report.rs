@@ -25,7 +25,7 @@ use std::{
 /// all runs choose from the same candidates.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Directories of runs, or of an experiment, which stands for all its runs.
+    /// Directories of runs; or one with runs in it, or of an experiment, which stands for all of them.
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// Where the page goes.
@@ -165,20 +165,23 @@ fn round(x: f64) -> f64 {
     format!("{x:.5e}").parse().unwrap_or(x)
 }
 
-/// Directories of runs, experiments taken apart.
+/// Directories of runs; one that holds some, and one of an experiment, stand for those.
 fn directories(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for path in given {
         let cells = path.join("cells");
-        if path.join("run.toml").exists() || !cells.is_dir() {
+        let experiment = cells.is_dir();
+        let holder = if experiment { &cells } else { path };
+        if path.join("run.toml").exists() || !holder.is_dir() {
             all.push(path.clone());
             continue;
         }
-        let failed = |e| Error::io(cells.display().to_string(), "read it", &e);
+        let failed = |e| Error::io(holder.display().to_string(), "read it", &e);
         let mut inside = Vec::new();
-        for entry in fs::read_dir(&cells).map_err(failed)? {
-            let run = entry.map_err(failed)?.path().join("run");
-            if run.join("best.txt").exists() {
+        for entry in fs::read_dir(holder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let run = if experiment { path.join("run") } else { path };
+            if run.join("run.toml").exists() && run.join("best.txt").exists() {
                 inside.push(run);
             }
         }
@@ -186,8 +189,9 @@ fn directories(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
         if inside.is_empty() {
             return Err(Error::in_file(
                 path.display().to_string(),
-                "is an experiment without finished cells",
-            ));
+                "is no run and has no finished ones in it",
+            )
+            .hint("give directories that `luthier tune --run DIR` has made"));
         }
         all.extend(inside);
     }
