@@ -78,12 +78,15 @@ impl<'a> Results<'a> {
                 .position(|b| b.system == group.system && plan.algorithms[b.algorithm].name == plan.baseline);
             let one = |test: usize| {
                 let base = base.filter(|b| *b != g)?;
-                let (ours, theirs) = (&bench.finished[g], &bench.finished[base]);
-                let [ours, theirs] = [mean_stats(ours, test)?, mean_stats(theirs, test)?];
+                let sides = [&bench.finished[g], &bench.finished[base]];
+                let scores =
+                    sides.map(|s| s.iter().map(|f| f.result.tests[test].score).collect::<Vec<f64>>());
+                let [Some(mine), Some(its)] = scores.map(|s| Mean::of(&s)) else { return None };
+                let [ours, theirs] = [mean_stats(sides[0], test)?, mean_stats(sides[1], test)?];
                 let found = compare(&bench.metric, &[&theirs, &ours], question);
                 // No sample differs more from equal systems than they do: their p-value would be the smallest.
                 let p = if ours == theirs { 1.0 } else { found[1].p_value? };
-                Some(Against { delta: found[1].delta, p })
+                Some(Against { delta: mine.mean - its.mean, p })
             };
             against.push((0..plan.text.test.len()).map(one).collect());
         }
