@@ -385,6 +385,8 @@ fn pages_of_runs() {
         "luthier: --nbest-format, --per-source, --score-file and --allow-missing say how lists of --nbest are read; give those lists with \
          --nbest, or leave them out\n"
     );
+    assert!(said("report a --ref nowhere").starts_with("luthier: nowhere: cannot open it"));
+    assert!(said("report a --ref m").starts_with("luthier: m: is not what the runs have read"));
     assert!(said("report a --source nowhere").starts_with("luthier: nowhere: cannot open it"));
     fs::write(dir.join("other"), "0 ||| a ||| foo= 1 ||| 0\n").unwrap();
     assert!(

@@ -6,7 +6,7 @@ use super::Done;
 use crate::{lists::ListArgs, talk::Talk};
 use evidence::Evidence;
 use luthier::{
-    core::{AtomicFile, Error, Result, Weights},
+    core::{AtomicFile, Error, FeatureKey, Result, Weights},
     metric::Metric,
     tune::Event,
 };
@@ -124,38 +124,30 @@ impl Run {
                 })
             })
             .collect();
-        // Those that ever weigh most.
-        let scaled = |w: &Weights| 1.0 / w.l1().max(f64::MIN_POSITIVE);
+        // Those that ever weigh most. There may be millions.
+        let scales: Vec<f64> =
+            self.weights.iter().map(|(_, w)| 1.0 / w.l1().max(f64::MIN_POSITIVE)).collect();
+        let scaled =
+            |key: FeatureKey| self.weights.iter().zip(&scales).map(move |((_, w), by)| w.get(key) * by);
         let last = self.weights.last().map(|w| &w.1);
-        let mut names: Vec<(String, f64)> = Vec::new();
-        for (name, value) in last.into_iter().flat_map(Weights::iter) {
-            let key = luthier::core::FeatureKey::of(name);
-            let most = self
-                .weights
-                .iter()
-                .map(|(_, w)| (w.get(key) * scaled(w)).abs())
-                .fold(value.abs() * 0.0, f64::max);
-            names.push((name.to_owned(), most));
+        let mut names: Vec<(usize, &str, f64)> = Vec::new();
+        for (i, (name, _)) in last.into_iter().flat_map(Weights::iter).enumerate() {
+            names.push((i, name, scaled(FeatureKey::of(name)).map(f64::abs).fold(0.0, f64::max)));
         }
         let all = names.len();
-        let mut by_size = names.clone();
-        by_size.sort_by(|a, b| b.1.total_cmp(&a.1));
-        by_size.truncate(FEW);
-        names.retain(|n| by_size.iter().any(|b| b.0 == n.0));
-        let steps: Vec<Vec<f64>> = self
-            .weights
-            .iter()
-            .map(|(_, w)| {
-                let of = |n: &(String, f64)| round(w.get(luthier::core::FeatureKey::of(&n.0)) * scaled(w));
-                names.iter().map(of).collect()
-            })
-            .collect();
+        names.sort_by(|a, b| b.2.total_cmp(&a.2));
+        names.truncate(FEW);
+        names.sort_by_key(|n| n.0);
+        let by_feature: Vec<Vec<f64>> =
+            names.iter().map(|n| scaled(FeatureKey::of(n.1)).map(round).collect()).collect();
+        let steps: Vec<Vec<f64>> =
+            (0..self.weights.len()).map(|i| by_feature.iter().map(|f| f[i]).collect()).collect();
         json!({
             "name": self.name, "path": self.path.display().to_string(),
             "algorithm": self.setting("algorithm"), "signature": self.setting("signature"),
             "settings": self.settings, "events": events,
             "stop": self.end.as_ref().map(|e| e["stop"].clone()), "best": self.end.as_ref().map(|e| e["best"].clone()),
-            "weights": {"names": names.iter().map(|n| &n.0).collect::<Vec<_>>(), "all": all, "steps": steps},
+            "weights": {"names": names.iter().map(|n| n.1).collect::<Vec<_>>(), "all": all, "steps": steps},
         })
     }
 }
@@ -265,7 +257,8 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     }
     let (evidence, wrong) = Evidence::gather(&runs, &metric, args);
     let mut why = wrong.into_iter().collect::<Vec<_>>();
-    if given && !why.is_empty() {
+    // Where somebody has said what to read, it must be there.
+    if !why.is_empty() && (given || (!args.references.is_empty() && evidence.is_empty())) {
         return Err(why.remove(0).into());
     }
     for e in &why {
