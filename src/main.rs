@@ -2,6 +2,7 @@
 
 mod again;
 mod command;
+mod corpus;
 mod lists;
 mod plot;
 mod systems;

@@ -1,7 +1,7 @@
 //! `luthier demo`.
 
 use super::{Common, Done, write_out};
-use crate::{again::Again, table::Table, talk::Talk};
+use crate::{again::Again, corpus, table::Table, talk::Talk};
 use luthier::{
     core::{AtomicFile, Error, Result, Weights, text},
     metric::{Hypothesis, Metric, PlusOne, Scratch},
@@ -28,18 +28,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// The endings of its files, source first.
-    #[arg(long, value_name = "FROM-TO", default_value = "de-en", requires = "data", value_parser = endings)]
+    #[arg(long, value_name = "FROM-TO", default_value = "de-en", requires = "data", value_parser = corpus::endings)]
     languages: (String, String),
     /// Print JSON.
     #[arg(long)]
     json: bool,
-}
-
-fn endings(text: &str) -> std::result::Result<(String, String), String> {
-    match text.split_once('-') {
-        Some((a, b)) if !a.is_empty() && !b.is_empty() && a != b => Ok((a.to_owned(), b.to_owned())),
-        _ => Err("expected two endings with a hyphen between them, as in de-en".to_owned()),
-    }
 }
 
 /// A kind of system.
@@ -137,15 +130,7 @@ impl<'a> Demo<'a> {
                 .run(&["generate", "--out", &out, "--train", "5000", "--dev", "400", "--test", "500"])?;
         }
         for part in ["train", "dev", "test"] {
-            let sides = [demo.source(part), demo.target(part)];
-            let lines = sides.each_ref().map(|p| text::read_lines(Path::new(p)).map(|l| l.lines.len()));
-            let [source, target] = lines;
-            let (source, target) = (source?, target?);
-            if source != target || source == 0 {
-                let message = format!("has {source} lines, but {} has {target}", sides[1]);
-                return Err(Error::in_file(&sides[0], message)
-                    .hint("both need one line per segment, and at least one"));
-            }
+            corpus::check_sides(Path::new(&demo.source(part)), Path::new(&demo.target(part)))?;
         }
         fs::create_dir_all(&args.out)
             .map_err(|e| Error::io(args.out.display().to_string(), "make it", &e))?;

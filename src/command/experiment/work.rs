@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     again::{Again, duration, is_busy, progress},
+    corpus,
     systems::{System, statistics},
     talk::Talk,
 };
@@ -67,6 +68,8 @@ pub(super) struct Bench<'a> {
     pub(super) tuned_for: Vec<Metric>,
     pub(super) seed: u64,
     out: &'a Path,
+    /// Of both sides of the text, source first.
+    endings: [String; 2],
     cells: Vec<Cell>,
     /// By group.
     pub(super) finished: Vec<Vec<Finished>>,
@@ -114,9 +117,10 @@ impl<'a> Bench<'a> {
         let finished = groups.iter().map(|_| Vec::new()).collect();
         let parse = |m: &str| m.parse::<Metric>().map_err(|e| Error::new(format!("{e}")));
         let tuned_for = groups.iter().map(|g| parse(plan.metric_of(g))).collect::<Result<_>>()?;
-        let bench = Bench { plan, groups, metric, tuned_for, seed, out, cells, finished };
-        bench.endings()?;
-        Ok(bench)
+        let languages = &plan.text.languages;
+        let wrong = |e| Error::new(format!("languages {languages}")).hint(e);
+        let (source, target) = corpus::endings(languages).map_err(wrong)?;
+        Ok(Bench { plan, groups, metric, tuned_for, seed, out, cells, finished, endings: [source, target] })
     }
 
     /// All parts of text that are used, with the file each is from.
@@ -127,15 +131,6 @@ impl<'a> Bench<'a> {
         parts.sort_by_key(|p| p.name());
         parts.dedup();
         parts
-    }
-
-    fn endings(&self) -> Result<[&str; 2]> {
-        let languages = &self.plan.text.languages;
-        match languages.split_once('-') {
-            Some((a, b)) if !a.is_empty() && !b.is_empty() && a != b => Ok([a, b]),
-            _ => Err(Error::new(format!("languages {languages}"))
-                .hint("expected two endings with a hyphen between them, as in de-en")),
-        }
     }
 
     fn data(&self) -> PathBuf {
@@ -152,7 +147,7 @@ impl<'a> Bench<'a> {
                 "test" => Some(s.test),
                 _ => None,
             };
-            if self.endings()? != ["de", "en"] {
+            if self.endings != ["de", "en"] {
                 return Err(Error::new("what is generated is German and English")
                     .hint("give text of other languages with --data"));
             }
@@ -165,17 +160,10 @@ impl<'a> Bench<'a> {
             }
             return Ok(format!("generated {} {} {}", s.train, s.dev, s.test));
         };
-        let ends = self.endings()?;
         for part in self.parts() {
-            let sides = ends.map(|e| data.join(format!("{}.{e}", part.file)));
-            let [a, b] = [text::read_lines(&sides[0])?, text::read_lines(&sides[1])?];
-            if a.lines.len() != b.lines.len() || a.lines.is_empty() {
-                let message = format!("has {} lines, but {} has {}", a.lines.len(), b.file, b.lines.len());
-                return Err(
-                    Error::in_file(a.file, message).hint("both need one line per segment, and at least one")
-                );
-            }
-            check_part(part, &a.file, a.lines.len())?;
+            let [source, target] = self.endings.each_ref().map(|e| data.join(format!("{}.{e}", part.file)));
+            let lines = corpus::check_sides(&source, &target)?;
+            check_part(part, &source.display().to_string(), lines)?;
         }
         Ok("given".to_owned())
     }
@@ -204,7 +192,7 @@ impl<'a> Bench<'a> {
 
     /// A part of the text in a language (0 is the source).
     fn text(&self, part: &Part, side: usize) -> String {
-        let end = self.endings().map_or("", |e| e[side]);
+        let end = &self.endings[side];
         let path = if part.is_whole() {
             self.data().join(format!("{}.{end}", part.file))
         } else {
@@ -232,7 +220,7 @@ impl<'a> Bench<'a> {
         let directory = self.out.join("text");
         for part in self.parts().into_iter().filter(|p| !p.is_whole()) {
             fs::create_dir_all(&directory).map_err(failed(&directory, "make it"))?;
-            for (side, end) in self.endings()?.iter().enumerate() {
+            for (side, end) in self.endings.iter().enumerate() {
                 let whole = text::read_lines(&self.data().join(format!("{}.{end}", part.file)))?;
                 check_part(part, &whole.file, whole.lines.len())?;
                 let range = part.range(whole.lines.len()).unwrap_or_default();
@@ -453,16 +441,16 @@ impl<'a> Bench<'a> {
             .hint("remove that directory to run it anew, or give another --out"));
         }
         let memory = result.memory_mb.map_or(0, |m| (m * 1e6) as u64);
-        self.load(cell, result)?;
+        let (log, stats) = self.outputs(cell)?;
+        self.finished[cell.group].push(Finished { replica: cell.replica, result, log, stats });
         Ok(Some(memory))
     }
 
-    fn load(&mut self, cell: Cell, result: Outcome) -> Result<()> {
+    /// The log of a cell, and the statistics of its translations.
+    fn outputs(&self, cell: Cell) -> Result<(Vec<Value>, Vec<Vec<f32>>)> {
         let dir = self.cell_dir(cell);
-        let log = read_log(&dir.join("run/log.jsonl"))?;
         let stats = (0..self.plan.text.test.len()).map(|i| self.stats(&dir, i)).collect::<Result<_>>()?;
-        self.finished[cell.group].push(Finished { replica: cell.replica, result, log, stats });
-        Ok(())
+        Ok((read_log(&dir.join("run/log.jsonl"))?, stats))
     }
 
     /// Statistics of the translation of a test set.
@@ -478,15 +466,15 @@ impl<'a> Bench<'a> {
     /// Makes a cell permanent, and says in a line what it has come to.
     fn finish(&mut self, cell: Cell, command: String, peak: u64) -> Result<String> {
         let dir = self.cell_dir(cell);
-        let log = read_log(&dir.join("run/log.jsonl"))?;
+        let (log, stats) = self.outputs(cell)?;
         let end = log.last().cloned().unwrap_or_default();
         let best = end["best"].as_u64().unwrap_or(0);
         let events = || log.iter().filter(|e| e.get("iteration").is_some());
         let chosen = events().find(|e| e["iteration"].as_u64() == Some(best)).cloned().unwrap_or_default();
         let shown = |key: &str| chosen[key].as_f64().map(|x| self.tuned_for[cell.group].shown(x));
         let mut tests = Vec::new();
-        for i in 0..self.plan.text.test.len() {
-            let total = totals(&self.metric, &self.stats(&dir, i)?);
+        for stats in &stats {
+            let total = totals(&self.metric, stats);
             tests.push(Tested {
                 score: self.metric.shown(self.metric.score(&total)),
                 length: self.metric.length_ratio(&total),
@@ -510,7 +498,7 @@ impl<'a> Bench<'a> {
         AtomicFile::write_all_to(&dir.join("result.json"), format!("{text}\n").as_bytes())?;
         let (dev, test) = (result.dev, result.tests[0].score);
         let line = format!("{}: dev {dev:.2}, test {test:.2}, {:.1} s", self.name(cell), result.seconds);
-        self.load(cell, result)?;
+        self.finished[cell.group].push(Finished { replica: cell.replica, result, log, stats });
         Ok(line)
     }
 }
