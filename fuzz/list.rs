@@ -1,9 +1,6 @@
 //! Reads bytes as a list, groups it and writes it in every format: an answer or an error, never a panic.
 
-use luthier_core::{
-    Input,
-    nbest::{Dialect, Options, Rows, To, Writer, read_input},
-};
+use luthier_io::{Input, nbest::{Dialect, Options, Rows, To, Writer, read_input}};
 use std::io::Cursor;
 
 pub fn read(bytes: &[u8], dialect: Option<Dialect>) {

@@ -1,7 +1,7 @@
 //! This program, started again: what `demo` and `experiment` are made of.
 
 use crate::{command::Common, talk::Talk};
-use luthier::core::{Error, Result};
+use luthier::core::{Error, ErrorKind, Result};
 use serde_json::Value;
 use std::{
     cell::Cell,
@@ -45,7 +45,7 @@ impl<'a> Again<'a> {
     /// A command that is to be started. It reads nothing.
     pub(crate) fn command(&self, words: &[String]) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(words).arg("--quiet").stdin(Stdio::null());
+        command.args(words).args(["--quiet", "--json-errors"]).stdin(Stdio::null());
         command
     }
 
@@ -64,7 +64,8 @@ impl<'a> Again<'a> {
         let output = self.watched(&mut command, &words, &shown)?;
         self.done.set(self.done.get() + 1);
         if !matches!(output.status.code(), Some(0 | 1)) {
-            return Err(Error::new(format!("{shown}: {}", said(&String::from_utf8_lossy(&output.stderr)))));
+            let e = last_error(&String::from_utf8_lossy(&output.stderr));
+            return Err(Error::new(format!("{shown}: {e}")).of_kind(e.kind()));
         }
         self.talk.say(&format!("{:5.1} s  {shown}", clock.elapsed().as_secs_f64()));
         String::from_utf8(output.stdout).map_err(|e| Error::new(format!("{shown}: {e}")))
@@ -74,7 +75,7 @@ impl<'a> Again<'a> {
     pub(crate) fn run_after(&self, words: &[&str]) -> Result<String> {
         loop {
             match self.run(words) {
-                Err(e) if is_busy(&e.to_string()) => thread::sleep(Duration::from_millis(500)),
+                Err(e) if e.kind() == ErrorKind::Busy => thread::sleep(Duration::from_millis(500)),
                 done => return done,
             }
         }
@@ -144,13 +145,15 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
-/// Whether a command has found another one in its directory.
-pub(crate) fn is_busy(error: &str) -> bool {
-    error.contains("another luthier is at work")
-}
-
 /// The error that a command ended with.
-pub(crate) fn said(stderr: &str) -> String {
+pub(crate) fn last_error(stderr: &str) -> Error {
+    #[derive(serde::Deserialize)]
+    struct Line {
+        error: Error,
+    }
     let last = stderr.lines().rfind(|l| !l.trim().is_empty()).unwrap_or("it said nothing");
-    last.trim_start_matches("luthier: ").to_owned()
+    match serde_json::from_str::<Line>(last) {
+        Ok(line) => line.error,
+        Err(_) => Error::new(last.trim_start_matches("luthier: ")),
+    }
 }

@@ -14,7 +14,10 @@ use mpi::{
 };
 use std::{
     ops::Range,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Instant,
 };
 
@@ -23,6 +26,7 @@ pub struct Cluster {
     rank: u32,
     size: u32,
     traffic: Mutex<Traffic>,
+    fails: AtomicBool,
 }
 
 /// Bytes that all processes together exchange at once: counts of MPI have 32 bits.
@@ -43,7 +47,7 @@ impl Cluster {
         }
         let world = universe.world();
         let (rank, size) = (world.rank() as u32, world.size() as u32);
-        Some((Cluster { rank, size, traffic: Mutex::default() }, universe))
+        Some((Cluster { rank, size, traffic: Mutex::default(), fails: AtomicBool::default() }, universe))
     }
 
     /// The name of this machine.
@@ -145,6 +149,14 @@ impl Wire for Cluster {
         }
         self.count(sums.iter().sum(), clock);
         all
+    }
+
+    fn fail_together(&self) {
+        self.fails.store(true, Ordering::Relaxed);
+    }
+
+    fn fails_together(&self) -> bool {
+        self.fails.load(Ordering::Relaxed)
     }
 
     fn traffic(&self) -> Traffic {

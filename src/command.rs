@@ -25,7 +25,8 @@ mod tune;
 use crate::{talk::Talk, world};
 use clap::{CommandFactory, Parser, Subcommand, error::ContextKind, error::ErrorKind};
 use luthier::{
-    core::{AtomicFile, Error, FeatureKey, Weights, nbest::Rows, text::Lines},
+    core::{self, Error, FeatureKey, Weights},
+    io::{AtomicFile, nbest::Rows, text::Lines},
     metric::Metric,
 };
 use std::{
@@ -42,7 +43,7 @@ pub(crate) struct Cli {
     #[command(subcommand)]
     verb: Verb,
     #[command(flatten)]
-    common: Common,
+    pub(crate) common: Common,
 }
 
 /// Settings of every verb.
@@ -57,6 +58,9 @@ pub(crate) struct Common {
     /// Say nothing but errors.
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
+    /// Report an error as one line of JSON; for programs that start this one.
+    #[arg(long, global = true, hide = true)]
+    pub(crate) json_errors: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -220,7 +224,7 @@ pub(crate) fn verb_typed() -> String {
 
 /// An error while writing, or no error if it was standard output and its reader has gone.
 pub(crate) fn stdout_gone(standard: bool, e: Error) -> Done {
-    if standard && e.to_string().contains("broken pipe") { Err(Failure::Gone) } else { Err(e.into()) }
+    if standard && e.kind() == core::ErrorKind::BrokenPipe { Err(Failure::Gone) } else { Err(e.into()) }
 }
 
 /// A candidate as one line of text: line ends inside it, which JSON allows, become blanks.
@@ -284,7 +288,7 @@ pub(crate) fn check_regular(path: &Path) -> Result<(), Error> {
 
 /// Reads reference files.
 pub(crate) fn read_references(paths: &[PathBuf]) -> Result<Vec<Lines>, Error> {
-    let files = paths.iter().map(|p| luthier::core::text::read_lines(p)).collect::<Result<Vec<_>, _>>()?;
+    let files = paths.iter().map(|p| luthier::io::text::read_lines(p)).collect::<Result<Vec<_>, _>>()?;
     match files.iter().find(|f| f.lines.is_empty()) {
         Some(empty) => Err(Error::in_file(&empty.file, "is empty, expected one reference a line")),
         None => Ok(files),

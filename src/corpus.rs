@@ -1,6 +1,7 @@
 //! Parallel text in a directory, as `demo` and `experiment` take it.
 
-use luthier::core::{Error, Result, text};
+use luthier::core::{Error, Result};
+use luthier::io::text;
 use std::path::Path;
 
 /// The endings of both sides, source first: `de-en`.

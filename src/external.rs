@@ -12,10 +12,8 @@
 //! | `{iteration}` | the iteration, from 0 |
 
 use crate::{
-    core::{
-        Error, FeatureKey, Local, Names, Result, SegmentId, Weights,
-        nbest::{self, Options, Rows},
-    },
+    core::{Error, FeatureKey, Local, Names, Result, SegmentId, Weights},
+    io::nbest::{self, Options, Rows},
     metric::Metric,
     tune::{Evidence, Goal, Judge, SMALL, Source, columns, lists},
 };

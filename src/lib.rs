@@ -19,6 +19,7 @@ pub use luthier_core as core;
 pub use luthier_decode as decode;
 pub use luthier_forest as forest;
 pub use luthier_generate as generate;
+pub use luthier_io as io;
 pub use luthier_lm as lm;
 pub use luthier_metric as metric;
 pub use luthier_optim as optim;

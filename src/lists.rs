@@ -2,8 +2,9 @@
 
 use crate::command::read_references;
 use luthier::{
-    core::{
-        Error, Input, Local, Result,
+    core::{Error, Local, Result},
+    io::{
+        Input,
         nbest::{Dialect, Options, RowFile, Rows, read},
         text::{Lines, by_segment},
     },

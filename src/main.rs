@@ -20,9 +20,10 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => return command::usage(&e),
     };
+    let json = cli.common.json_errors;
     let member = match world::join() {
         Ok(member) => member,
-        Err(e) => return tell(&e),
+        Err(e) => return tell(&e, json),
     };
     let greeted = world::greet(&command::verb_typed()).map_err(Failure::from);
     match greeted.and_then(|()| command::run(cli)) {
@@ -31,17 +32,18 @@ fn main() -> ExitCode {
         Err(Failure::Gone) => ExitCode::SUCCESS,
         Err(Failure::Error(e)) => {
             let e = world::settle(e);
-            let code = tell(&e);
-            member.fail(&e);
+            let code = tell(&e, json);
+            member.fail();
             code
         }
     }
 }
 
 /// Says what went wrong: once, if all processes of a job know it.
-fn tell(e: &Error) -> ExitCode {
-    if world::is_first() || !e.is_shared() {
-        talk::line(&format!("luthier: {e}"));
+fn tell(e: &Error, json: bool) -> ExitCode {
+    if world::is_first() || !world::fails_together() {
+        let line = if json { serde_json::json!({ "error": e }).to_string() } else { format!("luthier: {e}") };
+        talk::line(&line);
     }
     ExitCode::from(2)
 }

@@ -1,7 +1,8 @@
 //! Files of translations: what `score` and `compare` read.
 
 use luthier::{
-    core::{Error, Result, sum, text},
+    core::{Error, Result, sum},
+    io::text,
     metric::{Hypothesis, Metric, Scratch},
 };
 use serde_json::Value;

@@ -3,7 +3,8 @@
 
 use crate::command::Failure;
 use luthier::{
-    core::{Error, Result, Settings},
+    core::{Error, Result},
+    io::Settings,
     tune::{Fleet, Wire},
 };
 use std::sync::{
@@ -16,6 +17,20 @@ static WIRE: OnceLock<Box<dyn Wire + Send>> = OnceLock::new();
 
 /// Whether processes have begun to tell each other how they are.
 static BEGUN: AtomicBool = AtomicBool::new(false);
+
+/// Whether every process has met the same error before the job began.
+static FAILS_TOGETHER: AtomicBool = AtomicBool::new(false);
+
+/// An error that every process meets by itself.
+fn known_to_all(e: Error) -> Error {
+    FAILS_TOGETHER.store(true, Ordering::Relaxed);
+    e
+}
+
+/// Whether every process of the job knows of the error that ends it.
+pub(crate) fn fails_together() -> bool {
+    FAILS_TOGETHER.load(Ordering::Relaxed) || fleet().0.fails_together()
+}
 
 /// While it lives, this process belongs to the job.
 pub(crate) struct Member {
@@ -84,9 +99,10 @@ fn started() -> u32 {
 pub(crate) fn join() -> Result<Member> {
     match started() {
         1 => Ok(Member {}),
-        n => Err(Error::new(format!("{n} processes were started, but this luthier was built for one"))
-            .hint("build it with `cargo build --release --features mpi`, or start one")
-            .shared()),
+        n => Err(known_to_all(
+            Error::new(format!("{n} processes were started, but this luthier was built for one"))
+                .hint("build it with `cargo build --release --features mpi`, or start one"),
+        )),
     }
 }
 
@@ -102,9 +118,10 @@ pub(crate) fn join() -> Result<Member> {
     if cluster.size() > 1 {
         let _ = WIRE.set(Box::new(cluster));
     } else if started() > 1 {
-        return Err(Error::new(format!("{} processes were started, but MPI knows of one", started()))
-            .hint("launcher and MPI library do not speak the same language: see `srun --mpi=list`, or use mpirun")
-            .shared());
+        return Err(known_to_all(
+            Error::new(format!("{} processes were started, but MPI knows of one", started()))
+                .hint("launcher and MPI library do not speak the same language: see `srun --mpi=list`, or use mpirun"),
+        ));
     }
     Ok(Member { universe: Some(universe) })
 }
@@ -142,7 +159,7 @@ pub(crate) fn greet(verb: &str) -> Result<()> {
         if let Some(p) = lines.iter().position(|l| l.get(at) != lines[0].get(at)) {
             let [odd_host, first] = [p, 0].map(|p| lines[p].last().copied().unwrap_or_default());
             let message = format!("{} {odd} than {}", someone(p, odd_host), someone(0, first));
-            return Err(Error::new(message).hint(*hint).shared());
+            return Err(known_to_all(Error::new(message).hint(*hint)));
         }
     }
     Ok(())
@@ -180,14 +197,14 @@ pub(crate) fn agree<T>(mine: Result<T>) -> Result<T> {
     let all = fleet.gather(Ok(told))?;
     match all.into_iter().enumerate().find_map(|(p, told)| told.map(|t| (p, t))) {
         None => mine,
-        Some((0, (_, e))) => Err(e.shared()),
-        Some((p, (host, e))) => Err(Error::new(format!("{}: {e}", someone(p, &host))).shared()),
+        Some((0, (_, e))) => Err(fleet.known_to_all(e)),
+        Some((p, (host, e))) => Err(fleet.known_to_all(Error::new(format!("{}: {e}", someone(p, &host))))),
     }
 }
 
 /// An error that came before any word to other processes. What they say first is whether they can begin: this one cannot.
 pub(crate) fn settle(e: Error) -> Error {
-    if e.is_shared() || BEGUN.load(Ordering::Relaxed) {
+    if fails_together() || BEGUN.load(Ordering::Relaxed) {
         return e;
     }
     match agree::<()>(Err(e.clone())) {
@@ -249,11 +266,11 @@ impl Member {
     /// Ends the job of all processes, unless they know that it ends. Then they wait for each other: when the first one leaves
     /// with an exit code, the launcher ends the others, which may not have been told yet.
     #[cfg(feature = "mpi")]
-    pub(crate) fn fail(&self, e: &Error) {
+    pub(crate) fn fail(&self) {
         if self.universe.is_none() || fleet().is_alone() {
             return;
         }
-        if !e.is_shared() {
+        if !fails_together() {
             luthier::cluster::Cluster::abort(2);
         }
         fleet().0.all_gather(&[]);
@@ -261,7 +278,7 @@ impl Member {
 
     #[cfg(not(feature = "mpi"))]
     #[allow(clippy::unused_self)]
-    pub(crate) fn fail(&self, _: &Error) {}
+    pub(crate) fn fail(&self) {}
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ fn model_scores_are_mosess() {
         .lines()
         .map(|l| serde_json::from_str(l).unwrap())
         .collect();
-    let theirs: Vec<(f64, String)> = luthier::core::text::read_lines(&raw)
+    let theirs: Vec<(f64, String)> = luthier::io::text::read_lines(&raw)
         .unwrap()
         .lines
         .iter()
@@ -110,7 +110,7 @@ fn compare_candidates(ini: &str, list: &str, weights: &[(&str, f64, usize)], sca
         format!("{name}={}\n", format!(" {}", weight / scale).repeat(*n))
     };
     fs::write(dir.join("init"), weights.iter().map(block).collect::<String>()).unwrap();
-    let lines = luthier::core::text::read_lines(&dev).unwrap().lines;
+    let lines = luthier::io::text::read_lines(&dev).unwrap().lines;
     fs::write(dir.join("dev"), lines[..100].join("\n") + "\n").unwrap();
     ok_in(
         dir,
@@ -119,7 +119,7 @@ fn compare_candidates(ini: &str, list: &str, weights: &[(&str, f64, usize)], sca
     // By segment and words: features and total.
     let read = |path: &Path| {
         let mut all: BTreeMap<(usize, String), (Vec<f64>, f64)> = BTreeMap::new();
-        for line in luthier::core::text::read_lines(path).unwrap().lines {
+        for line in luthier::io::text::read_lines(path).unwrap().lines {
             let fields: Vec<&str> = line.split("|||").map(str::trim).collect();
             let id: usize = fields[0].parse().unwrap();
             if id >= 100 {

@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
 fn unpacked(dir: &Path, file: &str, name: &str) -> Option<()> {
     let path = data(file)?;
-    let lines = luthier::core::text::read_lines(&path).unwrap().lines;
+    let lines = luthier::io::text::read_lines(&path).unwrap().lines;
     fs::write(dir.join(name), lines.join("\n") + "\n").unwrap();
     Some(())
 }

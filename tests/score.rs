@@ -170,7 +170,7 @@ fn scores_equal_sacrebleus_on_odd_text() {
 /// References and translations of the shared data, uncompressed.
 fn real(dir: &Path) -> Option<(PathBuf, [PathBuf; 2])> {
     let reference = data("multi30k/test.en.gz")?;
-    let lines = luthier::core::text::read_lines(&reference).unwrap().lines;
+    let lines = luthier::io::text::read_lines(&reference).unwrap().lines;
     let systems = [data("moses/test.mert.out")?, data("hiero/test.mert.out")?];
     Some((write_lines(dir.join("real"), &lines, "\n"), systems))
 }

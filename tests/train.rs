@@ -5,10 +5,8 @@ mod common;
 
 use common::{data, fails, in_dir, luthier, ok_in, stderr, stdout};
 use luthier::{
-    core::{
-        Input,
-        random::{Purpose, Stream},
-    },
+    core::random::{Purpose, Stream},
+    io::Input,
     table::Table,
 };
 use std::{
@@ -20,7 +18,7 @@ use std::{
 };
 
 fn lines(path: &Path) -> Vec<String> {
-    luthier::core::text::read_lines(path).unwrap().lines
+    luthier::io::text::read_lines(path).unwrap().lines
 }
 
 /// Sentences of random words and translations that move and drop some.

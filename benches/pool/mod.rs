@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use luthier::{
-    core::{
-        Weights,
+    core::Weights,
+    io::{
         nbest::{self, Options, Rows},
         text::{by_segment, read_lines},
     },

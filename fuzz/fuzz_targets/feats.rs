@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 #[allow(unused_imports)]
-use luthier_core::nbest::Dialect;
+use luthier_io::nbest::Dialect;
 
 #[path = "../list.rs"]
 mod list;

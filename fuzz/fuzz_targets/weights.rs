@@ -2,7 +2,8 @@
 //! Reader of weights files and Moses configurations.
 
 use libfuzzer_sys::fuzz_target;
-use luthier_core::{Weights, moses_ini};
+use luthier_core::Weights;
+use luthier_io::moses_ini;
 
 fuzz_target!(|text: &str| {
     if let Ok(weights) = Weights::parse("fuzz", text) {

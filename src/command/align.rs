@@ -4,7 +4,8 @@ use super::{Common, Done, check_outputs, write_out};
 use crate::talk::{Talk, thousands};
 use clap::ValueEnum;
 use luthier::{
-    core::{AtomicFile, Error, Input},
+    core::Error,
+    io::{AtomicFile, Input},
     train::{
         Corpus, Symmetrization,
         align::{Kind, Model, Round, Settings},

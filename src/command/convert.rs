@@ -2,8 +2,9 @@
 
 use super::Done;
 use crate::{lists::ListArgs, talk::Talk};
-use luthier::core::{
-    AtomicFile, Error,
+use luthier::core::Error;
+use luthier::io::{
+    AtomicFile,
     nbest::{To, Writer},
 };
 use std::{

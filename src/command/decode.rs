@@ -8,12 +8,13 @@ use crate::{
 use clap::ValueEnum;
 use luthier::{
     constrained::{Forced, force, max_bleu},
-    core::{AtomicFile, Error, FeatureKey, Fingerprint, Input, Settings, Weights, text},
+    core::{Error, FeatureKey, Fingerprint, Weights},
     decode::{
         Config, Decoder, Forests, ForestsWriter, Found, Limits, MAX_DISTORTION, Model, Stats, Templates,
     },
     decoder::{Translation, for_lists, sparse_names, translations},
     forest::{Forest, text::write_json},
+    io::{AtomicFile, Input, Settings, text},
     metric::PlusOne,
 };
 use rayon::prelude::*;
@@ -147,7 +148,7 @@ impl FeatureArgs {
     }
 
     /// Everything that decides which features there are.
-    pub(crate) fn describe(&self, model: &Model, settings: &mut luthier::core::Settings) {
+    pub(crate) fn describe(&self, model: &Model, settings: &mut luthier::io::Settings) {
         settings.add("sparse", model.templates());
         settings.add("dense", if self.dense.is_empty() { "all".to_owned() } else { self.dense.join(",") });
     }
@@ -205,7 +206,7 @@ impl LimitArgs {
     }
 
     /// Everything that decides translations, for a run's settings.
-    pub(crate) fn describe(&self, limits: &Limits, settings: &mut luthier::core::Settings) {
+    pub(crate) fn describe(&self, limits: &Limits, settings: &mut luthier::io::Settings) {
         settings.add("search", super::value_name(&self.search));
         settings.add("pop-limit", limits.pop.map_or("none".to_owned(), |p| p.to_string()));
         settings.add("stack-size", limits.stack);
@@ -311,7 +312,7 @@ impl Opened {
     /// Reads and checks everything but the text.
     fn new(args: &Args, config: Config, talk: Talk) -> Result<Self, Error> {
         let path = args.weights.as_deref().unwrap_or(&config.weights);
-        let weights = Weights::read(path)?;
+        let weights = luthier::io::read_weights(path)?;
         let mut model = Model::open(&config)?;
         args.features.apply(&mut model, &weights)?;
         check_weights(&weights, path, model.names(), talk)?;
@@ -432,7 +433,7 @@ fn translate(
         }
         let first = done.sentences;
         done.sentences += batch.len();
-        goal.check(done.sentences, false).map_err(Error::shared)?;
+        goal.check(done.sentences, false).map_err(|e| fleet.known_to_all(e))?;
         let mine = fleet.mine(batch.len() as u32);
         let answers: Vec<Answer> = mine
             .into_par_iter()
@@ -448,7 +449,7 @@ fn translate(
         }
         // What stands before a mistake is answered first.
         if let Some(e) = failed {
-            return Err(e.shared().into());
+            return Err(fleet.known_to_all(e).into());
         }
     }
     world::last(|| {

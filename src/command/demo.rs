@@ -3,7 +3,8 @@
 use super::{Common, Done, write_out};
 use crate::{again::Again, corpus, table::Table, talk::Talk};
 use luthier::{
-    core::{AtomicFile, Error, Result, Weights, text},
+    core::{Error, Result},
+    io::{AtomicFile, text},
     metric::{Hypothesis, Metric, PlusOne, Scratch},
 };
 use serde_json::{Value, json};
@@ -186,7 +187,7 @@ impl<'a> Demo<'a> {
         let name = system.name;
         let model = self.made(name);
         let nothing = self.made(&format!("{name}.zero"));
-        let weights = Weights::read(&Path::new(&model).join("weights.txt"))?;
+        let weights = luthier::io::read_weights(&Path::new(&model).join("weights.txt"))?;
         let zero = weights.with_values(vec![0.0; weights.len()]);
         AtomicFile::write_all_to(Path::new(&nothing), zero.to_text(&[]).as_bytes())?;
         let (source, target, test) = (self.source("dev"), self.target("dev"), self.source("test"));

@@ -7,7 +7,8 @@ mod work;
 
 use super::{Common, Done, write_out};
 use crate::{again::Again, talk::Talk};
-use luthier::core::{AtomicFile, Error, Result, Settings, WorkDir, WorkKind};
+use luthier::core::{Error, Result};
+use luthier::io::{AtomicFile, Settings, WorkDir, WorkKind};
 use plan::{Plan, Wishes};
 use std::{
     fs,

@@ -8,7 +8,8 @@ use super::{
 use crate::talk::{Talk, thousands};
 use clap::{Subcommand, ValueEnum};
 use luthier::{
-    core::{AtomicFile, Error},
+    core::Error,
+    io::AtomicFile,
     table::TextWriter,
     train::{
         Corpus, Link, RuleLimits,
@@ -129,7 +130,7 @@ impl PhraseLimits {
         sort.settings(What::Phrases(self.max_length().into()), smoothing)
     }
 
-    pub(crate) fn describe(&self, settings: &mut luthier::core::Settings, smoothing: SmoothingName) {
+    pub(crate) fn describe(&self, settings: &mut luthier::io::Settings, smoothing: SmoothingName) {
         settings.add("max-length", self.max_length());
         let smoothing = self.smoothing.unwrap_or(smoothing);
         settings.add("smoothing", super::value_name(&smoothing));
@@ -155,7 +156,7 @@ impl HieroLimits {
         sort.settings(What::Rules(self.limits()), Smoothing::None)
     }
 
-    pub(crate) fn describe(&self, settings: &mut luthier::core::Settings) {
+    pub(crate) fn describe(&self, settings: &mut luthier::io::Settings) {
         let limits = self.limits();
         settings.add("max-span", limits.span);
         settings.add("max-symbols", limits.symbols);

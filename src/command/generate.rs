@@ -3,8 +3,9 @@
 use super::{Common, Done};
 use crate::talk::{Talk, thousands};
 use luthier::{
-    core::{AtomicFile, Error},
+    core::Error,
     generate::{Generator, Part},
+    io::AtomicFile,
 };
 use std::{fmt::Write as _, path::PathBuf, process::ExitCode};
 

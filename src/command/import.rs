@@ -3,9 +3,8 @@
 use super::Done;
 use crate::talk::{Talk, thousands};
 use luthier::{
-    core::{
-        AtomicFile, Error, FeatureKey, Settings, Weights, WorkDir, WorkKind, moses_ini, text::read_lines,
-    },
+    core::{Error, FeatureKey, Weights},
+    io::{AtomicFile, Settings, WorkDir, WorkKind, moses_ini, text::read_lines},
     lm::{Arpa, Model},
     table::{Table, read_text},
 };
@@ -134,7 +133,7 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
         );
     }
     let ini = parse(&lines.file, &lines.lines)?;
-    let weights = Weights::read(&args.ini)?;
+    let weights = luthier::io::read_weights(&args.ini)?;
     let plan = plan(&args.ini, &lines.file, &ini)?;
     if !ini.ignored.is_empty() {
         talk.warn(&format!(

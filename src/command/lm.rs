@@ -4,7 +4,8 @@ use super::{Common, Done, write_out};
 use crate::talk::{Talk, thousands};
 use clap::Subcommand;
 use luthier::{
-    core::{AtomicFile, Error, Input},
+    core::Error,
+    io::{AtomicFile, Input},
     lm::{Arpa, MAX_ORDER, Model, Sentence, Settings, estimate},
 };
 use serde_json::json;

@@ -10,10 +10,7 @@ use crate::{
     talk::Talk,
 };
 use clap::Subcommand;
-use luthier::{
-    core::{FeatureKey, Weights},
-    tune::Loss,
-};
+use luthier::{core::FeatureKey, tune::Loss};
 use serde_json::json;
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
@@ -68,7 +65,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
 fn print<F: Flags>(args: &One<F>, common: &Common, talk: Talk) -> Done {
     let mut minimize = args.flags.minimize(&args.judged.metric()?, common.seed.unwrap_or(1))?;
     let Judged { metric, rows, columns, lists, references, .. } = args.judged.read(true)?;
-    let mut weights = Weights::read(&args.weights)?;
+    let mut weights = luthier::io::read_weights(&args.weights)?;
     check_names(&weights, &args.weights, &rows, Some(&metric), talk)?;
     keep_features(&mut weights, &rows, &metric);
     let name = |key: FeatureKey| rows.names.get(key).unwrap_or_default().to_owned();

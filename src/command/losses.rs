@@ -2,7 +2,7 @@
 
 use luthier::{
     core::Error,
-    core::Settings,
+    io::Settings,
     metric::{Metric, PlusOne},
     optim::Limit,
     tune::{

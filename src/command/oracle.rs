@@ -3,7 +3,7 @@
 use super::{Common, Done, one_line, write_out};
 use crate::lists::{Judged, JudgedArgs};
 use luthier::{
-    core::AtomicFile,
+    io::AtomicFile,
     metric::Metric,
     tune::{Choice, List, oracle},
 };

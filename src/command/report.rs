@@ -6,7 +6,8 @@ use super::Done;
 use crate::{lists::ListArgs, talk::Talk};
 use evidence::Evidence;
 use luthier::{
-    core::{AtomicFile, Error, FeatureKey, Result, Weights},
+    core::{Error, FeatureKey, Result, Weights},
+    io::AtomicFile,
     metric::Metric,
     tune::Event,
 };
@@ -86,13 +87,13 @@ impl Run {
         }
         let weights = events.iter().map(|e: &Event| e.iteration).map(|i| {
             let file = path.join(format!("weights/{i:03}.txt"));
-            Weights::read(&file).map(|w| (i, w))
+            luthier::io::read_weights(&file).map(|w| (i, w))
         });
         let weights = weights.collect::<Result<Vec<_>>>()?;
         let best = path.join("best.txt");
         // A run that goes on has no answer yet.
         let best = if best.exists() {
-            Weights::read(&best)?
+            luthier::io::read_weights(&best)?
         } else {
             weights.last().map_or_else(Weights::default, |w| w.1.clone())
         };
@@ -253,7 +254,7 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
             .into());
     }
     if let Some(path) = &args.source {
-        luthier::core::text::read_lines(path)?;
+        luthier::io::text::read_lines(path)?;
     }
     let (evidence, wrong) = Evidence::gather(&runs, &metric, args);
     let mut why = wrong.into_iter().collect::<Vec<_>>();

@@ -3,7 +3,7 @@
 use super::{Done, check_names, convert::ToName, one_line, write_out};
 use crate::{lists::ListArgs, talk::Talk};
 use luthier::{
-    core::{AtomicFile, Weights, nbest::Writer},
+    io::{AtomicFile, nbest::Writer},
     tune::{columns, list},
 };
 use std::{path::PathBuf, process::ExitCode};
@@ -28,7 +28,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, talk: Talk) -> Done {
-    let weights = Weights::read(&args.weights)?;
+    let weights = luthier::io::read_weights(&args.weights)?;
     let rows = args.nbest.read()?;
     check_names(&weights, &args.weights, &rows, None, talk)?;
     if (0..rows.len()).all(|row| rows.text(row).is_empty()) {

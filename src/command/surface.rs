@@ -7,7 +7,8 @@ use crate::{
     talk::Talk,
 };
 use luthier::{
-    core::{AtomicFile, Error, FeatureKey, Local, Weights},
+    core::{Error, FeatureKey, Local},
+    io::AtomicFile,
     metric::Metric,
     optim::{Direction, Walker},
     tune::{ListWalker, Smoothing, Surface},
@@ -47,7 +48,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let Judged { metric, rows, columns, lists, .. } = args.judged.read(false)?;
-    let weights = Weights::read(&args.weights)?;
+    let weights = luthier::io::read_weights(&args.weights)?;
     check_names(&weights, &args.weights, &rows, Some(&metric), talk)?;
     let direction = direction(&args.direction, &columns)?;
     let mut point = Vec::new();
@@ -81,7 +82,7 @@ fn direction(text: &str, columns: &Local) -> Result<Vec<f64>, Error> {
             .hint("a block has several features: name one, such as TM0[0]"));
     }
     let mut d = Vec::new();
-    Weights::read(Path::new(text))?.gather(columns, &mut d);
+    luthier::io::read_weights(Path::new(text))?.gather(columns, &mut d);
     if d.iter().all(|x| *x == 0.0) {
         return Err(Error::in_file(text, "is 0 for all features of the list, so it is no direction"));
     }

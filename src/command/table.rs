@@ -4,7 +4,8 @@ use super::{Done, check_outputs, write_out};
 use crate::talk::{Talk, thousands};
 use clap::Subcommand;
 use luthier::{
-    core::{Error, Input},
+    core::Error,
+    io::Input,
     table::{GAPS, Table, is_word, read_text},
 };
 use serde_json::json;

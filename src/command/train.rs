@@ -10,7 +10,8 @@ use super::{
 use crate::talk::{Talk, thousands};
 use clap::ValueEnum;
 use luthier::{
-    core::{AtomicFile, Error, Input, Settings, WorkDir, WorkKind},
+    core::Error,
+    io::{AtomicFile, Input, Settings, WorkDir, WorkKind},
     lm::{Arpa, MAX_ORDER, Model},
     table::Builder,
     train::{Corpus, Link, extract::extract},

@@ -20,7 +20,8 @@ use crate::{
 use clap::Subcommand;
 use input::{Input, load};
 use luthier::{
-    core::{Error, Settings},
+    core::Error,
+    io::Settings,
     metric::{Metric, PlusOne, Tokenizer},
     tune::{
         Event, Job, Learner, Outcome, RunDir, Schedule,

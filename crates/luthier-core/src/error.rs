@@ -19,7 +19,46 @@ pub struct Error {
     line: Option<u64>,
     message: String,
     hint: Option<String>,
-    shared: bool,
+    kind: ErrorKind,
+}
+
+/// The class of an [`Error`]: what a program may decide by. The text of a message is for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A file holds something that was not expected; [`Error::file`] and [`Error::line`] say where.
+    Input,
+    /// Settings that contradict each other, or that an algorithm does not take.
+    Settings,
+    /// A directory holds work with other settings than the ones given.
+    Mismatch,
+    /// Another process is using the directory.
+    Busy,
+    /// A file that was named does not exist.
+    NotFound,
+    /// The reader of standard output went away.
+    BrokenPipe,
+    /// The caller asked a long computation to stop; what was complete before is kept.
+    Interrupted,
+    /// The operating system refused something else.
+    System,
+}
+
+impl ErrorKind {
+    /// The kind's name in machine-readable output, such as `broken-pipe`.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorKind::Input => "input",
+            ErrorKind::Settings => "settings",
+            ErrorKind::Mismatch => "mismatch",
+            ErrorKind::Busy => "busy",
+            ErrorKind::NotFound => "not-found",
+            ErrorKind::BrokenPipe => "broken-pipe",
+            ErrorKind::Interrupted => "interrupted",
+            ErrorKind::System => "system",
+        }
+    }
 }
 
 impl Error {
@@ -30,22 +69,62 @@ impl Error {
 
     /// A mistake in a file as a whole.
     pub fn in_file(file: impl Into<String>, message: impl Into<String>) -> Self {
-        Error { file: Some(file.into()), ..Self::new(message) }
+        Error { file: Some(file.into()), kind: ErrorKind::Input, ..Self::new(message) }
     }
 
     /// A mistake that lies in no file: settings that contradict each other, say.
     pub fn new(message: impl Into<String>) -> Self {
-        Error { file: None, line: None, message: message.into(), hint: None, shared: false }
+        Error { file: None, line: None, message: message.into(), hint: None, kind: ErrorKind::Settings }
+    }
+
+    /// The end of a computation that its caller asked to stop.
+    pub fn interrupted() -> Self {
+        Error::new("interrupted").of_kind(ErrorKind::Interrupted)
     }
 
     /// What the operating system said about a file.
     pub fn io(file: impl Into<String>, doing: &str, error: &io::Error) -> Self {
         let e = Error::in_file(file, format!("cannot {doing}: {}", plain(error)));
         match error.kind() {
-            io::ErrorKind::NotFound => e.hint("check the path"),
-            io::ErrorKind::StorageFull => e.hint("free some space and run the same command again"),
-            _ => e,
+            io::ErrorKind::NotFound => e.of_kind(ErrorKind::NotFound).hint("check the path"),
+            io::ErrorKind::BrokenPipe => e.of_kind(ErrorKind::BrokenPipe),
+            io::ErrorKind::StorageFull => {
+                e.of_kind(ErrorKind::System).hint("free some space and run the same command again")
+            }
+            _ => e.of_kind(ErrorKind::System),
         }
+    }
+
+    /// The class of the error: what a program may decide by.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The same error with another kind.
+    #[must_use]
+    pub fn of_kind(mut self, kind: ErrorKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// The file that the error lies in, as the user named it.
+    pub fn file(&self) -> Option<&str> {
+        self.file.as_deref()
+    }
+
+    /// The line of the file, from 1.
+    pub fn line(&self) -> Option<u64> {
+        self.line
+    }
+
+    /// What is wrong, without place and advice.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What the user can do about it.
+    pub fn advice(&self) -> Option<&str> {
+        self.hint.as_deref()
     }
 
     /// Says where, if it is not known yet.
@@ -54,20 +133,9 @@ impl Error {
         if self.file.is_none() {
             self.file = Some(file.to_owned());
             self.line = Some(line);
+            self.kind = ErrorKind::Input;
         }
         self
-    }
-
-    /// Marks what all processes of a job have been told, so that all of them end in order.
-    #[must_use]
-    pub fn shared(mut self) -> Self {
-        self.shared = true;
-        self
-    }
-
-    /// Whether all processes of a job know it.
-    pub fn is_shared(&self) -> bool {
-        self.shared
     }
 
     /// Adds what the user can do about it.

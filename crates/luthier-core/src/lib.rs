@@ -1,5 +1,5 @@
-//! The ground floor of Luthier: ids, feature keys, weights, text formats whose errors name file and line,
-//! transparent decompression, deterministic sums and random streams.
+//! The ground floor of Luthier: feature keys, weights, vocabularies, errors that name file and line, sums whose bits do
+//! not depend on the number of threads, and named random streams.
 //!
 //! ```
 //! use luthier_core::{FeatureKey, Weights};
@@ -8,30 +8,21 @@
 //! assert_eq!(w.get(FeatureKey::of("never seen")), 0.0);
 //! ```
 
-pub mod container;
 mod error;
 mod feature;
 mod fingerprint;
-mod input;
-pub mod moses_ini;
 mod names;
-pub mod nbest;
-mod output;
+mod progress;
 pub mod random;
-pub mod sort;
 pub mod sum;
-pub mod text;
 mod vocabulary;
 mod weights;
-mod work_dir;
 
-pub use error::{Error, Result};
+pub use error::{Error, ErrorKind, Result};
 pub use feature::{FeatureKey, Local, SegmentId, ShardId};
 pub use fingerprint::Fingerprint;
-pub use input::Input;
 pub use names::Names;
-pub use output::AtomicFile;
+pub use progress::{Progress, Step};
 pub use sum::discounts;
 pub use vocabulary::Vocabulary;
 pub use weights::Weights;
-pub use work_dir::{Settings, WorkDir, WorkKind};

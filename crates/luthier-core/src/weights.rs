@@ -1,9 +1,9 @@
 //! A weight per feature, and the file that holds them: `name value` a line, `#` for comments.
 
-use crate::{FeatureKey, Input, Local, Result, moses_ini, names::collision};
+use crate::{Error, FeatureKey, Local, Result, names::collision};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use std::{fmt::Write as _, io, path::Path, sync::Arc};
+use std::{fmt::Write as _, sync::Arc};
 
 /// Weights and the names of their features. Grows only in [`Weights::commit`] and [`Weights::place`], never while anything
 /// decodes. Copies share the names until one of them grows.
@@ -43,23 +43,16 @@ impl From<Table> for Weights {
 }
 
 impl Weights {
-    /// Reads a weights file: `name value` a line, or a Moses configuration with a `[weight]` section.
-    pub fn read(path: &Path) -> Result<Self> {
-        let mut input = Input::open(path)?;
-        let mut text = String::new();
-        let mut buffer = Vec::new();
-        while input.line(&mut buffer)? {
-            text += input.utf8(&buffer)?;
-            text.push('\n');
-        }
-        Self::parse(input.name(), &text)
-    }
-
-    /// Reads weights from text; `file` is its name in messages.
+    /// Reads weights from text, one `name value` per line with `#` for comments; `file` is the text's name in messages.
+    ///
+    /// A Moses line `Name= a b c` is understood as well: its weights are `Name[0]`, `Name[1]`, `Name[2]`. Fails on a line
+    /// that is neither, on a value that is not finite and on a second weight for one name.
     pub fn parse(file: &str, text: &str) -> Result<Self> {
-        let text =
-            if moses_ini::is_moses_ini(text) { moses_ini::weight_lines(text) } else { text.to_owned() };
-        Self::from_input(Input::new(file, io::Cursor::new(text.into_bytes()))?)
+        let mut weights = Weights::default();
+        for (line, number) in text.lines().zip(1..) {
+            weights.add_line(line).map_err(|e| e.place(file, number))?;
+        }
+        Ok(weights)
     }
 
     /// Keeps the weights of features that `keep` wants.
@@ -73,54 +66,47 @@ impl Weights {
         }
     }
 
-    /// Besides `name value`, a Moses line `Name= a b c` is understood: its weights are `Name[0]`, `Name[1]`…
-    fn from_input(mut input: Input) -> Result<Self> {
-        let mut w = Weights::default();
-        let mut buffer = Vec::new();
-        while input.line(&mut buffer)? {
-            let line = without_comment(input.utf8(&buffer)?)
-                .trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
-            if line.contains("|||") {
-                return Err(input
-                    .error("found an n-best line, expected `name value`")
-                    .hint("give the weights file here and the list as --nbest"));
-            }
-            if line.is_empty() {
-                continue;
-            }
-            let block = line.split_once('=').filter(|(name, rest)| {
-                let open = !name.contains(char::is_whitespace) && !name.ends_with('\\');
-                open && rest.starts_with(char::is_whitespace)
-            });
-            if let Some((base, values)) = block {
-                let values: Vec<&str> = values.split_whitespace().collect();
-                for (i, value) in values.iter().enumerate() {
-                    let name = if values.len() == 1 { base.to_owned() } else { format!("{base}[{i}]") };
-                    w.add_line(&input, &name, value)?;
-                }
-            } else if let Some((name, value)) = line.rsplit_once(char::is_whitespace) {
-                let last = name.split_whitespace().next_back().unwrap_or_default();
-                if name.trim().contains(char::is_whitespace) && last.parse::<f64>().is_ok() {
-                    return Err(input
-                        .error(format!("found several numbers in `{line}`, expected `name value`"))
-                        .hint("a block is written `Name= 0.1 0.2`"));
-                }
-                w.add_line(&input, &unescape(name.trim_end()), value)?;
-            } else {
-                return Err(input.error(format!("found `{line}`, expected `name value`")));
-            }
+    /// Takes the weights of one line of a weights file.
+    fn add_line(&mut self, line: &str) -> Result<()> {
+        let line = without_comment(line).trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+        if line.contains("|||") {
+            return Err(Error::new("found an n-best line, expected `name value`")
+                .hint("give the weights file here and the list as --nbest"));
         }
-        Ok(w)
+        if line.is_empty() {
+            return Ok(());
+        }
+        let block = line.split_once('=').filter(|(name, rest)| {
+            let open = !name.contains(char::is_whitespace) && !name.ends_with('\\');
+            open && rest.starts_with(char::is_whitespace)
+        });
+        if let Some((base, values)) = block {
+            let values: Vec<&str> = values.split_whitespace().collect();
+            for (i, value) in values.iter().enumerate() {
+                let name = if values.len() == 1 { base.to_owned() } else { format!("{base}[{i}]") };
+                self.add_weight(&name, value)?;
+            }
+            return Ok(());
+        }
+        let Some((name, value)) = line.rsplit_once(char::is_whitespace) else {
+            return Err(Error::new(format!("found `{line}`, expected `name value`")));
+        };
+        let last = name.split_whitespace().next_back().unwrap_or_default();
+        if name.trim().contains(char::is_whitespace) && last.parse::<f64>().is_ok() {
+            return Err(Error::new(format!("found several numbers in `{line}`, expected `name value`"))
+                .hint("a block is written `Name= 0.1 0.2`"));
+        }
+        self.add_weight(&unescape(name.trim_end()), value)
     }
 
-    fn add_line(&mut self, input: &Input, name: &str, value: &str) -> Result<()> {
+    fn add_weight(&mut self, name: &str, value: &str) -> Result<()> {
         let number = value.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(|| {
-            input.error(format!("the weight of {name} is `{value}`, expected a finite number"))
+            Error::new(format!("the weight of {name} is `{value}`, expected a finite number"))
         })?;
-        crate::names::check(name).map_err(|e| e.place(input.name(), input.line_number()))?;
+        crate::names::check(name)?;
         let key = FeatureKey::of(name);
         if self.position(key).is_some() {
-            return Err(input.error(format!("a second weight for {name}")).hint("remove one of the two"));
+            return Err(Error::new(format!("a second weight for {name}")).hint("remove one of the two"));
         }
         self.insert(key, name.to_owned(), number);
         Ok(())

@@ -9,11 +9,9 @@ use crate::{
     model::Model,
     parse::{Edge, Parse, Special},
 };
-use luthier_core::{
-    Error, Fingerprint, Result,
-    container::{Container, LENGTH, Layout, NUMBERS, Writer},
-};
+use luthier_core::{Error, Fingerprint, Result};
 use luthier_forest::TAILS;
+use luthier_io::container::{Container, LENGTH, Layout, NUMBERS, Writer};
 use luthier_lm::UNKNOWN;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;

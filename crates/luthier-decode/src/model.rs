@@ -99,7 +99,7 @@ impl Config {
 impl Config {
     /// What its table and its language models hold, as digests.
     pub fn digests(&self) -> Result<Vec<String>> {
-        std::iter::once(&self.table).chain(&self.lm).map(|p| luthier_core::Input::open(p)?.digest()).collect()
+        std::iter::once(&self.table).chain(&self.lm).map(|p| luthier_io::Input::open(p)?.digest()).collect()
     }
 }
 

@@ -1,8 +1,9 @@
 use super::*;
 use luthier_core::{
-    FeatureKey, Input, Local,
+    FeatureKey, Local,
     random::{Purpose, Stream},
 };
+use luthier_io::Input;
 use std::{collections::BTreeMap, io::Cursor, sync::Arc};
 
 /// A random forest of a few nodes over three words and three features.

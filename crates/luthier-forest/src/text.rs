@@ -4,7 +4,8 @@
 //! numbered from 1, nodes from 0 with the edges into them.
 
 use crate::{Builder, Forest, NONE, TAILS};
-use luthier_core::{Error, FeatureKey, Input, Local, Names, Result, Vocabulary};
+use luthier_core::{Error, FeatureKey, Local, Names, Result, Vocabulary};
+use luthier_io::Input;
 use serde_json::Value;
 use std::{fmt::Write as _, sync::Arc};
 

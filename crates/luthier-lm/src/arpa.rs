@@ -1,7 +1,8 @@
 //! ARPA files in memory, and their reader: those of `KenLM`, SRILM and any other sound file.
 
 use crate::{BEGIN, END, MAX_ORDER, UNKNOWN, marked_vocabulary};
-use luthier_core::{Error, Input, Result, Vocabulary};
+use luthier_core::{Error, Result, Vocabulary};
+use luthier_io::Input;
 use std::path::Path;
 
 /// A model as it stands in an ARPA file.

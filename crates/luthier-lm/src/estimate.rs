@@ -7,8 +7,9 @@
 //! their end again (to mix with the shorter n-gram). Each time they are streamed, so that they need not fit into memory.
 
 use crate::{BEGIN, END, MAX_ORDER, UNKNOWN, gram::Gram, marked_vocabulary};
-use luthier_core::{
-    Error, Input, Result, Vocabulary, discounts,
+use luthier_core::{Error, Result, Vocabulary, discounts};
+use luthier_io::{
+    Input,
     sort::{Sorted as SortedRecords, Sorter},
 };
 use std::{fmt::Write as _, io::Write, path::PathBuf};

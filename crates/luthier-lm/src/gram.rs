@@ -1,7 +1,7 @@
 //! N-grams with numbers, as they are sorted.
 
 use crate::MAX_ORDER;
-use luthier_core::sort::{Record, read_or_end};
+use luthier_io::sort::{Record, read_or_end};
 use std::{
     cmp::Ordering,
     io::{Read, Result, Write},

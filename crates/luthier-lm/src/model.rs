@@ -8,10 +8,8 @@
 //! −0 that no longer n-gram begins with it: a query then stops early, and states forget the rest.
 
 use crate::{Arpa, BEGIN, END, MAX_ORDER, UNKNOWN};
-use luthier_core::{
-    Error, Result,
-    container::{self, Container, HEADER, Layout, NUMBERS, SLOT, Words, extend, slot_of},
-};
+use luthier_core::{Error, Result};
+use luthier_io::container::{self, Container, HEADER, Layout, NUMBERS, SLOT, Words, extend, slot_of};
 use rustc_hash::FxHashSet;
 use std::path::Path;
 

@@ -1,10 +1,8 @@
 //! Estimates against slow, obvious ones; queries against recursion; fragments against left to right.
 
 use super::*;
-use luthier_core::{
-    Input,
-    random::{Purpose, Stream},
-};
+use luthier_core::random::{Purpose, Stream};
+use luthier_io::Input;
 use std::{collections::BTreeMap, path::Path};
 
 fn settings(order: usize, memory: usize) -> Settings {

@@ -4,10 +4,8 @@
 //! and gaps, one look-up a step. Scores are natural logarithms.
 
 use crate::{Entry, GAPS};
-use luthier_core::{
-    Error, Result, Vocabulary,
-    container::{self, Container, HEADER, Layout, NUMBERS, SLOT, Words, extend, slot_of},
-};
+use luthier_core::{Error, Result, Vocabulary};
+use luthier_io::container::{self, Container, HEADER, Layout, NUMBERS, SLOT, Words, extend, slot_of};
 use rustc_hash::FxHashMap;
 use std::{ops::Range, path::Path};
 

@@ -120,7 +120,7 @@ fn written_and_read_again() {
     let mut writer = TextWriter::create(&at("t.gz"), None, true).unwrap();
     writer.entry(&entry, &words[0], &words[1]).unwrap();
     writer.commit().unwrap();
-    let mut input = luthier_core::Input::open(&at("t.gz")).unwrap();
+    let mut input = luthier_io::Input::open(&at("t.gz")).unwrap();
     let mut line = Vec::new();
     input.line(&mut line).unwrap();
     assert_eq!(

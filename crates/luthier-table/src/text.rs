@@ -1,7 +1,8 @@
 //! Tables as text, in the form of Moses.
 
 use crate::{Builder, Entry, GAPS, Table};
-use luthier_core::{AtomicFile, Error, Fingerprint, Input, Result, Vocabulary};
+use luthier_core::{Error, Fingerprint, Result, Vocabulary};
+use luthier_io::{AtomicFile, Input};
 use rustc_hash::FxHashMap;
 use std::{
     fmt::Write as _,

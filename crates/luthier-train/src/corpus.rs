@@ -1,6 +1,7 @@
 //! Parallel text as numbers.
 
-use luthier_core::{Error, Input, Result, Vocabulary};
+use luthier_core::{Error, Result, Vocabulary};
+use luthier_io::Input;
 
 /// One language of a parallel text.
 #[derive(Debug, Clone, Default)]

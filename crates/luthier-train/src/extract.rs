@@ -8,11 +8,8 @@ use crate::{
     Corpus, Lexicon, Link, Linked, RuleFinder, RuleLimits,
     phrases::{Rule, Spans},
 };
-use luthier_core::{
-    Error, Result, Vocabulary, discounts,
-    sort::{Record, Sorted, Sorter, read_or_end},
-    sum::map_chunks,
-};
+use luthier_core::{Error, Result, Vocabulary, discounts, sum::map_chunks};
+use luthier_io::sort::{Record, Sorted, Sorter, read_or_end};
 use luthier_table::{Entry, GAPS};
 use std::{
     cmp::Ordering,

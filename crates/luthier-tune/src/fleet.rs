@@ -27,6 +27,12 @@ pub trait Wire: Sync {
     fn traffic(&self) -> Traffic {
         Traffic::default()
     }
+    /// Notes that every process knows of an error that ends the job, so that all of them end in order.
+    fn fail_together(&self) {}
+    /// Whether every process knows of an error that ends the job.
+    fn fails_together(&self) -> bool {
+        false
+    }
 }
 
 /// What has gone over a wire.
@@ -78,6 +84,12 @@ impl Fleet<'_> {
         self.0.rank() == 0
     }
 
+    /// An error that every process has met or was told of: the job ends in order.
+    pub fn known_to_all(&self, e: Error) -> Error {
+        self.0.fail_together();
+        e
+    }
+
     /// This process' share of `n` pieces of work: consecutive ones.
     pub fn mine(&self, n: u32) -> Range<u32> {
         let cut = |rank: u32| share(n as usize, rank, self.0.size()) as u32;
@@ -103,7 +115,7 @@ impl Fleet<'_> {
         }
         let parts = self.0.all_gather(&encode(&mine)?);
         let parts = parts.iter().map(|bytes| decode::<Result<T>>(bytes)).collect::<Result<Vec<_>>>()?;
-        parts.into_iter().collect::<Result<_>>().map_err(Error::shared)
+        parts.into_iter().collect::<Result<_>>().map_err(|e| self.known_to_all(e))
     }
 
     /// What every process has, in their order, for the first one; the others receive nothing.
@@ -170,9 +182,11 @@ impl Fleet<'_> {
         let prints = self.gather(Ok(print))?;
         match prints.iter().position(|p| *p != prints[0]) {
             None => Ok(()),
-            Some(odd) => Err(Error::new(format!("process {odd} has other {what} than process 0"))
-                .hint("machines of one job must compute alike: use the same kind, with the same libraries")
-                .shared()),
+            Some(odd) => Err(self.known_to_all(
+                Error::new(format!("process {odd} has other {what} than process 0")).hint(
+                    "machines of one job must compute alike: use the same kind, with the same libraries",
+                ),
+            )),
         }
     }
 }
@@ -210,7 +224,10 @@ pub(crate) fn pieces(n: usize) -> impl ExactSizeIterator<Item = Range<usize>> + 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use std::sync::{Barrier, Mutex};
+    use std::sync::{
+        Barrier, Mutex,
+        atomic::{AtomicBool, Ordering},
+    };
 
     /// Processes played by threads that meet at a barrier.
     pub(crate) struct Played<'a> {
@@ -218,6 +235,7 @@ pub(crate) mod tests {
         size: u32,
         table: &'a Mutex<Vec<Vec<Vec<u8>>>>,
         barrier: &'a Barrier,
+        fails: AtomicBool,
     }
 
     impl Wire for Played<'_> {
@@ -226,6 +244,12 @@ pub(crate) mod tests {
         }
         fn size(&self) -> u32 {
             self.size
+        }
+        fn fail_together(&self) {
+            self.fails.store(true, Ordering::Relaxed);
+        }
+        fn fails_together(&self) -> bool {
+            self.fails.load(Ordering::Relaxed)
         }
         fn all_gather(&self, mine: &[u8]) -> Vec<Vec<u8>> {
             self.exchange(&vec![mine.to_vec(); self.size as usize])
@@ -247,7 +271,10 @@ pub(crate) mod tests {
         std::thread::scope(|scope| {
             let start = |rank| {
                 let (table, barrier, f) = (&table, &barrier, &f);
-                scope.spawn(move || f(Fleet(&Played { rank, size, table, barrier })))
+                scope.spawn(move || {
+                    let fails = AtomicBool::new(false);
+                    f(Fleet(&Played { rank, size, table, barrier, fails }))
+                })
             };
             let ranks: Vec<_> = (0..size).map(start).collect();
             ranks.into_iter().map(|r| r.join().unwrap()).collect()
@@ -289,7 +316,7 @@ pub(crate) mod tests {
         for size in [2, 3, 7] {
             let one = |s: ShardId| if s.0 > 2 { Err(Error::new(s.0.to_string())) } else { Ok(()) };
             for failed in play(size, |fleet| fleet.map(7, one).unwrap_err()) {
-                assert_eq!(failed, Error::new("3").shared());
+                assert_eq!(failed, Error::new("3"));
             }
             let odd = |fleet: Fleet<'_>| {
                 let mine = if fleet.is_first() { Ok(1) } else { Err(Error::in_file("x", "is not there")) };

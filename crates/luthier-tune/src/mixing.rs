@@ -6,7 +6,7 @@ use crate::{
     line::{Sweep, Track},
     list::{List, argmax},
 };
-use luthier_core::{Error, FeatureKey, Result, Weights};
+use luthier_core::{FeatureKey, Result, Weights};
 use luthier_metric::Metric;
 use luthier_optim::Envelope;
 use serde::{Deserialize, Serialize};
@@ -144,7 +144,7 @@ pub(crate) fn mean(start: &Weights, moved: &[Moved], fleet: Fleet<'_>) -> Result
     new.sort_by_key(|f| f.0);
     let mut weights = start.clone();
     for (key, (name, w, v)) in new {
-        weights.place(key, &name).map_err(Error::shared)?;
+        weights.place(key, &name).map_err(|e| fleet.known_to_all(e))?;
         values.push(w);
         visited.push(v);
     }

@@ -1,7 +1,8 @@
 //! From rows of n-best files to lists.
 
 use crate::{Candidate, List};
-use luthier_core::{Error, FeatureKey, Local, Result, nbest::Rows};
+use luthier_core::{Error, FeatureKey, Local, Result};
+use luthier_io::nbest::Rows;
 use luthier_metric::{Metric, Scratch};
 use rayon::prelude::*;
 use std::sync::Arc;

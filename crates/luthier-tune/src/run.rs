@@ -4,7 +4,7 @@ use crate::{
     Evidence, Fleet, Goal, Learner, List, RunDir, Schedule, Source, State, learner::grow, list::argmax,
     run_dir::Kept,
 };
-use luthier_core::{Error, FeatureKey, Fingerprint, Result, SegmentId, Weights, sum};
+use luthier_core::{FeatureKey, Fingerprint, Result, SegmentId, Weights, sum};
 use luthier_metric::Metric;
 use serde::{Deserialize, Serialize};
 use std::{ops::Range, sync::Arc, time::Instant};
@@ -262,7 +262,7 @@ fn gather(
     let evidence = candidates(source, &answer, fleet)?;
     event.judge(metric, &best_totals(&evidence, &answer, metric));
     // Whatever is wrong with names, all processes see it.
-    commit(&mut state.weights, &evidence, source).map_err(Error::shared)?;
+    commit(&mut state.weights, &evidence, source).map_err(|e| fleet.known_to_all(e))?;
     if state.epoch == 0 {
         learner.prepare(&mut state.weights);
     }

@@ -6,8 +6,9 @@
 //! work on a run, `traffic.jsonl` tells what they have exchanged.
 
 use crate::{Event, Fleet, Judge, List, State, Stop, Traffic, Wire};
-use luthier_core::{
-    AtomicFile, Error, FeatureKey, Local, Result, Settings, Weights, WorkDir, WorkKind,
+use luthier_core::{Error, FeatureKey, Local, Result, Weights};
+use luthier_io::{
+    AtomicFile, Settings, WorkDir, WorkKind,
     nbest::{self, Options, Rows},
 };
 use luthier_metric::Metric;
@@ -145,8 +146,8 @@ impl RunDir {
         self.columns = Some(Arc::new(Local::new(saved.columns.iter().map(|n| FeatureKey::of(n)).collect())));
         let mut state = State { epoch: complete, ..State::default() };
         if saved.means {
-            state.weights = Weights::read(&self.beside(complete, "current"))?;
-            state.online.means = Weights::read(&self.beside(complete, "means"))?.values().to_vec();
+            state.weights = luthier_io::read_weights(&self.beside(complete, "current"))?;
+            state.online.means = luthier_io::read_weights(&self.beside(complete, "means"))?.values().to_vec();
         } else {
             state.weights = self.weights(complete)?;
         }
@@ -330,7 +331,7 @@ impl RunDir {
 
     /// The weights of an iteration.
     pub(crate) fn weights(&self, iteration: u32) -> Result<Weights> {
-        Weights::read(&self.path.join(format!("weights/{iteration:03}.txt")))
+        luthier_io::read_weights(&self.path.join(format!("weights/{iteration:03}.txt")))
     }
 
     fn events(&self) -> impl Iterator<Item = &Event> {

@@ -1,6 +1,6 @@
 //! Where cells run: as many processes as there is room for.
 
-use crate::again::{Again, said, shown};
+use crate::again::{Again, last_error, shown};
 use luthier::core::{Error, Result};
 use std::{
     collections::VecDeque,
@@ -44,8 +44,8 @@ pub(super) struct Running {
     peak: u64,
 }
 
-/// How a cell ended: its command, or what it said.
-pub(super) type Ended = (Cell, std::result::Result<String, String>, u64);
+/// How a cell ended: its command or its error, and its peak memory in bytes.
+pub(super) type Ended = (Cell, Result<String>, u64);
 
 /// Where cells run.
 pub(super) struct Floor<'a> {
@@ -138,7 +138,8 @@ impl<'a> Floor<'a> {
             let dir = dir(r.cell);
             if !status.success() {
                 let text = fs::read_to_string(dir.join("stderr.txt")).unwrap_or_default();
-                let how = if status.code().is_some() { said(&text) } else { format!("{status}") };
+                let how =
+                    if status.code().is_some() { last_error(&text) } else { Error::new(status.to_string()) };
                 ended.push((r.cell, Err(how), r.peak));
             } else if let Some(next) = r.steps.pop_front() {
                 r.child = self.launch(&next, &dir)?;
@@ -192,7 +193,7 @@ mod tests {
     #[test]
     fn memory_is_kept() {
         let dir = tempfile::tempdir().unwrap();
-        let common = Common { threads: None, seed: None, quiet: true };
+        let common = Common { threads: None, seed: None, quiet: true, json_errors: true };
         let again = Again::new(&common, Talk { quiet: true }).unwrap().with_program("sh");
         let limits = Limits { threads: 4, jobs: 3, memory: 60 << 20 };
         let mut floor = Floor::new(&limits, &again, 1);
@@ -230,6 +231,6 @@ mod tests {
             ended = floor.ended(&at).unwrap();
         }
         let (which, how, _) = ended.remove(0);
-        assert_eq!((which.replica, how), (7, Err("bad".to_owned())));
+        assert_eq!((which.replica, how), (7, Err(Error::new("bad"))));
     }
 }

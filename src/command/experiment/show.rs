@@ -6,7 +6,8 @@ use super::{
 };
 use crate::plot;
 use luthier::{
-    core::{AtomicFile, Error, Result},
+    core::{Error, Result},
+    io::AtomicFile,
     metric::significance::{Question, Test, compare},
 };
 use serde_json::{Value as Json, json};

@@ -5,13 +5,14 @@ use super::{
     plan::{Group, Init, Part, Plan, Wishes, words},
 };
 use crate::{
-    again::{Again, duration, is_busy, progress},
+    again::{Again, duration, progress},
     corpus,
     systems::{System, statistics},
     talk::Talk,
 };
 use luthier::{
-    core::{AtomicFile, Error, Fingerprint, Result, Weights, text},
+    core::{Error, ErrorKind, Fingerprint, Result},
+    io::{AtomicFile, text},
     metric::{Metric, significance::totals},
 };
 use serde::{Deserialize, Serialize};
@@ -260,7 +261,8 @@ impl<'a> Bench<'a> {
         fs::create_dir_all(&dir).map_err(failed(&dir, "make it"))?;
         let text = match &self.plan.algorithms[group.algorithm].init {
             Some(Init::All(value)) => {
-                let weights = Weights::read(&Path::new(&self.model(group.system)).join("weights.txt"))?;
+                let weights =
+                    luthier::io::read_weights(&Path::new(&self.model(group.system)).join("weights.txt"))?;
                 weights.with_values(vec![*value; weights.len()]).to_text(&[])
             }
             Some(Init::Named(some)) => some.iter().map(|(name, value)| format!("{name} {value}\n")).collect(),
@@ -385,7 +387,7 @@ impl<'a> Bench<'a> {
                         tell(&format!("{done:>3} of {all}  {line}, some {} left", duration(left)));
                     }
                     // A process of an experiment that was killed may still be at it.
-                    Err(e) if is_busy(&e) => {
+                    Err(e) if e.kind() == ErrorKind::Busy => {
                         waiting.push_back(cell);
                         sleep(Duration::from_millis(500));
                     }
@@ -490,7 +492,7 @@ impl<'a> Bench<'a> {
             dev: shown("score").unwrap_or(f64::NAN),
             select: shown("select"),
             tests,
-            features: Weights::read(&dir.join("run/best.txt"))?.non_zero(),
+            features: luthier::io::read_weights(&dir.join("run/best.txt"))?.non_zero(),
             seconds: events().filter_map(|e| e["seconds"].as_f64()).sum(),
             memory_mb: (peak > 0).then(|| (peak as f64 / 1e5).round() / 10.0),
         };

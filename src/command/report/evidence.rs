@@ -3,8 +3,8 @@
 use super::{Args, Run, round};
 use crate::{command::read_references, lists::reference_file};
 use luthier::{
-    core::{
-        Error, FeatureKey, Names, Result, Weights,
+    core::{Error, FeatureKey, Names, Result, Weights},
+    io::{
         nbest::{Options, Rows, read},
         text::{self, by_segment},
     },
@@ -177,7 +177,7 @@ impl Evidence {
             files.extend(run.events.iter().map(|e| list(e.iteration)).filter(|p| filled(p)));
             saved += usize::from(files.len() > before);
         }
-        let mut options = Options { dialect: Some(luthier::core::nbest::Dialect::Bars), per_source: None };
+        let mut options = Options { dialect: Some(luthier::io::nbest::Dialect::Bars), per_source: None };
         let mut origin = format!("all lists that {saved} of {} runs have saved", chosen.len());
         if files.is_empty() {
             let given = chosen.iter().find_map(|&r| runs[r].setting("nbest"));

@@ -12,14 +12,15 @@ use crate::{
     world,
 };
 use luthier::{
-    core::{
-        AtomicFile, Error, FeatureKey, Fingerprint, Result, Settings, Weights, moses_ini,
-        nbest::{Rows, read_scores},
-        text,
-    },
+    core::{Error, FeatureKey, Fingerprint, Result, Weights},
     decode::{Config, Forests, Limits, Model, Template},
     decoder::InProcess,
     external::{External, Memory},
+    io::{
+        AtomicFile, Settings, moses_ini,
+        nbest::{Rows, read_scores},
+        text,
+    },
     metric::Metric,
     tune::{FixedLists, Judge, SMALL, Source, columns, lists},
 };
@@ -165,7 +166,7 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
     input.check_moses_ini()?;
     let config = input.model.as_deref().map(Config::read).transpose()?;
     let start = input.init.as_ref().or(input.moses_ini.as_ref()).or(config.as_ref().map(|c| &c.weights));
-    let mut initial = start.map_or(Ok(Weights::default()), |path| Weights::read(path))?;
+    let mut initial = start.map_or(Ok(Weights::default()), |path| luthier::io::read_weights(path))?;
     let mut settings = Settings::default();
     settings.add("metric", &input.metric);
     // The extractor's statistics do not tell how many references there were.
@@ -393,7 +394,7 @@ impl HeldOut<'_> {
         let files = self.read_references(metric, settings)?;
         let mut rows = Rows::default();
         for path in self.nbest {
-            luthier::core::nbest::read(path, &input.nbest.options(), &mut rows)?;
+            luthier::io::nbest::read(path, &input.nbest.options(), &mut rows)?;
         }
         let digests: Vec<String> = rows.files.iter().map(|f| format!("{} {}", f.name, f.digest)).collect();
         settings.add(&format!("{}-nbest", self.name), digests.join(", "));

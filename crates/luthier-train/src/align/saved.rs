@@ -2,7 +2,8 @@
 
 use super::{Direction, Kind, Model, Positions, Steps, pair_key, position};
 use crate::Corpus;
-use luthier_core::{Error, Input, Result};
+use luthier_core::{Error, Result};
+use luthier_io::Input;
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 

@@ -1,9 +1,7 @@
 #![allow(clippy::field_reassign_with_default)]
 use super::*;
-use luthier_core::{
-    Input,
-    random::{Purpose, Stream},
-};
+use luthier_core::random::{Purpose, Stream};
+use luthier_io::Input;
 use std::io::Cursor;
 
 /// Sentences of random words, and translations word by word with some noise.

@@ -1,9 +1,10 @@
 use super::*;
 use crate::{Candidate, LineSearch, fleet::tests::play};
 use luthier_core::{
-    Error, FeatureKey, Local, Settings,
+    Error, FeatureKey, Local,
     random::{Purpose, Stream},
 };
+use luthier_io::Settings;
 use luthier_metric::Scratch;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -412,15 +413,15 @@ fn processes_do_not_matter() {
                 let name = format!("cut{cut}");
                 let broken = |fleet: Fleet<'_>| {
                     let at = if fleet.0.rank() == 0 { cut } else { u32::MAX };
-                    go(&name, fleet, at)
+                    let end = go(&name, fleet, at);
+                    assert_eq!(end.is_err(), fleet.0.fails_together());
+                    end
                 };
                 let ends = play(2, broken);
                 if ends.iter().all(Result::is_ok) {
                     continue;
                 }
-                for end in ends {
-                    assert!(end.unwrap_err().is_shared());
-                }
+                assert!(ends.iter().all(Result::is_err));
                 for (outcome, _) in play(3, |fleet| go(&name, fleet, u32::MAX).unwrap()) {
                     assert_eq!(outcome, whole);
                 }

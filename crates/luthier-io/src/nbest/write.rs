@@ -1,7 +1,7 @@
 //! Writing lists: Moses, JSON lines, TSV.
 
 use super::Rows;
-use crate::{Error, FeatureKey, Result};
+use luthier_core::{Error, FeatureKey, Result};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 

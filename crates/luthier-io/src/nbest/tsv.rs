@@ -2,7 +2,8 @@
 //! that are not features. Without a header, `text<TAB>score` with so many lines a segment (`NeMo`).
 
 use super::{Rows, not_finite, number, segment_id};
-use crate::{Input, Result};
+use crate::Input;
+use luthier_core::Result;
 
 const TEXT: &[&str] = &["text", "hyp", "hypothesis", "translation", "output", "sentence", "mt"];
 const ID: &[&str] = &["id", "segment", "index", "idx", "segment_id", "sent_id"];

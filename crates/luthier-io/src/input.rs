@@ -1,7 +1,6 @@
 //! Opening what the user names: plain or compressed (told by content, not by name), a file or `-`.
 
-use crate::{Error, Result};
-use flate2::bufread::MultiGzDecoder;
+use luthier_core::{Error, Result};
 use std::{
     fs::File,
     io::{self, BufRead, BufReader, Read},
@@ -36,19 +35,8 @@ impl Input {
     pub fn new(name: &str, raw: impl Read + Send + 'static) -> Result<Self> {
         let hasher = Arc::new(Mutex::new(blake3::Hasher::new()));
         let mut bytes = BufReader::with_capacity(1 << 16, Tee { raw, hasher: hasher.clone() });
-        let head = bytes.fill_buf().map_err(|e| Error::io(name, "read it", &e))?;
-        let reader: Box<dyn BufRead + Send> = match head {
-            [0x1f, 0x8b, ..] => buffered(MultiGzDecoder::new(bytes)),
-            [b'B', b'Z', b'h', b'1'..=b'9', ..] => buffered(bzip2::bufread::MultiBzDecoder::new(bytes)),
-            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
-                buffered(liblzma::bufread::XzDecoder::new_multi_decoder(bytes))
-            }
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => {
-                let decoder = zstd::stream::read::Decoder::with_buffer(bytes);
-                buffered(decoder.map_err(|e| Error::io(name, "read it", &e))?)
-            }
-            _ => Box::new(bytes),
-        };
+        let codec = Codec::of(bytes.fill_buf().map_err(|e| Error::io(name, "read it", &e))?);
+        let reader = decompressed(name, bytes, codec)?;
         Ok(Input { name: name.to_owned(), line: 0, ahead: Vec::new(), reader, hasher })
     }
 
@@ -131,7 +119,58 @@ impl Input {
     }
 }
 
+/// A compression format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Codec {
+    Gz,
+    Bz2,
+    Xz,
+    Zstd,
+}
+
+impl Codec {
+    /// The format of bytes that begin so, if it is one.
+    fn of(head: &[u8]) -> Option<Self> {
+        match head {
+            [0x1f, 0x8b, ..] => Some(Codec::Gz),
+            [b'B', b'Z', b'h', b'1'..=b'9', ..] => Some(Codec::Bz2),
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(Codec::Xz),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(Codec::Zstd),
+            _ => None,
+        }
+    }
+}
+
+/// The reader behind a compression format; an error where this library was built without it.
+fn decompressed(
+    name: &str,
+    bytes: impl BufRead + Send + 'static,
+    codec: Option<Codec>,
+) -> Result<Box<dyn BufRead + Send>> {
+    match codec {
+        None => Ok(Box::new(bytes)),
+        #[cfg(feature = "gz")]
+        Some(Codec::Gz) => Ok(buffered(flate2::bufread::MultiGzDecoder::new(bytes))),
+        #[cfg(feature = "bz2")]
+        Some(Codec::Bz2) => Ok(buffered(bzip2::bufread::MultiBzDecoder::new(bytes))),
+        #[cfg(feature = "xz")]
+        Some(Codec::Xz) => Ok(buffered(liblzma::bufread::XzDecoder::new_multi_decoder(bytes))),
+        #[cfg(feature = "zstd")]
+        Some(Codec::Zstd) => {
+            let decoder = zstd::stream::read::Decoder::with_buffer(bytes);
+            Ok(buffered(decoder.map_err(|e| Error::io(name, "read it", &e))?))
+        }
+        #[allow(unreachable_patterns)]
+        Some(codec) => {
+            let feature = format!("{codec:?}").to_lowercase();
+            Err(Error::in_file(name, format!("is compressed with {feature}, which this build cannot read"))
+                .hint(format!("decompress it, or enable the Cargo feature `{feature}` of luthier-io")))
+        }
+    }
+}
+
 /// Large blocks: decompressors are slow to start.
+#[cfg_attr(not(any(feature = "gz", feature = "bz2", feature = "xz", feature = "zstd")), allow(dead_code))]
 fn buffered(decoder: impl Read + Send + 'static) -> Box<dyn BufRead + Send> {
     Box::new(BufReader::with_capacity(1 << 18, decoder))
 }

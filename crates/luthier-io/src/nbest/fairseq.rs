@@ -5,7 +5,8 @@
 //! there are also `logprob`, their sum, and `length`, their number. The text is that of `D` if there is one.
 
 use super::{Rows, not_finite, number, segment_id};
-use crate::{Input, Result};
+use crate::Input;
+use luthier_core::Result;
 use std::f64::consts::LN_2;
 
 /// Whether a line is one of a candidate's.

@@ -8,7 +8,8 @@
 //! ```
 
 use super::{Rows, not_finite, number, segment_id};
-use crate::{Error, Input, Result};
+use crate::Input;
+use luthier_core::{Error, Result};
 use std::path::Path;
 
 /// A block's head: segment, number of candidates, numbers per candidate, names.

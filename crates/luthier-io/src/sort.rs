@@ -1,6 +1,6 @@
 //! Sorting records that may not fit into memory: sorted runs on disk, merged in the end.
 
-use crate::{Error, Result};
+use luthier_core::{Error, Result};
 use rayon::prelude::*;
 use std::{
     cmp::Ordering,

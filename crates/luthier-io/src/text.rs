@@ -1,6 +1,7 @@
 //! Plain text, one segment a line.
 
-use crate::{Error, Input, Result};
+use crate::Input;
+use luthier_core::{Error, Result};
 use std::path::Path;
 
 /// A file of lines in memory.

@@ -11,7 +11,8 @@
 //! A block `Name= a b c` becomes the features `Name[0]`, `Name[1]`, `Name[2]`; a single value stays `Name`.
 
 use super::{Rows, not_finite, number, plural, segment_id};
-use crate::{Input, Result};
+use crate::Input;
+use luthier_core::Result;
 use memchr::memmem::Finder;
 use rustc_hash::FxHashMap;
 use std::ops::Range;

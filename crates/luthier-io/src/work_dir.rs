@@ -1,6 +1,7 @@
 //! Directories that long work is done in: the settings of the work, a lock, and what a killed process left behind.
 
-use crate::{AtomicFile, Error, Result};
+use crate::AtomicFile;
+use luthier_core::{Error, ErrorKind, Result};
 use std::{
     fs::{self, File, TryLockError},
     io,
@@ -108,6 +109,7 @@ impl WorkDir {
                     &name,
                     format!("holds {a} {what} with other settings: {difference}"),
                 )
+                .of_kind(ErrorKind::Mismatch)
                 .hint(format!("use the same settings to go on, or another {flag} directory")));
             }
         } else {
@@ -158,10 +160,12 @@ impl WorkKind {
         let failed = |e: io::Error| Error::io(path.display().to_string(), "write to it", &e);
         let lock = File::create(&file).map_err(failed)?;
         match lock.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                Err(Error::in_file(path.display().to_string(), "another luthier is at work here")
-                    .hint(format!("wait for it, or use another {} directory", self.flag)))
-            }
+            Err(TryLockError::WouldBlock) => Err(Error::in_file(
+                path.display().to_string(),
+                "another luthier process is using this directory",
+            )
+            .of_kind(ErrorKind::Busy)
+            .hint(format!("wait for it, or use another {} directory", self.flag))),
             // Some network file systems have no locks; the work is sound without.
             Ok(()) | Err(TryLockError::Error(_)) => Ok(lock),
         }

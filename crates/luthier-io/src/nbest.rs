@@ -16,7 +16,8 @@ pub use moses_dat::read_scores;
 pub use rows::{RowFile, Rows};
 pub use write::{To, Writer};
 
-use crate::{Error, Input, Result};
+use crate::Input;
+use luthier_core::{Error, Result};
 use std::path::Path;
 
 /// A dialect.

@@ -1,6 +1,6 @@
 //! Weights inside a Moses configuration: the `[weight]` section, everything else byte for byte.
 
-use crate::{Error, FeatureKey, Result, Weights};
+use luthier_core::{Error, FeatureKey, Result, Weights};
 
 /// Whether a text is such a configuration.
 pub fn is_moses_ini(text: &str) -> bool {

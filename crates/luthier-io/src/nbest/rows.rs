@@ -1,6 +1,7 @@
 //! Candidates in columns.
 
-use crate::{Error, Input, Names, Result};
+use crate::Input;
+use luthier_core::{Error, Names, Result};
 
 /// Segments are numbered from 0; beyond this an id is surely not one.
 pub(super) const MAX_SEGMENT: u32 = 10_000_000;

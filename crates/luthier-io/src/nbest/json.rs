@@ -14,7 +14,8 @@
 mod value;
 
 use super::{Rows, segment_id};
-use crate::{Error, Input, Result};
+use crate::Input;
+use luthier_core::{Error, Result};
 use value::{Json, find};
 
 const TEXT: &[&str] = &["text", "hyp", "hypothesis", "translation", "output", "sentence", "mt", "pred"];

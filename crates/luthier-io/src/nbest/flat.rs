@@ -1,7 +1,8 @@
 //! Plain text, so many candidates a segment, without ids.
 
 use super::Rows;
-use crate::{Error, Input, Result};
+use crate::Input;
+use luthier_core::{Error, Result};
 
 pub(super) fn read(input: &mut Input, per_source: Option<u32>, rows: &mut Rows) -> Result<()> {
     let Some(n) = per_source.filter(|&n| n > 0) else {

@@ -3,7 +3,8 @@
 //! All numbers are little-endian. The header has room for numbers of the owner from [`NUMBERS`] on, but for the length
 //! of the file at [`LENGTH`].
 
-use crate::{AtomicFile, Error, Fingerprint, Result, Vocabulary};
+use crate::AtomicFile;
+use luthier_core::{Error, Fingerprint, Result, Vocabulary};
 use std::{
     fs::File,
     io::{Read as _, Write},

@@ -1,7 +1,8 @@
 //! Files that appear whole or not at all.
 
-use crate::{Error, Result};
+#[cfg(feature = "gz")]
 use flate2::{Compression, write::GzEncoder};
+use luthier_core::{Error, Result};
 use std::{
     fs::{self, File},
     io::{self, BufWriter, Seek, SeekFrom, Write},
@@ -20,8 +21,27 @@ pub struct AtomicFile {
 enum Sink {
     Plain(BufWriter<File>),
     /// Buffered on both sides: the compressor is slow with small pieces.
+    #[cfg(feature = "gz")]
     Gz(Box<BufWriter<GzEncoder<BufWriter<File>>>>),
     Standard(BufWriter<io::Stdout>),
+}
+
+impl Sink {
+    /// Fails only where this library was built without gzip.
+    #[cfg_attr(feature = "gz", allow(clippy::unnecessary_wraps))]
+    fn new(path: &Path, file: BufWriter<File>) -> Result<Self> {
+        if path.extension().is_none_or(|e| e != "gz") {
+            return Ok(Sink::Plain(file));
+        }
+        #[cfg(feature = "gz")]
+        {
+            let encoder = GzEncoder::new(file, Compression::new(3));
+            Ok(Sink::Gz(Box::new(BufWriter::with_capacity(1 << 16, encoder))))
+        }
+        #[cfg(not(feature = "gz"))]
+        Err(luthier_core::Error::in_file(path.display().to_string(), "this build cannot write gzip files")
+            .hint("give a name without .gz, or enable the Cargo feature `gz` of luthier-io"))
+    }
 }
 
 impl AtomicFile {
@@ -44,11 +64,7 @@ impl AtomicFile {
             (File::create(&temporary).map_err(failed)?, Some(temporary))
         };
         let file = BufWriter::with_capacity(1 << 16, file);
-        let sink = if path.extension().is_some_and(|e| e == "gz") {
-            Sink::Gz(Box::new(BufWriter::with_capacity(1 << 16, GzEncoder::new(file, Compression::new(3)))))
-        } else {
-            Sink::Plain(file)
-        };
+        let sink = Sink::new(path, file)?;
         Ok(AtomicFile { path: target, temporary, sink: Some(sink) })
     }
 
@@ -71,6 +87,7 @@ impl AtomicFile {
     pub fn commit(mut self) -> Result<()> {
         let done = match self.sink.take() {
             Some(Sink::Plain(w)) => w.into_inner().map_err(io::IntoInnerError::into_error).map(Some),
+            #[cfg(feature = "gz")]
             Some(Sink::Gz(w)) => w
                 .into_inner()
                 .map_err(io::IntoInnerError::into_error)
@@ -92,6 +109,7 @@ impl Write for AtomicFile {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         match &mut self.sink {
             Some(Sink::Plain(w)) => w.write(buffer),
+            #[cfg(feature = "gz")]
             Some(Sink::Gz(w)) => w.write(buffer),
             Some(Sink::Standard(w)) => w.write(buffer),
             None => Err(io::ErrorKind::BrokenPipe.into()),
@@ -101,6 +119,7 @@ impl Write for AtomicFile {
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.sink {
             Some(Sink::Plain(w)) => w.flush(),
+            #[cfg(feature = "gz")]
             Some(Sink::Gz(w)) => w.flush(),
             Some(Sink::Standard(w)) => w.flush(),
             None => Ok(()),

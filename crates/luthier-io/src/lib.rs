@@ -1,0 +1,31 @@
+//! Everything of Luthier that touches files: text whose errors name file and line, transparent decompression, n-best
+//! lists, weights files, memory-mapped containers, external sorting and work directories.
+//!
+//! Compression formats (`gz`, `bz2`, `xz`, `zstd`), n-best lists (`nbest`) and work directories (`work-dir`) are Cargo
+//! features, so that a library pays only for what it reads.
+//!
+//! ```
+//! let dir = tempfile::tempdir().unwrap();
+//! let path = dir.path().join("weights.txt");
+//! luthier_io::AtomicFile::write_all_to(&path, b"lm 0.5\nlength -1\n").unwrap();
+//! let weights = luthier_io::read_weights(&path).unwrap();
+//! assert_eq!(weights.iter().collect::<Vec<_>>(), [("lm", 0.5), ("length", -1.0)]);
+//! ```
+
+pub mod container;
+mod input;
+pub mod moses_ini;
+#[cfg(feature = "nbest")]
+pub mod nbest;
+mod output;
+pub mod sort;
+pub mod text;
+mod weights_file;
+#[cfg(feature = "work-dir")]
+mod work_dir;
+
+pub use input::Input;
+pub use output::AtomicFile;
+pub use weights_file::{parse_weights, read_weights};
+#[cfg(feature = "work-dir")]
+pub use work_dir::{Settings, WorkDir, WorkKind};

@@ -1,0 +1,27 @@
+//! Weights in files: one `name value` per line, or the `[weight]` section of a Moses configuration.
+
+use crate::{Input, moses_ini};
+use luthier_core::{Result, Weights};
+use std::path::Path;
+
+/// Reads the weights in a file (`-` is standard input): one `name value` per line, or a Moses configuration with a
+/// `[weight]` section. Fails where the file cannot be read or a line is neither.
+pub fn read_weights(path: &Path) -> Result<Weights> {
+    let mut input = Input::open(path)?;
+    let mut text = String::new();
+    let mut buffer = Vec::new();
+    while input.line(&mut buffer)? {
+        text += input.utf8(&buffer)?;
+        text.push('\n');
+    }
+    parse_weights(input.name(), &text)
+}
+
+/// Reads the weights in the text of a weights file or of a Moses configuration; `file` is its name in messages.
+pub fn parse_weights(file: &str, text: &str) -> Result<Weights> {
+    if moses_ini::is_moses_ini(text) {
+        Weights::parse(file, &moses_ini::weight_lines(text))
+    } else {
+        Weights::parse(file, text)
+    }
+}
