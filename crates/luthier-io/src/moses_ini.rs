@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn weights_come_out_and_go_back_in() {
-        let w = Weights::parse("moses.ini", INI).unwrap();
+        let w = crate::parse_weights("moses.ini", INI).unwrap();
         let all: Vec<_> = w.iter().collect();
         assert_eq!(all, [("LM0", 0.5), ("TM0[0]", 0.1), ("TM0[1]", 0.2), ("UnknownWordPenalty0", 1.0)]);
         let new = Weights::parse("w", "LM0 0.25\nTM0[0] -1\nTM0[1] 1e-9\n").unwrap();

@@ -600,7 +600,7 @@ impl Input {
         let (Some(from), Some(to)) = (&self.moses_ini, &self.moses_ini_out) else { return Ok(()) };
         let name = from.display().to_string();
         let text = std::fs::read_to_string(from).map_err(|e| Error::io(&name, "read it", &e))?;
-        let known = Weights::parse(&name, &text)?;
+        let known = luthier::io::parse_weights(&name, &text)?;
         let lost: Vec<&str> =
             weights.iter().map(|(n, _)| n).filter(|n| !known.contains(FeatureKey::of(n))).collect();
         if !lost.is_empty() {
