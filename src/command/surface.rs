@@ -91,12 +91,12 @@ fn direction(text: &str, columns: &Local) -> Result<Vec<f64>, Error> {
 
 fn as_tsv(surface: &Surface, smoothing: Smoothing, metric: &Metric) -> String {
     let mut out = String::from("from\tto\tscore");
-    out += if smoothing == Smoothing::None { "\n" } else { "\tsmoothed\n" };
+    out += if smoothing == Smoothing::NONE { "\n" } else { "\tsmoothed\n" };
     let smoothed = surface.smoothed(smoothing);
     for (i, &score) in surface.scores.iter().enumerate() {
         let (from, to) = surface.interval(i);
         let _ = write!(out, "{from}\t{to}\t{}", metric.shown(score));
-        if smoothing != Smoothing::None {
+        if smoothing != Smoothing::NONE {
             let _ = write!(out, "\t{}", metric.shown(smoothed[i]));
         }
         out.push('\n');
@@ -110,7 +110,7 @@ fn as_json(surface: &Surface, smoothing: Smoothing, metric: &Metric, here: f64) 
     let interval = |i: usize| {
         let (from, to) = surface.interval(i);
         let mut v = json!({"from": finite(from), "to": finite(to), "score": metric.shown(surface.scores[i])});
-        if smoothing != Smoothing::None {
+        if smoothing != Smoothing::NONE {
             v["smoothed"] = json!(metric.shown(smoothed[i]));
         }
         v

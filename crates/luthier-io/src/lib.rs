@@ -28,4 +28,4 @@ pub use input::Input;
 pub use output::AtomicFile;
 pub use weights_file::{parse_weights, read_weights};
 #[cfg(feature = "work-dir")]
-pub use work_dir::{Settings, WorkDir, WorkKind};
+pub use work_dir::{Difference, InputFile, Settings, WorkDir, WorkKind, differences, to_toml};

@@ -70,10 +70,16 @@ impl Smooth {
 
 /// Sentence BLEU for learning (Lin and Och 2004): one is added to matches and totals of orders above 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Sentence BLEU"))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
 pub struct PlusOne {
-    /// Also for unigrams, as Moses' PRO does.
+    /// Add 1 to unigram counts of sentence BLEU, too, as Moses' pro does.
+    #[cfg_attr(feature = "clap", arg(long = "smooth-unigrams"))]
+    #[cfg_attr(feature = "serde", serde(rename = "smooth-unigrams"))]
     pub unigrams: bool,
-    /// One is also added to the reference length, against a drift to short output (Nakov et al. 2012).
+    /// Add 1 to the reference length of sentence BLEU, against a drift to short output (Nakov et al. 2012).
+    #[cfg_attr(feature = "clap", arg(long = "smooth-brevity"))]
+    #[cfg_attr(feature = "serde", serde(rename = "smooth-brevity"))]
     pub brevity: bool,
 }
 

@@ -42,6 +42,8 @@ pub trait Walker {
 
 /// How to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Strategy {
     /// The best of trial searches along all axes, again and again (Cer et al. 2008, §2.2.2).
     Koehn,

@@ -413,7 +413,7 @@ fn matrix(metric: &Metric, stats: &[Vec<f32>]) -> Value {
 fn draw(surface: &Surface, here: f64, metric: &Metric) -> Value {
     const PIECES: usize = 160;
     const NEAR: usize = 20;
-    let smoothed = surface.smoothed(Smoothing::Average(3));
+    let smoothed = surface.smoothed(Smoothing::average(3));
     let n = surface.bounds.len();
     if n == 0 {
         return json!({"plateaus": 1, "here": round(metric.shown(here))});
@@ -440,8 +440,8 @@ fn draw(surface: &Surface, here: f64, metric: &Metric) -> Value {
     let zero = at(0.0);
     let (from, to) = (zero.saturating_sub(NEAR), (zero + NEAR).min(n));
     let numbers = |some: &[f64]| some.iter().map(|&x| round(metric.shown(x))).collect::<Vec<f64>>();
-    let peak = surface.peak(here, Smoothing::None, (f64::NEG_INFINITY, f64::INFINITY));
-    let best = surface.peak(here, Smoothing::Average(3), (f64::NEG_INFINITY, f64::INFINITY));
+    let peak = surface.peak(here, Smoothing::NONE, (f64::NEG_INFINITY, f64::INFINITY));
+    let best = surface.peak(here, Smoothing::average(3), (f64::NEG_INFINITY, f64::INFINITY));
     json!({
         "plateaus": surface.scores.len(), "here": round(metric.shown(here)), "from": round(low), "to": round(high),
         "low": bottom, "high": top, "smooth": middle, "step": round(peak.step), "gain": round(metric.shown(peak.gain)), "smooth_step": round(best.step),
