@@ -17,7 +17,7 @@
 //! | `numbers` | a number word: zero to nineteen, then the tens |
 //! | `calendar` | a weekday or a month |
 //! | `times` | an adverbial of time with the tenses it goes with |
-//! | `spans` | a unit of time: "a" with the unit and the plural, both in the dative, and English |
+//! | `spans` | a unit of time: one of it and the plural, both in the dative, and the English singular |
 //! | `adverbs` | an adverb of frequency or attitude |
 //! | `manners` | an adverbial of manner |
 //! | `prepositions` | a preposition that goes with any place |
@@ -197,7 +197,7 @@ impl Lexicon {
         for unit in ["glas", "tasse", "flasche", "stück"] {
             need(NOUNS, self.measure(unit).is_some(), format!("has no measure {unit}"));
         }
-        // Every class a verb asks for must have a noun, or the draw would fall back to an odd one.
+        // Every class a verb asks for must have a noun, or the draw would fall back on the first noun.
         let nouns = self.nouns.iter().fold(0, |all, noun| all | noun.class);
         for verb in self.verbs.iter().flatten() {
             let prepositional = verb.preposition.map_or(0, |(_, class)| class);
