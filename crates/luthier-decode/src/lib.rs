@@ -177,6 +177,15 @@ impl<'m> Decoder<'m> {
         Ok(Some(Found::Chart(Box::new(chart))))
     }
 
+    /// Searches the translations of a sentence in its saved forest, by its number, if this decoder has saved forests; else
+    /// from its text. Fails with an error of kind `Interrupted` if `progress` answers *stop*.
+    pub fn search_segment(&self, number: usize, sentence: &str, progress: Progress<'_>) -> Result<Found<'_>> {
+        match self.rescore(number, progress)? {
+            Some(found) => Ok(found),
+            None => self.search(sentence, progress),
+        }
+    }
+
     /// Searches the translations of a sentence under a guide, which adds to scores and may forbid words. Hierarchical
     /// search ignores the guide. Fails with an error of kind `Interrupted` if `progress` answers *stop*.
     pub fn guided<G: Guide>(&self, sentence: &str, guide: &G, progress: Progress<'_>) -> Result<Found<'_>> {

@@ -4,8 +4,9 @@ use super::{Plan, mert::keys};
 use crate::{
     command::{
         check_names,
-        decode::{FeatureArgs, LimitArgs, check_weights, describe_files, open_forests},
+        decode::{check_weights, open_forests},
         keep_features, read_references,
+        spec::settings_of,
     },
     lists::{ListArgs, check_references, reference_file, references_of},
     talk::{Talk, thousands},
@@ -13,7 +14,7 @@ use crate::{
 };
 use luthier::{
     core::{Error, FeatureKey, Fingerprint, Result, Weights},
-    decode::{Config, Forests, Limits, Model, Template},
+    decode::{DenseFeature, FeatureSelection, Forests, Limits, Model, ModelDir, SearchSpec, Template},
     decoder::InProcess,
     external::{External, Memory},
     io::{
@@ -83,9 +84,9 @@ pub(super) struct Input {
     #[command(flatten)]
     held_out: HeldOutArgs,
     #[command(flatten)]
-    features: FeatureArgs,
+    features: FeatureSelection,
     #[command(flatten)]
-    limits: LimitArgs,
+    limits: Limits,
 }
 
 /// Sets that nothing is learned from.
@@ -164,8 +165,9 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
         check_references(&files, metric)?;
     }
     input.check_moses_ini()?;
-    let config = input.model.as_deref().map(Config::read).transpose()?;
-    let start = input.init.as_ref().or(input.moses_ini.as_ref()).or(config.as_ref().map(|c| &c.weights));
+    let dir = input.model.as_deref().map(ModelDir::open).transpose()?;
+    let own = dir.as_ref().map(ModelDir::weights);
+    let start = input.init.as_ref().or(input.moses_ini.as_ref()).or(own.as_ref());
     let mut initial = start.map_or(Ok(Weights::default()), |path| luthier::io::read_weights(path))?;
     let mut settings = Settings::default();
     settings.add("metric", &input.metric);
@@ -204,14 +206,14 @@ pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) 
         settings.add("reset-at", plan.schedule.reset_at.unwrap_or(0));
         // Moses does not tune it and does not list it: scaled with the others it would lose its effect.
         let untuned: Vec<FeatureKey> =
-            (0..10).map(|i| FeatureKey::of(&format!("UnknownWordPenalty{i}"))).collect();
+            (0..10).map(|i| FeatureKey::of(&DenseFeature::UnknownWordPenalty.block(i))).collect();
         initial.retain(|key| !untuned.contains(&key));
         let task = Task { input, metric, plan, references: &owned, file: reference_file(&files) };
-        match (&input.command, &config) {
+        match (&input.command, &dir) {
             (Some(command), _) => task.by_command(command, text, &mut settings)?,
-            (None, Some(config)) => {
+            (None, Some(dir)) => {
                 let path = start.map(PathBuf::as_path);
-                task.by_model(config, sentences, (&mut initial, path), &mut settings, talk)?
+                task.by_model(dir, sentences, (&mut initial, path), &mut settings, talk)?
             }
             (None, None) => return Err(Error::new("--source needs --model or --command")),
         }
@@ -272,14 +274,14 @@ impl Task<'_> {
     /// With our own decoder. Initial weights lose what the model does not have.
     fn by_model(
         &self,
-        config: &Config,
+        dir: &ModelDir,
         sentences: Vec<String>,
         (initial, path): (&mut Weights, Option<&Path>),
         settings: &mut Settings,
         talk: Talk,
     ) -> Result<Sources> {
         let Task { input, metric, plan, .. } = *self;
-        let (model, limits, digests) = open_model(input, config, metric, initial, plan, settings)?;
+        let (model, limits, digests) = open_model(input, dir, metric, initial, plan, settings)?;
         let held = input.held_out.each(|set| {
             let Some((_, sentences, files)) = set.read(metric, settings)? else { return Ok(None) };
             let references = by_segment(&files)?;
@@ -443,7 +445,7 @@ fn read_source(
 /// Our own decoder, and digests of its files: a model counts by what is in them.
 fn open_model(
     input: &Input,
-    config: &Config,
+    dir: &ModelDir,
     metric: &Metric,
     initial: &Weights,
     plan: &Plan<'_>,
@@ -455,18 +457,16 @@ fn open_model(
         ))
         .hint("tune for such a metric on n-best lists that have it"));
     }
-    let digests = config.digests()?;
-    describe_files(&digests, settings);
-    settings.add("oov", config.oov);
-    let limits = input.limits.limits(config);
-    input.limits.describe(&limits, settings);
+    let digests = dir.digests()?;
+    let limits = input.limits.resolve(&dir.config);
     if input.features.has_sparse() && !plan.sparse {
         return Err(Error::new(format!("{} tunes dense features only, so --sparse has no use", plan.name))
             .hint("perceptron, mira, oro, pro and the other learners tune sparse ones"));
     }
-    let mut model = Model::open(config)?;
+    let mut model = Model::open(dir)?;
     input.features.apply(&mut model, initial)?;
-    input.features.describe(&model, settings);
+    let search = SearchSpec::new(&dir.config, &digests, &model, limits);
+    settings.extend(settings_of(&std::collections::BTreeMap::from([("search", search)]))?);
     Ok((Arc::new(model), limits, digests))
 }
 
