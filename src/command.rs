@@ -17,6 +17,7 @@ mod oracle;
 mod report;
 mod rerank;
 mod score;
+mod spec;
 mod surface;
 mod table;
 mod train;

@@ -11,6 +11,7 @@ use crate::talk::{Talk, thousands};
 use clap::ValueEnum;
 use luthier::{
     core::Error,
+    decode::{self, DenseFeature, ModelConfig, ModelDir},
     io::{AtomicFile, Input, Settings, WorkDir, WorkKind},
     lm::{Arpa, MAX_ORDER, Model},
     table::Builder,
@@ -373,34 +374,36 @@ fn configure(args: &Args, stages: &Stages) -> Made {
         }
     };
     for k in 0..models.len() {
-        add(&format!("LM{k}"), &[0.5]);
+        add(&DenseFeature::LanguageModel.block(k), &[0.5]);
     }
     for k in 0..if args.oov { models.len() } else { 0 } {
-        add(&format!("OOV{k}"), &[0.0]);
+        add(&DenseFeature::UnknownToLm.block(k), &[0.0]);
     }
-    add("TranslationModel0", &[0.2; 4]);
-    add("PhrasePenalty0", &[0.2]);
-    add("WordPenalty0", &[-1.0]);
+    add(&DenseFeature::TranslationModel.block(0), &[0.2; 4]);
+    add(&DenseFeature::PhrasePenalty.block(0), &[0.2]);
+    add(&DenseFeature::WordPenalty.block(0), &[-1.0]);
     if args.kind == ModelKind::Phrase {
-        add("LexicalReordering0", &[0.3; 6]);
-        add("Distortion0", &[0.3]);
+        add(&DenseFeature::LexicalReordering.block(0), &[0.3; 6]);
+        add(&DenseFeature::Distortion.block(0), &[0.3]);
     } else {
-        add("Glue0", &[1.0]);
-        add("Rules0", &[0.0; 3]);
+        add(&DenseFeature::Glue.block(0), &[1.0]);
+        add(&DenseFeature::Rules.block(0), &[0.0; 3]);
     }
+    let kind = match args.kind {
+        ModelKind::Phrase => decode::ModelKind::Phrase,
+        ModelKind::Hiero => decode::ModelKind::Hiero,
+    };
+    let config = ModelConfig {
+        lm: models.iter().map(PathBuf::from).collect(),
+        oov: args.oov,
+        ..ModelConfig::new(kind)
+    };
     AtomicFile::write_all_to(&stages.path("weights.txt"), weights.as_bytes())?;
-    let mut config = Settings::default();
-    config.add("kind", if args.kind == ModelKind::Phrase { "phrase" } else { "hiero" });
-    config.add("table", "table.bin");
-    config.add("weights", "weights.txt");
-    let list = models.iter().map(|m| format!("{m:?}")).collect::<Vec<_>>().join(", ");
-    let text = format!(
-        "# a model of luthier {}\n{}lm = [{list}]\noov = {}\n",
-        env!("CARGO_PKG_VERSION"),
-        config.to_toml(),
-        args.oov
-    );
-    AtomicFile::write_all_to(&stages.path("luthier.toml"), text.as_bytes())?;
+    ModelDir::create(
+        stages.work.path(),
+        config,
+        &format!("a model of luthier {}", env!("CARGO_PKG_VERSION")),
+    )?;
     Ok((json!({}), vec!["weights.txt".to_owned(), "luthier.toml".to_owned()]))
 }
 
