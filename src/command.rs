@@ -12,8 +12,8 @@ mod generate;
 mod import;
 mod lm;
 mod loss;
-mod losses;
 mod oracle;
+mod recipes;
 mod report;
 mod rerank;
 mod score;
@@ -141,7 +141,7 @@ pub(crate) fn run(cli: Cli) -> Done {
         world::only_one(&verb_typed())?;
     }
     match cli.verb {
-        Verb::Tune(args) => tune::run(args, &cli.common, talk),
+        Verb::Tune(args) => tune::run(&args, &cli.common, talk),
         Verb::Rerank(args) => rerank::run(&args, talk),
         Verb::Convert(args) => convert::run(&args, talk),
         Verb::Score(args) => score::run(&args, talk),

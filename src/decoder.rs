@@ -6,7 +6,7 @@ use crate::{
     decode::{Decoder, Forests, Found, Limits, Model},
     forest::{Derivation, Forest, KBest},
     metric::{Metric, PlusOne, Prepared, Scratch},
-    tune::{Candidate, Evidence, Goal, List, Packed, Segment, Source},
+    tune::{Candidate, Evidence, Goal, List, Packed, Segment, Source, SourceKind},
 };
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -79,7 +79,7 @@ pub fn translations(
     };
     let mut found = Vec::new();
     for d in best.take(k) {
-        progress.count("translations", found.len(), k)?;
+        progress.poll()?;
         found.push(whole(d));
     }
     Ok(found)
@@ -107,7 +107,7 @@ pub fn for_lists(text: &str) -> String {
 ///
 /// ```
 /// use luthier::{
-///     core::{SegmentId, Weights},
+///     core::{Progress, SegmentId, Weights},
 ///     decode::{Limits, Model},
 ///     decoder::InProcess,
 ///     metric::Metric,
@@ -123,7 +123,8 @@ pub fn for_lists(text: &str) -> String {
 /// let sentences = vec!["das haus".to_owned()];
 /// let source = InProcess::new(model.into(), sentences, Limits::default(), 10, &metric, &references);
 /// let weights = Weights::parse("w", "TranslationModel0 1\nDistortion0 0.3\n").unwrap();
-/// let Evidence::Lists(lists) = source.candidates(&[SegmentId(0)], &weights, Goal::Model).unwrap() else { panic!() };
+/// let found = source.candidates(&[SegmentId(0)], &weights, Goal::Model, Progress::NONE).unwrap();
+/// let Evidence::Lists(lists) = found else { panic!() };
 /// assert_eq!(lists[0].k, 4);
 /// ```
 pub struct InProcess {
@@ -326,8 +327,14 @@ impl Source for InProcess {
         self.sentences.len() as u32
     }
 
-    fn candidates(&self, batch: &[SegmentId], weights: &Weights, goal: Goal) -> Result<Evidence> {
-        self.decode(batch, weights, goal, Progress::NONE)
+    fn candidates(
+        &self,
+        batch: &[SegmentId],
+        weights: &Weights,
+        goal: Goal,
+        progress: Progress<'_>,
+    ) -> Result<Evidence> {
+        self.decode(batch, weights, goal, progress)
     }
 
     fn name(&self, key: FeatureKey) -> String {
@@ -338,11 +345,7 @@ impl Source for InProcess {
         self.prepared.get(segment.0 as usize).cloned()
     }
 
-    fn has_forests(&self) -> bool {
-        self.density.is_some()
-    }
-
-    fn is_fixed(&self) -> bool {
-        false
+    fn kind(&self) -> SourceKind {
+        if self.density.is_some() { SourceKind::Forests } else { SourceKind::Decoder }
     }
 }

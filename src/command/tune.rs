@@ -69,7 +69,13 @@ struct Prepared {
 }
 
 /// Reads the inputs of a run and resolves its settings.
-fn prepare(recipe: &Recipe, input: &Input, metric: &Metric, seed: u64, talk: Talk) -> Result<Prepared, Error> {
+fn prepare(
+    recipe: &Recipe,
+    input: &Input,
+    metric: &Metric,
+    seed: u64,
+    talk: Talk,
+) -> Result<Prepared, Error> {
     let files = input.read_references(metric)?;
     let references = Arc::new(input::by_segment(&files)?);
     let only_statistics = input.has_statistics();
@@ -91,8 +97,8 @@ fn execute(recipe: &Recipe, input: &Input, seed: u64, talk: Talk) -> Done {
     let metric: Metric = input.metric.parse().map_err(|e| Error::new(format!("{e}")))?;
     let fleet = world::fleet();
     let standard = std::env::args_os().any(|a| a == "-" || a.to_string_lossy().ends_with("=-"));
-    let prepared = world::no_standard_input(standard)
-        .and_then(|()| prepare(recipe, input, &metric, seed, talk));
+    let prepared =
+        world::no_standard_input(standard).and_then(|()| prepare(recipe, input, &metric, seed, talk));
     let Prepared { tuner, loaded, references, reference_count, spec } = world::agree(prepared)?;
     world::same(&spec)?;
     show::processes(&tuner.schedule, fleet, talk);

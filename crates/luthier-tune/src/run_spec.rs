@@ -124,6 +124,14 @@ impl RunSpec {
         }
     }
 
+    /// Records the settings of a decoder in process.
+    pub fn set_search(&mut self, search: &impl Serialize) -> Result<()> {
+        let value =
+            Value::try_from(search).map_err(|e| Error::new(format!("the settings cannot be kept: {e}")))?;
+        self.search = Some(value);
+        Ok(())
+    }
+
     /// Records the initial weights: as text, or as a digest where they are more than `few`.
     pub fn set_init(&mut self, weights: &Weights, few: usize) {
         let all = weights.iter().map(|(n, v)| format!("{n} {v}")).collect::<Vec<_>>().join(", ");
