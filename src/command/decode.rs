@@ -392,11 +392,8 @@ fn sentences(forests: &Forests) -> Vec<u8> {
     text
 }
 
-/// Saves which rules fit which spans of a text.
-fn save(args: &Args, dir: &ModelDir, talk: Talk, progress: Progress<'_>) -> Done {
-    let limits = args.limits.resolve(&dir.config);
-    let clock = Instant::now();
-    let Some(path) = &args.forest_out else { return Ok(ExitCode::SUCCESS) };
+/// Refuses flags that have no effect where nothing is translated.
+fn check_grammar(args: &Args) -> Result<(), Error> {
     let one_of = "--weights, --output, --nbest-out, --force, --max-bleu, --forests, --json, --stats, --dense, --sparse, \
                   --table-limit, --beam or --drop-unknown";
     let limits_too =
@@ -404,8 +401,7 @@ fn save(args: &Args, dir: &ModelDir, talk: Talk, progress: Progress<'_>) -> Done
     if limits_too
         || args.weights.is_some()
         || args.stats
-        || !args.features.dense.is_empty()
-        || args.features.sparse.is_some()
+        || args.features != FeatureSelection::default()
         || args.output.is_some()
         || args.nbest.is_some()
         || args.force.is_some()
@@ -414,9 +410,17 @@ fn save(args: &Args, dir: &ModelDir, talk: Talk, progress: Progress<'_>) -> Done
         || args.json
     {
         return Err(Error::new(format!("--forest-kind grammar translates nothing, so {one_of} has no use"))
-            .hint("leave it out, or save forests in a command of its own")
-            .into());
+            .hint("leave it out, or save forests in a command of its own"));
     }
+    Ok(())
+}
+
+/// Saves which rules fit which spans of a text.
+fn save(args: &Args, dir: &ModelDir, talk: Talk, progress: Progress<'_>) -> Done {
+    let limits = args.limits.resolve(&dir.config);
+    let clock = Instant::now();
+    let Some(path) = &args.forest_out else { return Ok(ExitCode::SUCCESS) };
+    check_grammar(args)?;
     let model = &Model::open(dir)?;
     if !model.is_hierarchical() {
         return Err(Error::new("--forest-kind grammar is for hierarchical models")

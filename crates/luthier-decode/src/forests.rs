@@ -5,9 +5,9 @@
 //! say about their words by themselves. A check for each sentence and for the rules tells damage from the start.
 
 use crate::{
-    chart::{alone, with_tails},
     model::Model,
     parse::{Edge, Parse, Special},
+    rules::{alone, with_tails},
 };
 use luthier_core::{Error, Fingerprint, Progress, Result};
 use luthier_forest::TAILS;

@@ -17,11 +17,11 @@ mod model_dir;
 mod parse;
 mod phrase;
 mod recombination;
+mod rules;
 mod search;
 mod sparse;
 
 pub use chart::Chart;
-use chart::RuleBook;
 pub use dense::DenseFeature;
 pub use features::{FeatureSelection, SearchSpec};
 pub use forests::{ForestKind, Forests, ForestsWriter, Spans};
@@ -32,6 +32,7 @@ use luthier_forest::Forest;
 pub use model::Model;
 pub use model_dir::{ModelConfig, ModelDir, ModelKind};
 use phrase::Phrases;
+use rules::RuleBook;
 pub use search::{Lattice, Stats};
 pub use sparse::{Template, Templates};
 

@@ -271,31 +271,44 @@ impl Sparse {
             let _ = write!(name, "{}{}~{}", Template::PhraseLength.prefix(), source.len(), target.len());
             each(&name);
         }
-        let known = |side: usize, word: &str| {
-            let id = if side == 0 { table.source_word(word) } else { table.target_word(word) };
-            id.is_some_and(|id| self.frequent[side].get(id as usize).copied().unwrap_or(false))
-        };
         if self.on.has(Template::WordPair) {
-            for &(s, t) in links {
-                let pair = [(0, source.get(s as usize)), (1, target.get(t as usize))];
-                name.clear();
-                name += Template::WordPair.prefix();
-                for (side, word) in pair {
-                    if side == 1 {
-                        name.push('~');
-                    }
-                    match word {
-                        Some(word) if known(side, word) => escape(&mut name, word),
-                        _ => name.push('*'),
-                    }
-                }
-                each(&name);
-            }
+            self.word_pairs(table, [source, target], links, each);
         }
-        for (template, side, all) in [(Template::Deletion, 0, source), (Template::Insertion, 1, target)] {
-            for (at, word) in all.iter().enumerate().filter(|_| self.on.has(template)) {
+        self.unlinked(table, [source, target], links, each);
+    }
+
+    /// Whether a word of one side, 0 or 1, has features of its own.
+    fn is_frequent(&self, table: &Table, side: usize, word: &str) -> bool {
+        let id = if side == 0 { table.source_word(word) } else { table.target_word(word) };
+        id.is_some_and(|id| self.frequent[side].get(id as usize).copied().unwrap_or(false))
+    }
+
+    /// Features of linked words.
+    fn word_pairs(&self, table: &Table, sides: [&[&str]; 2], links: &[(u8, u8)], each: &mut dyn FnMut(&str)) {
+        let mut name = String::new();
+        for &(s, t) in links {
+            name.clear();
+            name += Template::WordPair.prefix();
+            for (side, at) in [s, t].into_iter().enumerate() {
+                if side == 1 {
+                    name.push('~');
+                }
+                match sides[side].get(at as usize) {
+                    Some(word) if self.is_frequent(table, side, word) => escape(&mut name, word),
+                    _ => name.push('*'),
+                }
+            }
+            each(&name);
+        }
+    }
+
+    /// Features of frequent words without link.
+    fn unlinked(&self, table: &Table, sides: [&[&str]; 2], links: &[(u8, u8)], each: &mut dyn FnMut(&str)) {
+        let mut name = String::new();
+        for (side, template) in [Template::Deletion, Template::Insertion].into_iter().enumerate() {
+            for (at, word) in sides[side].iter().enumerate().filter(|_| self.on.has(template)) {
                 let linked = links.iter().any(|&(s, t)| at == usize::from(if side == 0 { s } else { t }));
-                if !linked && known(side, word) {
+                if !linked && self.is_frequent(table, side, word) {
                     start(&mut name, template, &[word]);
                     each(&name);
                 }
