@@ -391,8 +391,14 @@ fn weigh(
     job: &Job<'_>,
 ) -> Result<(Sorted, Sorted)> {
     let meter = Meter::new(job.progress, "n-grams", (report.grams[n - 1] + report.pruned[n - 1]) as usize);
-    let mut weigher =
-        Weigher { n, discount: report.discounts[n - 1], out: job.sorter(), contexts: job.tape(), longer, next: None };
+    let mut weigher = Weigher {
+        n,
+        discount: report.discounts[n - 1],
+        out: job.sorter(),
+        contexts: job.tape(),
+        longer,
+        next: None,
+    };
     weigher.next = weigher.longer.next()?;
     let mut group: Vec<Gram> = Vec::new();
     let mut done = 0;
@@ -465,13 +471,7 @@ struct Mixer<'a> {
 
 impl Mixer<'_> {
     /// p = share + rest·p(shorter), in order of the end, where the shorter n-gram stands before the longer ones.
-    fn mix(
-        &mut self,
-        mut level: Sorted,
-        n: usize,
-        mut shorter: Sorted,
-        job: &Job<'_>,
-    ) -> Result<Sorted> {
+    fn mix(&mut self, mut level: Sorted, n: usize, mut shorter: Sorted, job: &Job<'_>) -> Result<Sorted> {
         let meter = Meter::new(job.progress, "n-grams", self.report.grams[n - 1] as usize);
         let mut kept = job.tape();
         let mut done = 0;
