@@ -3,7 +3,7 @@
 use super::Done;
 use crate::talk::{Talk, thousands};
 use luthier::{
-    core::{Error, FeatureKey, Weights},
+    core::{Error, FeatureKey, Progress, Weights},
     io::{AtomicFile, Settings, WorkDir, WorkKind, moses_ini, text::read_lines},
     lm::{Arpa, Model},
     table::{Table, read_text},
@@ -257,7 +257,7 @@ fn convert(args: &Args, ini: &Ini, plan: &Plan, weights: &Weights, talk: Talk) -
     let at = |name: &str| args.model.join(name);
     // A model that is half new is none.
     let _ = std::fs::remove_file(at("luthier.toml"));
-    let table = read_text(&plan.table, plan.reordering.as_deref())?;
+    let table = read_text(&plan.table, plan.reordering.as_deref(), Progress::NONE)?;
     if table.shape().hierarchical != ini.chart {
         let (found, expected) = if ini.chart { ("phrases", "rules") } else { ("rules", "phrases") };
         return Err(Error::in_file(
@@ -272,7 +272,8 @@ fn convert(args: &Args, ini: &Ini, plan: &Plan, weights: &Weights, talk: Talk) -
     let mut lms = Vec::new();
     for (k, path) in plan.lms.iter().enumerate() {
         let name = format!("lm{k}.bin");
-        let model = Model::compile(&Arpa::read(path)?, &path.display().to_string(), &at(&name))?;
+        let arpa = Arpa::read(path, Progress::NONE)?;
+        let model = Model::compile(&arpa, &path.display().to_string(), &at(&name), Progress::NONE)?;
         talk.say(&format!("{}: order {}, {} words", path.display(), model.order(), thousands(model.words())));
         lms.push(format!("{name:?}"));
     }
