@@ -17,7 +17,6 @@ mod recipes;
 mod report;
 mod rerank;
 mod score;
-mod spec;
 mod surface;
 mod table;
 mod train;
@@ -246,11 +245,6 @@ pub(crate) fn write_out(path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure
             Ok(()) => Ok(()),
         },
     }
-}
-
-/// What a value is called on the command line.
-pub(crate) fn value_name(value: &impl clap::ValueEnum) -> String {
-    value.to_possible_value().map_or(String::new(), |v| v.get_name().to_owned())
 }
 
 /// Refuses to write over what is read or written under another flag.

@@ -1,6 +1,6 @@
 //! `luthier decode`.
 
-use super::{Done, Failure, spec::settings_of, write_out};
+use super::{Done, Failure, write_out};
 use crate::{
     talk::{Talk, thousands},
     world,
@@ -252,8 +252,7 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let Opened { weights, model, limits, forests, .. } = &opened;
     let goal = world::agree(Goal::new(args, model, opened.asked))?;
     if !fleet.is_alone() {
-        let spec = opened.spec(args, &goal).and_then(|spec| settings_of(&spec));
-        world::same(&world::agree(spec)?)?;
+        world::same(&world::agree(opened.spec(args, &goal))?)?;
     }
     let decoder = match forests {
         Some(forests) => Decoder::over(model, weights, *limits, forests),

@@ -1,14 +1,11 @@
 //! `luthier import`.
 
-use super::{
-    Done,
-    spec::{InputFile, settings_of},
-};
+use super::Done;
 use crate::talk::{Talk, thousands};
 use luthier::{
-    core::{Error, FeatureKey, Weights},
+    core::{Error, FeatureKey, Progress, Weights},
     decode::{DenseFeature, MAX_DISTORTION, ModelConfig, ModelDir, ModelKind},
-    io::{AtomicFile, WorkDir, WorkKind, moses_ini, text::read_lines},
+    io::{AtomicFile, InputFile, WorkDir, WorkKind, moses_ini, text::read_lines},
     lm::{Arpa, Model},
     table::{Table, read_text},
 };
@@ -153,9 +150,9 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
             lines.file
         ));
     }
-    let spec = ImportSpec::new(InputFile { path: args.ini.clone(), digest: lines.digest }, &plan)?;
-    let work = WorkDir::open(&args.model, &KIND, &settings_of(&spec)?, ModelDir::exists)?;
-    match convert(args, spec.config, &plan, &weights, talk) {
+    let spec = ImportSpec::new(InputFile::new("ini", args.ini.display().to_string(), lines.digest), &plan)?;
+    let work = WorkDir::open(&args.model, &KIND, &spec, ModelDir::exists)?;
+    match convert(args, plan.config.clone(), &plan, &weights, talk) {
         Ok(()) => {
             talk.say(&format!("{} in {:.1} s", args.model.display(), clock.elapsed().as_secs_f64()));
             Ok(ExitCode::SUCCESS)
@@ -171,30 +168,24 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct ImportSpec {
+    format: u32,
     version: &'static str,
-    ini: InputFile,
-    table: InputFile,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reordering: Option<InputFile>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    glue_grammar: Option<InputFile>,
-    lm: Vec<InputFile>,
-    /// The new model. Its own file has these values too.
-    #[serde(skip)]
-    config: ModelConfig,
+    inputs: Vec<InputFile>,
 }
 
 impl ImportSpec {
     fn new(ini: InputFile, plan: &Plan) -> Result<Self, Error> {
-        Ok(ImportSpec {
-            version: env!("CARGO_PKG_VERSION"),
-            ini,
-            table: InputFile::read(&plan.table)?,
-            reordering: plan.reordering.as_deref().map(InputFile::read).transpose()?,
-            glue_grammar: plan.glue_grammar.as_deref().map(InputFile::read).transpose()?,
-            lm: plan.lms.iter().map(|path| InputFile::read(path)).collect::<Result<_, _>>()?,
-            config: plan.config.clone(),
-        })
+        let mut inputs = vec![ini, InputFile::read("table", &plan.table)?];
+        if let Some(path) = &plan.reordering {
+            inputs.push(InputFile::read("reordering", path)?);
+        }
+        if let Some(path) = &plan.glue_grammar {
+            inputs.push(InputFile::read("glue-grammar", path)?);
+        }
+        for path in &plan.lms {
+            inputs.push(InputFile::read("lm", path)?);
+        }
+        Ok(ImportSpec { format: 2, version: env!("CARGO_PKG_VERSION"), inputs })
     }
 }
 
@@ -366,7 +357,7 @@ fn convert(
 ) -> Result<(), Error> {
     // A model that is half new is none.
     ModelDir::invalidate(&args.model);
-    let table = read_text(&plan.table, plan.reordering.as_deref())?;
+    let table = read_text(&plan.table, plan.reordering.as_deref(), Progress::NONE)?;
     let chart = config.kind == ModelKind::Hiero;
     if table.shape().hierarchical != chart {
         let (found, expected) = if chart { ("phrases", "rules") } else { ("rules", "phrases") };
@@ -380,8 +371,9 @@ fn convert(
     let what = if chart { "rules" } else { "phrase pairs" };
     talk.say(&format!("{}: {} {what}", plan.table.display(), thousands(table.len())));
     for (path, name) in plan.lms.iter().zip(&config.lm) {
-        let arpa = Arpa::read(path)?;
-        let model = Model::compile(&arpa, &path.display().to_string(), &args.model.join(name))?;
+        let arpa = Arpa::read(path, Progress::NONE)?;
+        let model =
+            Model::compile(&arpa, &path.display().to_string(), &args.model.join(name), Progress::NONE)?;
         talk.say(&format!("{}: order {}, {} words", path.display(), model.order(), thousands(model.words())));
     }
     let text = renamed(plan, weights, &table);

@@ -27,7 +27,7 @@ impl<I: RecipeInput> Subcommand for WithRecipe<I> {
         let all = Recipe::augment_subcommands(Command::new("recipes"));
         let taken = Recipe::all().map(|r| *r.info()).into_iter().filter(I::takes);
         let subcommands: Vec<Command> =
-            taken.filter_map(|info| all.find_subcommand(info.name)).map(joined::<I>).collect();
+            taken.filter_map(|info| Some(joined::<I>(info, all.find_subcommand(info.name)?))).collect();
         command.subcommands(subcommands).subcommand_required(false)
     }
 
@@ -41,8 +41,8 @@ impl<I: RecipeInput> Subcommand for WithRecipe<I> {
 }
 
 /// A subcommand with the verb's inputs first and the algorithm's settings after them.
-fn joined<I: RecipeInput>(recipe: &Command) -> Command {
-    let mut command = I::augment_args(Command::new(recipe.get_name().to_owned()));
+fn joined<I: RecipeInput>(info: RecipeInfo, recipe: &Command) -> Command {
+    let mut command = I::augment_args(Command::new(info.name));
     let ignored = I::ignored();
     for arg in recipe.get_arguments() {
         command = command.arg(arg.clone().hide(ignored.contains(&arg.get_id().to_string())));

@@ -30,7 +30,7 @@ fn model(seed: u64) -> Model {
         let entry = Entry { source, target, links: &[], scores, counts: &[], reordering: &[] };
         builder.entry(&entry).unwrap();
     }
-    Model::new(builder.finish(&f, &e).unwrap(), Vec::new(), false).unwrap()
+    Model::new(builder.finish(&f, &e, crate::core::Progress::NONE).unwrap(), Vec::new(), false).unwrap()
 }
 
 fn limits() -> Limits {

@@ -72,7 +72,7 @@ fn world(seed: u64, lms: usize) -> World {
             .unwrap();
         entries.push((source, target, scores, reordering));
     }
-    let table = builder.finish(&f, &e).unwrap();
+    let table = builder.finish(&f, &e, luthier_core::Progress::NONE).unwrap();
     let lms = (0..lms).map(|_| language_model(&mut s)).collect();
     World { model: Model::new(table, lms, true).unwrap(), entries }
 }

@@ -4,7 +4,7 @@
 //! Settings are any serialisable struct and stand in a TOML file. A directory is reused only with equal settings; the first
 //! field that differs is named. Files count by the digests of their contents, see [`InputFile`]; a path is only shown.
 
-use crate::AtomicFile;
+use crate::{AtomicFile, Input};
 use luthier_core::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -30,6 +30,11 @@ impl InputFile {
     /// A file in a role.
     pub fn new(role: &str, path: impl Into<String>, digest: impl Into<String>) -> Self {
         InputFile { role: role.to_owned(), path: path.into(), digest: digest.into() }
+    }
+
+    /// A file in a role, read whole for its digest.
+    pub fn read(role: &str, path: &Path) -> Result<Self> {
+        Ok(InputFile::new(role, path.display().to_string(), Input::open(path)?.digest()?))
     }
 }
 
@@ -287,31 +292,4 @@ impl WorkKind {
 
 fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && Path::new(name).extension().is_some_and(|e| e == "tmp")
-}
-
-/// Everything that decides a result, as named values.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Settings(Vec<(String, String)>);
-
-impl Settings {
-    /// Adds one.
-    pub fn add(&mut self, key: &str, value: impl std::fmt::Display) {
-        self.0.push((key.to_owned(), value.to_string()));
-    }
-
-    /// Adds all of another.
-    pub fn extend(&mut self, more: Settings) {
-        self.0.extend(more.0);
-    }
-
-    /// All of them, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(k, v)| (k.as_str(), v.as_str()))
-    }
-}
-
-impl Serialize for Settings {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
-        to.collect_map(self.iter())
-    }
 }

@@ -39,29 +39,41 @@ pub enum Smooth {
 }
 
 /// Smoothing of plateaus with the size of its window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(default)]
 pub struct Smoothing {
-    by: Smooth,
-    window: usize,
+    /// Score a plateau together with its neighbours: by their average, or by the worst (Cer et al. 2008).
+    #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t))]
+    pub smooth: Smooth,
+    /// Number of plateaus that --smooth scores together, an odd number.
+    #[cfg_attr(feature = "clap", arg(long, default_value_t = Smoothing::NONE.window, value_name = "N", value_parser = crate::recipe::flag::odd))]
+    pub window: u32,
+}
+
+impl Default for Smoothing {
+    fn default() -> Self {
+        Smoothing::NONE
+    }
 }
 
 impl Smoothing {
     /// No smoothing: a plateau counts by its own score.
-    pub const NONE: Smoothing = Smoothing { by: Smooth::None, window: 1 };
+    pub const NONE: Smoothing = Smoothing { smooth: Smooth::None, window: 3 };
 
-    /// Smoothing over `window` plateaus with the one that is judged in the middle; an odd number.
-    pub fn new(by: Smooth, window: usize) -> Self {
-        if by == Smooth::None { Self::NONE } else { Smoothing { by, window } }
+    /// The mean over a window of plateaus with the one that is scored in the middle; an odd number.
+    pub fn average(window: u32) -> Self {
+        Smoothing { smooth: Smooth::Average, window }
     }
 
-    /// The mean over a window of plateaus.
-    pub fn average(window: usize) -> Self {
-        Self::new(Smooth::Average, window)
+    /// The worst over a window of plateaus with the one that is scored in the middle; an odd number.
+    pub fn max(window: u32) -> Self {
+        Smoothing { smooth: Smooth::Max, window }
     }
 
-    /// The worst over a window of plateaus.
-    pub fn max(window: usize) -> Self {
-        Self::new(Smooth::Max, window)
+    /// Whether every plateau counts by its own score.
+    pub fn is_none(self) -> bool {
+        self.smooth == Smooth::None
     }
 }
 
@@ -74,7 +86,7 @@ impl Surface {
     /// median gap between boundaries, but at least 0.1, beyond the last boundary.
     pub fn peak(&self, here: f64, smoothing: Smoothing, within: (f64, f64)) -> Peak {
         let smoothed;
-        let (values, here) = if smoothing == Smoothing::NONE {
+        let (values, here) = if smoothing.is_none() {
             (&self.scores, here)
         } else {
             smoothed = self.smoothed(smoothing);
@@ -117,8 +129,8 @@ impl Surface {
             let n = self.scores.len();
             (0..n).map(|i| combine(&self.scores[i.saturating_sub(half)..n.min(i + half + 1)])).collect()
         };
-        let window = smoothing.window;
-        match smoothing.by {
+        let window = smoothing.window as usize;
+        match smoothing.smooth {
             Smooth::None => self.scores.clone(),
             Smooth::Average => over(window, &|s| s.iter().sum::<f64>() / s.len() as f64),
             Smooth::Max => over(window, &|s| s.iter().copied().fold(f64::INFINITY, f64::min)),
@@ -252,7 +264,7 @@ impl Sweep {
         smoothing: Smoothing,
         within: (f64, f64),
     ) -> Peak {
-        if smoothing != Smoothing::NONE {
+        if !smoothing.is_none() {
             return self.surface(metric, stats, Metric::score).peak(here, smoothing, within);
         }
         // Ranks find the same plateau as scores, without their logarithms.

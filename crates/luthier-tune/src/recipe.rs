@@ -10,13 +10,13 @@
 //! learner if none of the present ones will do.
 //!
 //! ```
-//! use luthier_tune::{SourceKind, recipe::{Context, Mert, Recipe}};
+//! use luthier_tune::{Smoothing, SourceKind, recipe::{Context, Mert, Recipe}};
 //! let metric = "bleu".parse().unwrap();
 //! let context = Context { metric: &metric, seed: 1, source: SourceKind::Fixed, references: None };
 //! let recipe = Recipe::Mert(Mert { rounds: 2, ..Mert::default() });
 //! let Recipe::Mert(resolved) = recipe.resolve(&context).unwrap() else { unreachable!() };
 //! assert_eq!((resolved.restarts, resolved.rounds), (Some(20), 2));
-//! let wrong = Recipe::Mert(Mert { window: 4, ..Mert::default() });
+//! let wrong = Recipe::Mert(Mert { smoothing: Smoothing::average(4), ..Mert::default() });
 //! assert_eq!(wrong.resolve(&context).unwrap_err().to_string(), "window is 4, expected an odd number");
 //! ```
 
@@ -28,6 +28,9 @@ mod parts;
 mod perceptron;
 mod pro;
 mod range;
+
+#[cfg(feature = "clap")]
+pub(crate) use range::flag;
 mod risk;
 mod softmax;
 mod xbleu;

@@ -73,6 +73,11 @@ pub struct Event {
 }
 
 impl Event {
+    /// A number of the event by its name in `log.jsonl`, such as `select` or `features`; none if it has none.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        serde_json::to_value(self).ok()?.get(name)?.as_f64()
+    }
+
     /// Takes over what summed statistics say.
     fn judge(&mut self, metric: &Metric, totals: &[f64]) {
         self.score = metric.score(totals);
@@ -105,6 +110,17 @@ impl Stop {
             Stop::Converged => "weights no longer change",
             Stop::Iterations => "iteration limit",
             Stop::Patience => "no better score for long enough",
+        }
+    }
+
+    /// The reason's name in `log.jsonl`, such as `fixed-lists`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stop::FixedLists => "fixed-lists",
+            Stop::NoNewCandidates => "no-new-candidates",
+            Stop::Converged => "converged",
+            Stop::Iterations => "iterations",
+            Stop::Patience => "patience",
         }
     }
 }

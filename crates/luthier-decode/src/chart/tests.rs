@@ -71,7 +71,10 @@ pub(crate) fn world(seed: u64, lms: usize) -> World {
         rules.push((source, target, scores));
     }
     let lms = (0..lms).map(|_| language_model(&mut s)).collect();
-    World { model: Model::new(builder.finish(&f, &e).unwrap(), lms, true).unwrap(), rules }
+    World {
+        model: Model::new(builder.finish(&f, &e, luthier_core::Progress::NONE).unwrap(), lms, true).unwrap(),
+        rules,
+    }
 }
 
 /// A derivation: words and features by name.

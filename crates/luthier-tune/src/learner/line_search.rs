@@ -125,7 +125,7 @@ impl LineSearch {
             bounds: keys.iter().map(|k| self.limits.of(*k)).collect(),
             random_directions: self.random_directions,
             patience: self.patience,
-            smoothed: self.smoothing != Smoothing::NONE,
+            smoothed: !self.smoothing.is_none(),
             ..Ascent::new(keys.len())
         }
     }

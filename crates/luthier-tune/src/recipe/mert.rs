@@ -5,7 +5,7 @@ use super::{
     parts::{LearnFrom, Stopping},
     range::check_count,
 };
-use crate::{Learner, Limits, LineSearch, Outcome, Schedule, Smooth, Smoothing};
+use crate::{Learner, Limits, LineSearch, Outcome, Schedule, Smoothing};
 use luthier_core::{Error, FeatureKey, Result};
 use luthier_metric::Metric;
 use luthier_optim::Strategy;
@@ -44,12 +44,10 @@ pub struct Mert {
     /// Directions in a row without gain after which random stops.
     #[cfg_attr(feature = "clap", arg(long, default_value_t = Mert::default().direction_patience, value_name = "N", help_heading = "MERT"))]
     pub direction_patience: u32,
-    /// Score a plateau together with its neighbours: by their average, or by the worst (Cer et al. 2008).
-    #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Mert::default().smooth, help_heading = "MERT"))]
-    pub smooth: Smooth,
-    /// Number of plateaus that --smooth scores together, an odd number.
-    #[cfg_attr(feature = "clap", arg(long, default_value_t = Mert::default().window, value_name = "N", value_parser = super::range::flag::odd, help_heading = "MERT"))]
-    pub window: u32,
+    /// Smoothing of plateaus.
+    #[cfg_attr(feature = "clap", command(flatten, next_help_heading = "MERT"))]
+    #[serde(flatten)]
+    pub smoothing: Smoothing,
     /// Keep the weight of a feature as it is; a block's name fixes all of its features.
     #[cfg_attr(feature = "clap", arg(long, num_args = 1.., value_name = "NAME", help_heading = "MERT"))]
     pub fix: Vec<String>,
@@ -68,8 +66,7 @@ impl Default for Mert {
             rounds: 1,
             random_directions: None,
             direction_patience: 30,
-            smooth: Smooth::None,
-            window: 3,
+            smoothing: Smoothing::NONE,
             fix: Vec::new(),
             bound: Vec::new(),
         }
@@ -146,7 +143,7 @@ impl Mert {
             strategy: self.strategy,
             random_directions: self.random_directions.unwrap_or(0) as usize,
             patience: self.direction_patience as usize,
-            smoothing: Smoothing::new(self.smooth, self.window as usize),
+            smoothing: self.smoothing,
             restarts: self.restarts.unwrap_or(20),
             rounds: self.rounds,
             limits: self.limits(),
@@ -180,10 +177,10 @@ impl Algorithm for Mert {
         self.stopping.resolve_batch(context, 25)?;
         check_count("rounds", self.rounds, 1, 1000)?;
         check_count("restarts", self.restarts, 0, 1_000_000)?;
-        if self.window.is_multiple_of(2) {
-            return Err(Error::new(format!("window is {}, expected an odd number", self.window)));
+        if self.smoothing.window.is_multiple_of(2) {
+            return Err(Error::new(format!("window is {}, expected an odd number", self.smoothing.window)));
         }
-        if self.strategy == Strategy::Simplex && self.smooth != Smooth::None {
+        if self.strategy == Strategy::Simplex && !self.smoothing.is_none() {
             return Err(Error::new("--smooth judges lines, and the simplex searches none")
                 .hint("use another --strategy"));
         }
