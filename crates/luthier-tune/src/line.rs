@@ -764,11 +764,11 @@ mod tests {
                     let near = |j: &usize| j.abs_diff(i) <= window / 2;
                     let around: Vec<f64> = (0..n).filter(near).map(|j| scores[j]).collect();
                     let mean = around.iter().sum::<f64>() / around.len() as f64;
-                    assert_eq!(s.smoothed(Smoothing::average(window))[i], mean);
+                    assert_eq!(s.smoothed(Smoothing::average(window as u32))[i], mean);
                     let least = around.iter().copied().fold(f64::INFINITY, f64::min);
-                    assert_eq!(s.smoothed(Smoothing::max(window))[i], least);
+                    assert_eq!(s.smoothed(Smoothing::max(window as u32))[i], least);
                 }
-                for smoothing in [Smoothing::average(window), Smoothing::max(window)] {
+                for smoothing in [Smoothing::average(window as u32), Smoothing::max(window as u32)] {
                     let values = s.smoothed(smoothing);
                     let at_zero = values[bounds.partition_point(|&x| x <= 0.0)];
                     let best = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);

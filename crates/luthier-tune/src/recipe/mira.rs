@@ -78,7 +78,7 @@ pub struct Mira {
     #[cfg_attr(feature = "clap", arg(long, help_heading = "MIRA"))]
     pub safe_hope: bool,
     /// With hope-fear: visit segments in their order, not in random order.
-    #[cfg_attr(feature = "clap", arg(long = "no-shuffle", action = clap::ArgAction::SetFalse, help_heading = "MIRA"))]
+    #[cfg_attr(feature = "clap", arg(id = "no-shuffle", long = "no-shuffle", action = clap::ArgAction::SetFalse, help_heading = "MIRA"))]
     pub shuffle_pool: bool,
     /// What steps aim at, with surrogates.
     #[cfg_attr(feature = "clap", command(flatten))]
