@@ -183,7 +183,7 @@ impl Table {
         self.longest
     }
 
-    /// Number of different sources.
+    /// Number of different sources of all entries.
     pub fn sources(&self) -> usize {
         self.sources as usize
     }
