@@ -39,15 +39,15 @@ pub enum What {
 
 impl What {
     /// Whether hierarchical rules are extracted.
-    pub fn is_rules(&self) -> bool {
+    pub fn is_rules(self) -> bool {
         matches!(self, What::Rules(_))
     }
 
-    fn name(&self) -> &'static str {
+    fn name(self) -> &'static str {
         if self.is_rules() { "rules" } else { "phrases" }
     }
 
-    fn smoothing(&self) -> Smoothing {
+    fn smoothing(self) -> Smoothing {
         match self {
             What::Phrases(phrases) => phrases.smoothing,
             What::Rules(_) => Smoothing::None,
