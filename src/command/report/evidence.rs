@@ -67,7 +67,14 @@ fn digests<'a>(run: &'a Run, key: &str) -> Vec<&'a str> {
 fn groups(runs: &[Run]) -> Vec<Vec<usize>> {
     let common = |run: &Run| ["ref", "source", "nbest"].map(|key| digests(run, key).join(" "));
     let model = |run: &Run| {
-        ["table", "lm0", "dense", "sparse"].map(|key| run.setting(key).unwrap_or_default().to_owned())
+        // The second names are those of older runs.
+        let names = [
+            ("search-table", "table"),
+            ("search-lm", "lm0"),
+            ("search-dense", "dense"),
+            ("search-sparse", "sparse"),
+        ];
+        names.map(|(key, old)| run.setting(key).or(run.setting(old)).unwrap_or_default().to_owned())
     };
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (r, run) in runs.iter().enumerate() {
