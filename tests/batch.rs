@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{fails, luthier, ok_in, python, stderr};
+use common::{Failures, fails, luthier, ok_in, python, stderr};
 use luthier::core::random::{Purpose, Stream};
 use serde_json::Value;
 use std::{
@@ -350,6 +350,7 @@ fn mistakes_are_one_line() {
     write_pool(dir.path());
     let at = dir.path().display();
     let lists = format!("--nbest {at}/nbest --ref {at}/ref");
+    let failures = Failures::default();
     for (words, expected) in [
         (
             format!("tune apro {lists} --run {at}/R --c 0"),
@@ -363,9 +364,11 @@ fn mistakes_are_one_line() {
         (format!("loss apro {lists} --weights {at}/none"), "none: cannot open it"),
         (format!("loss xbleu {lists} --metric ter --weights {at}/init"), "xbleu expects n-gram counts"),
     ] {
-        let line = fails(&words);
-        assert!(line.contains(expected), "{words}\n{line}");
-        assert!(!dir.path().join("R").exists());
+        failures.row(&words, || {
+            let line = fails(&words);
+            assert!(line.contains(expected), "{words}\n{line}");
+            assert!(!dir.path().join("R").exists());
+        });
     }
 }
 
