@@ -6,13 +6,15 @@ use crate::{
     Scratch, ngram,
     tokenize::{lowered, words},
 };
+use serde::{Deserialize, Serialize};
 
-/// Settings of WER and CER.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// Settings of the word error rate (WER, the default) and the character error rate (CER).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
 pub struct ErrorRate {
-    /// Characters (CER, single blanks between words count) instead of words (WER).
+    /// Whether edits are counted in characters, with one blank between words (CER), instead of words (WER).
     pub characters: bool,
-    /// Whether case is ignored.
+    /// Whether hypotheses and references are lower-cased first; false by default.
     pub lowercase: bool,
 }
 

@@ -10,15 +10,17 @@ use crate::{
     Scratch, edit, ngram,
     tokenize::{undo_entities, words},
 };
+use serde::{Deserialize, Serialize};
 
-/// Settings of TER.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// Settings of TER; the default is sacreBLEU's.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
 pub struct Ter {
-    /// Whether case counts; it does not by default.
+    /// Whether words that differ only in case are different; false by default.
     pub case: bool,
-    /// Whether punctuation is cut off words first.
+    /// Whether punctuation is separated from words first, as Tercom's normalisation does; false by default.
     pub normalized: bool,
-    /// Whether punctuation is left out.
+    /// Whether punctuation is removed first; false by default.
     pub no_punct: bool,
 }
 
