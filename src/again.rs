@@ -1,11 +1,13 @@
 //! This program, started again: what `demo` and `experiment` are made of.
 
 use crate::{command::Common, talk::Talk};
-use luthier::core::{Error, ErrorKind, Result};
+use luthier::{
+    core::{Error, ErrorKind, Result},
+    tune::RunView,
+};
 use serde_json::Value;
 use std::{
     cell::Cell,
-    fs,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     sync::atomic::{AtomicBool, Ordering},
@@ -131,9 +133,8 @@ pub(crate) fn shown(words: &[String]) -> String {
 
 /// How far a run is: `iteration 3: 41.20`.
 pub(crate) fn progress(run: &Path) -> Option<String> {
-    let log = fs::read_to_string(run.join("log.jsonl")).ok()?;
-    let last: Value = serde_json::from_str(log.lines().last()?).ok()?;
-    Some(format!("iteration {}: {:.2}", last["iteration"].as_u64()?, last["score"].as_f64()?))
+    let last = RunView::last_event(run)?;
+    Some(format!("iteration {}: {:.2}", last.iteration, last.score))
 }
 
 /// `40 s`, `12 min`, `3.5 h`.

@@ -12,8 +12,8 @@ mod generate;
 mod import;
 mod lm;
 mod loss;
-mod losses;
 mod oracle;
+mod recipes;
 mod report;
 mod rerank;
 mod score;
@@ -140,7 +140,7 @@ pub(crate) fn run(cli: Cli) -> Done {
         world::only_one(&verb_typed())?;
     }
     match cli.verb {
-        Verb::Tune(args) => tune::run(args, &cli.common, talk),
+        Verb::Tune(args) => tune::run(&args, &cli.common, talk),
         Verb::Rerank(args) => rerank::run(&args, talk),
         Verb::Convert(args) => convert::run(&args, talk),
         Verb::Score(args) => score::run(&args, talk),
@@ -245,11 +245,6 @@ pub(crate) fn write_out(path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure
             Ok(()) => Ok(()),
         },
     }
-}
-
-/// What a value is called on the command line.
-pub(crate) fn value_name(value: &impl clap::ValueEnum) -> String {
-    value.to_possible_value().map_or(String::new(), |v| v.get_name().to_owned())
 }
 
 /// Refuses to write over what is read or written under another flag.

@@ -4,6 +4,7 @@
 //! decoder's own words.
 
 use crate::{
+    core::{Progress, Result},
     decode::{Decoder, Found, Guide, Limits},
     forest::{Stateful, TAILS},
     metric::{Bleu, Metric, PlusOne},
@@ -11,25 +12,25 @@ use crate::{
 use rustc_hash::FxHashMap;
 
 /// Hypotheses that a stack keeps when a translation is searched for: more than any real sentence needs.
-const STACK: usize = 20_000;
+const STACK: u32 = 20_000;
 
-/// Only one translation is allowed; the state is how many of its words are there.
+/// A guide for forced decoding: only one translation is allowed. The state is the number of its words that are there.
 #[derive(Debug, Clone)]
 pub struct Forced {
     words: Vec<u32>,
 }
 
 impl Forced {
-    /// Of a translation; nothing if no derivation has one of its words.
+    /// The guide to a translation of a sentence; nothing if it has a word that no derivation has.
     pub fn new(decoder: &Decoder<'_>, sentence: &str, translation: &str) -> Option<Self> {
         let words: Vec<&str> = translation.split_ascii_whitespace().collect();
         let numbers = decoder.numbers(sentence, &words);
         Some(Forced { words: numbers.into_iter().collect::<Option<_>>()? })
     }
 
-    /// Limits under which every derivation of a translation is found, but for jumps.
+    /// Limits under which forced decoding finds every derivation of a translation, up to the distortion limit.
     pub fn limits(limits: Limits) -> Limits {
-        Limits { pop: None, stack: STACK, beam: f64::INFINITY, table: usize::MAX, ..limits }
+        Limits { stack_size: STACK, ..limits.unpruned() }
     }
 }
 
@@ -59,22 +60,47 @@ impl Guide for Forced {
     }
 }
 
-/// The best derivation of one of several translations under a decoder's weights.
-pub fn force<'d>(decoder: &'d Decoder<'_>, sentence: &str, translations: &[&str]) -> Option<Found<'d>> {
+/// The best derivation of one of several translations under a decoder's weights; nothing if none of them is reachable.
+/// The decoder should have [`Forced::limits`]. Fails with an error of kind `Interrupted` if `progress` answers *stop*.
+///
+/// ```
+/// use luthier::{
+///     constrained::{Forced, force},
+///     core::{Progress, Weights},
+///     decode::{Decoder, Limits, Model},
+/// };
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("table");
+/// # let pairs = "das ||| the ||| 0.5\ndas ||| that ||| 0.25\ndas haus ||| the house ||| 0.8\nhaus ||| house ||| 0.9\n";
+/// # std::fs::write(&path, pairs).unwrap();
+/// # let model = Model::new(luthier::table::read_text(&path, None).unwrap(), Vec::new(), false).unwrap();
+/// let weights = Weights::parse("w", "TranslationModel0 1\n").unwrap();
+/// let decoder = Decoder::new(&model, &weights, Forced::limits(Limits::default()));
+/// let found = force(&decoder, "das haus", &["that house"], Progress::NONE).unwrap().unwrap();
+/// assert!((found.best().unwrap().1 - (0.25f64.ln() + 0.9f64.ln())).abs() < 1e-6);
+/// assert!(force(&decoder, "das haus", &["a house"], Progress::NONE).unwrap().is_none());
+/// ```
+pub fn force<'d>(
+    decoder: &'d Decoder<'_>,
+    sentence: &str,
+    translations: &[&str],
+    progress: Progress<'_>,
+) -> Result<Option<Found<'d>>> {
     let mut best: Option<(f64, Found<'d>)> = None;
     for translation in translations {
         let Some(forced) = Forced::new(decoder, sentence, translation) else { continue };
-        let lattice = decoder.guided(sentence, &forced);
+        let lattice = decoder.guided(sentence, &forced, progress)?;
         if let Some((_, score)) = lattice.best()
             && best.as_ref().is_none_or(|b| score > b.0)
         {
             best = Some((score, lattice));
         }
     }
-    best.map(|b| b.1)
+    Ok(best.map(|b| b.1))
 }
 
-/// Sentence BLEU of what is there, as the score; for a [`Decoder::blind`].
+/// A guide towards the highest sentence BLEU against references: BLEU of the words so far is the score. For a
+/// [`Decoder::blind`].
 pub struct MaxBleu {
     metric: Metric,
     plus_one: PlusOne,
@@ -86,7 +112,7 @@ pub struct MaxBleu {
     lengths: Vec<usize>,
 }
 
-/// What has been matched so far.
+/// The state of [`MaxBleu`]: length and matched n-grams of the words so far, and the last words.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Matched {
     length: u32,
@@ -101,7 +127,7 @@ pub struct Matched {
 const OTHER: u32 = u32::MAX;
 
 impl MaxBleu {
-    /// Towards some references of a sentence. BLEU has up to four orders here.
+    /// The guide towards references of a sentence, in the decoder's own words. BLEU has up to four orders here.
     pub fn new(decoder: &Decoder<'_>, sentence: &str, references: &[&str], plus_one: PlusOne) -> Self {
         let bleu = Bleu::default();
         let order = bleu.order.min(4);
@@ -225,25 +251,27 @@ impl Guide for MaxBleu {
     }
 }
 
-/// The translation with the highest sentence BLEU that a search finds, and a lattice of it with the weights of a decoder.
-/// Both decoders are of the same model; `forcing` has the limits of [`Forced::limits`].
+/// The translation with the highest sentence BLEU that a search finds, and its lattice under the weights of `forcing`;
+/// nothing if the sentence has no translation. Both decoders are of the same model; `blind` is a [`Decoder::blind`] and
+/// `forcing` has the limits of [`Forced::limits`]. Fails with an error of kind `Interrupted` if `progress` answers *stop*.
 pub fn max_bleu<'d>(
     blind: &Decoder<'_>,
     forcing: &'d Decoder<'_>,
     sentence: &str,
     references: &[&str],
     plus_one: PlusOne,
-) -> Option<(String, Found<'d>)> {
+    progress: Progress<'_>,
+) -> Result<Option<(String, Found<'d>)>> {
     // Nothing scores better than a reference.
-    if let Some(lattice) = force(forcing, sentence, references)
+    if let Some(lattice) = force(forcing, sentence, references, progress)?
         && let Some((text, _)) = lattice.best()
     {
-        return Some((text, lattice));
+        return Ok(Some((text, lattice)));
     }
     let guide = MaxBleu::new(blind, sentence, references, plus_one);
-    let (text, _) = blind.guided(sentence, &guide).best()?;
-    let lattice = force(forcing, sentence, &[&text])?;
-    Some((text, lattice))
+    let Some((text, _)) = blind.guided(sentence, &guide, progress)?.best() else { return Ok(None) };
+    let lattice = force(forcing, sentence, &[&text], progress)?;
+    Ok(lattice.map(|lattice| (text, lattice)))
 }
 
 #[cfg(test)]

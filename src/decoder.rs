@@ -2,11 +2,11 @@
 
 use crate::{
     constrained::{Forced, force, max_bleu},
-    core::{FeatureKey, Local, Result, SegmentId, Weights},
+    core::{FeatureKey, Local, Progress, Result, SegmentId, Weights},
     decode::{Decoder, Forests, Found, Limits, Model},
     forest::{Derivation, Forest, KBest},
     metric::{Metric, PlusOne, Prepared, Scratch},
-    tune::{Candidate, Evidence, Goal, List, Packed, Segment, Source},
+    tune::{Candidate, Evidence, Goal, List, Packed, Segment, Source, SourceKind},
 };
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -15,26 +15,32 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-/// A translation with its features.
+/// A translation with its score and its features.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Translation {
-    /// Its words.
+    /// The words of the translation, separated by blanks.
     pub text: String,
-    /// Its total score, unknown words included.
+    /// The total score, unknown words included.
     pub score: f64,
-    /// Its dense features, in the order of the model's names.
+    /// Values of the dense features, in the order of the model's names.
     pub features: Vec<f64>,
-    /// Its sparse features, in the order of their keys.
+    /// Values of the sparse features, in the order of their keys.
     pub sparse: Vec<(FeatureKey, f64)>,
-    /// What words that are passed through add to its score.
+    /// The part of the score that is not tuned: the penalty of unknown words.
     pub passed: f64,
 }
 
 /// Steps that the search for another string may take.
 const STEPS: usize = 100_000;
 
-/// The `k` best translations of a forest that differ in words.
-pub fn translations(decoder: &Decoder<'_>, forest: &Forest<'_>, k: usize) -> Vec<Translation> {
+/// The `k` best translations of a forest that differ in words, best first. Fails with an error of kind `Interrupted` if
+/// `progress` answers *stop*.
+pub fn translations(
+    decoder: &Decoder<'_>,
+    forest: &Forest<'_>,
+    k: usize,
+    progress: Progress<'_>,
+) -> Result<Vec<Translation>> {
     let model = decoder.model();
     let weights = decoder.local_weights(&forest.local);
     let scores = forest.scores(&weights);
@@ -51,7 +57,7 @@ pub fn translations(decoder: &Decoder<'_>, forest: &Forest<'_>, k: usize) -> Vec
     };
     let mut sums = FxHashMap::default();
     let best = KBest::new(forest, &scores, true).limit(STEPS);
-    let whole = |d: Derivation| {
+    let mut whole = |d: Derivation| {
         sums.clear();
         for &edge in &d.edges {
             for (feature, value) in forest.features(edge) {
@@ -71,10 +77,15 @@ pub fn translations(decoder: &Decoder<'_>, forest: &Forest<'_>, k: usize) -> Vec
             sparse: own.iter().map(|&p| (forest.local.keys()[p as usize], sum(p as usize))).collect(),
         }
     };
-    best.take(k).map(whole).collect()
+    let mut found = Vec::new();
+    for d in best.take(k) {
+        progress.poll()?;
+        found.push(whole(d));
+    }
+    Ok(found)
 }
 
-/// Names of the sparse features of some translations.
+/// Names of the sparse features of some translations of a search, by key.
 pub fn sparse_names(lattice: &Found<'_>, found: &[Translation]) -> FxHashMap<FeatureKey, String> {
     let wanted: FxHashSet<FeatureKey> = found.iter().flat_map(|t| t.sparse.iter().map(|f| f.0)).collect();
     let mut names = FxHashMap::default();
@@ -86,12 +97,36 @@ pub fn sparse_names(lattice: &Found<'_>, found: &[Translation]) -> FxHashMap<Fea
     names
 }
 
-/// A text as it can stand in a list: bars would end it there.
+/// A text as it can stand in a Moses list, where three bars would end it: they are escaped.
 pub fn for_lists(text: &str) -> String {
     text.replace("|||", "&#124;&#124;&#124;")
 }
 
-/// A model that translates the same sentences again and again, under new weights.
+/// A model that translates the same sentences again and again, under new weights: the source of candidates of a tuner that
+/// decodes in process.
+///
+/// ```
+/// use luthier::{
+///     core::{Progress, SegmentId, Weights},
+///     decode::{Limits, Model},
+///     decoder::InProcess,
+///     metric::Metric,
+///     tune::{Evidence, Goal, Source},
+/// };
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("table");
+/// # let pairs = "das ||| the ||| 0.5\ndas ||| that ||| 0.25\ndas haus ||| the house ||| 0.8\nhaus ||| house ||| 0.9\n";
+/// # std::fs::write(&path, pairs).unwrap();
+/// # let model = Model::new(luthier::table::read_text(&path, None).unwrap(), Vec::new(), false).unwrap();
+/// let metric: Metric = "bleu".parse().unwrap();
+/// let references = [vec!["the house".to_owned()]];
+/// let sentences = vec!["das haus".to_owned()];
+/// let source = InProcess::new(model.into(), sentences, Limits::default(), 10, &metric, &references);
+/// let weights = Weights::parse("w", "TranslationModel0 1\nDistortion0 0.3\n").unwrap();
+/// let found = source.candidates(&[SegmentId(0)], &weights, Goal::Model, Progress::NONE).unwrap();
+/// let Evidence::Lists(lists) = found else { panic!() };
+/// assert_eq!(lists[0].k, 4);
+/// ```
 pub struct InProcess {
     model: Arc<Model>,
     sentences: Vec<String>,
@@ -110,7 +145,7 @@ pub struct InProcess {
 }
 
 impl InProcess {
-    /// `k` candidates for each sentence, judged by references.
+    /// A source of `k` candidates for each sentence, scored by a metric against the references of the sentence.
     pub fn new(
         model: Arc<Model>,
         sentences: Vec<String>,
@@ -139,7 +174,7 @@ impl InProcess {
         }
     }
 
-    /// Takes forests of the sentences that have been saved, in the same order.
+    /// Rescores saved forests of the sentences, in the same order, instead of parsing them in every pass.
     #[must_use]
     pub fn with_forests(mut self, forests: Option<Forests>) -> Self {
         self.forests = forests;
@@ -160,19 +195,19 @@ impl InProcess {
         batch: &[SegmentId],
         columns: &Columns,
         density: usize,
-    ) -> Packed {
+        progress: Progress<'_>,
+    ) -> Result<Packed> {
         let fixed: Arc<[(FeatureKey, f64)]> = decoder.fixed().into();
         let segments = batch.par_iter().map(|segment| {
             let at = segment.0 as usize;
             let sentence = &self.sentences[at];
-            let found = decoder.rescore(at).unwrap_or_else(|| decoder.search(sentence));
-            let forest = found.forest();
+            let forest = decoder.search_segment(at, sentence, progress)?.forest();
             let scores = forest.scores(&decoder.local_weights(&forest.local));
             let words = sentence.split_ascii_whitespace().count().max(1);
             let forest = forest.densest(&scores, words.saturating_mul(density));
-            Segment { forests: vec![Arc::new(forest)], references: self.prepared[at].clone() }
+            Ok(Segment { forests: vec![Arc::new(forest)], references: self.prepared[at].clone() })
         });
-        Packed { columns: columns.local.clone(), fixed, segments: segments.collect() }
+        Ok(Packed { columns: columns.local.clone(), fixed, segments: segments.collect::<Result<_>>()? })
     }
 
     /// Smooths sentence BLEU in another way when it searches for what scores best.
@@ -182,18 +217,18 @@ impl InProcess {
         self
     }
 
-    /// What a lattice holds as a list.
+    /// The `k` best translations of what a search has found for segment `at`.
     fn list(
         &self,
         decoder: &Decoder<'_>,
         lattice: Option<&Found<'_>>,
         columns: &Columns,
-        k: usize,
-        at: usize,
+        (at, k): (usize, usize),
         scratch: &mut Scratch,
-    ) -> Arc<List> {
-        let Some(lattice) = lattice else { return Arc::new(List::empty(&columns.local)) };
-        let mut found = translations(decoder, &lattice.forest(), k);
+        progress: Progress<'_>,
+    ) -> Result<Arc<List>> {
+        let Some(lattice) = lattice else { return Ok(Arc::new(List::empty(&columns.local))) };
+        let mut found = translations(decoder, &lattice.forest(), k, progress)?;
         for t in &mut found {
             t.text = for_lists(&t.text);
         }
@@ -219,7 +254,65 @@ impl InProcess {
             let names = sparse_names(lattice, &found);
             list = list.named(|key| names.get(&key).cloned().unwrap_or_default());
         }
-        Arc::new(list)
+        Ok(Arc::new(list))
+    }
+
+    /// Candidates of the segments of a batch under given weights, for a goal. Fails with an error of kind `Interrupted` if
+    /// `progress` answers *stop*.
+    pub fn decode(
+        &self,
+        batch: &[SegmentId],
+        weights: &Weights,
+        goal: Goal,
+        progress: Progress<'_>,
+    ) -> Result<Evidence> {
+        let keys: Vec<FeatureKey> = self.model.names().iter().map(|n| FeatureKey::of(n)).collect();
+        let columns = &Columns { local: Arc::new(Local::new(keys.clone())), keys };
+        let limits = if goal == Goal::Model { self.limits } else { Forced::limits(self.limits) };
+        let decoder = match &self.forests {
+            Some(forests) => Decoder::over(&self.model, weights, limits, forests),
+            None => Decoder::new(&self.model, weights, limits),
+        };
+        if let (Goal::Model, Some(density)) = (goal, self.density) {
+            return Ok(Evidence::Forests(self.packed(&decoder, batch, columns, density, progress)?));
+        }
+        let steered = goal == Goal::Metric && !self.model.is_hierarchical();
+        let blind = steered.then(|| Decoder::blind(&self.model, self.limits));
+        let lists = batch.par_iter().map_init(Scratch::default, |scratch, segment| {
+            let at = segment.0 as usize;
+            let found = self.find(&decoder, blind.as_ref(), goal, at, progress)?;
+            let k = if goal == Goal::Model { self.k } else { 1 };
+            self.list(&decoder, found.as_ref(), columns, (at, k), scratch, progress)
+        });
+        Ok(Evidence::Lists(lists.collect::<Result<_>>()?))
+    }
+
+    /// The search of one segment for a goal; nothing where the goal cannot be reached.
+    fn find<'d>(
+        &self,
+        decoder: &'d Decoder<'_>,
+        blind: Option<&Decoder<'_>>,
+        goal: Goal,
+        at: usize,
+        progress: Progress<'_>,
+    ) -> Result<Option<Found<'d>>> {
+        let sentence = &self.sentences[at];
+        let references: Vec<&str> = self.references[at].iter().map(String::as_str).collect();
+        match (goal, blind) {
+            (Goal::Model, _) => decoder.search_segment(at, sentence, progress).map(Some),
+            // Rules are not steered yet: surrogates come from lists.
+            _ if self.model.is_hierarchical() => Ok(None),
+            (Goal::Metric, Some(blind)) => {
+                let found = max_bleu(blind, decoder, sentence, &references, self.plus_one, progress)?;
+                Ok(found.map(|f| f.1))
+            }
+            _ if self.unreachable[at].load(Ordering::Relaxed) => Ok(None),
+            _ => {
+                let found = force(decoder, sentence, &references, progress)?;
+                self.unreachable[at].store(found.is_none(), Ordering::Relaxed);
+                Ok(found)
+            }
+        }
     }
 }
 
@@ -234,41 +327,14 @@ impl Source for InProcess {
         self.sentences.len() as u32
     }
 
-    fn candidates(&self, batch: &[SegmentId], weights: &Weights, goal: Goal) -> Result<Evidence> {
-        let keys: Vec<FeatureKey> = self.model.names().iter().map(|n| FeatureKey::of(n)).collect();
-        let columns = &Columns { local: Arc::new(Local::new(keys.clone())), keys };
-        let limits = if goal == Goal::Model { self.limits } else { Forced::limits(self.limits) };
-        let decoder = match &self.forests {
-            Some(forests) => Decoder::over(&self.model, weights, limits, forests),
-            None => Decoder::new(&self.model, weights, limits),
-        };
-        if let (Goal::Model, Some(density)) = (goal, self.density) {
-            return Ok(Evidence::Forests(self.packed(&decoder, batch, columns, density)));
-        }
-        let steered = goal == Goal::Metric && !self.model.is_hierarchical();
-        let blind = steered.then(|| Decoder::blind(&self.model, self.limits));
-        let lists = batch.par_iter().map_init(Scratch::default, |scratch, segment| {
-            let at = segment.0 as usize;
-            let sentence = &self.sentences[at];
-            let references: Vec<&str> = self.references[at].iter().map(String::as_str).collect();
-            let (lattice, k) = match (goal, &blind) {
-                (Goal::Model, _) => (decoder.rescore(at).or_else(|| Some(decoder.search(sentence))), self.k),
-                // Rules are not steered yet: surrogates come from lists.
-                _ if self.model.is_hierarchical() => (None, 1),
-                (Goal::Metric, Some(blind)) => {
-                    let found = max_bleu(blind, &decoder, sentence, &references, self.plus_one);
-                    (found.map(|f| f.1), 1)
-                }
-                _ if self.unreachable[at].load(Ordering::Relaxed) => (None, 1),
-                _ => {
-                    let found = force(&decoder, sentence, &references);
-                    self.unreachable[at].store(found.is_none(), Ordering::Relaxed);
-                    (found, 1)
-                }
-            };
-            self.list(&decoder, lattice.as_ref(), columns, k, at, scratch)
-        });
-        Ok(Evidence::Lists(lists.collect()))
+    fn candidates(
+        &self,
+        batch: &[SegmentId],
+        weights: &Weights,
+        goal: Goal,
+        progress: Progress<'_>,
+    ) -> Result<Evidence> {
+        self.decode(batch, weights, goal, progress)
     }
 
     fn name(&self, key: FeatureKey) -> String {
@@ -279,11 +345,7 @@ impl Source for InProcess {
         self.prepared.get(segment.0 as usize).cloned()
     }
 
-    fn has_forests(&self) -> bool {
-        self.density.is_some()
-    }
-
-    fn is_fixed(&self) -> bool {
-        false
+    fn kind(&self) -> SourceKind {
+        if self.density.is_some() { SourceKind::Forests } else { SourceKind::Decoder }
     }
 }

@@ -12,10 +12,10 @@
 //! | `{iteration}` | the iteration, from 0 |
 
 use crate::{
-    core::{Error, FeatureKey, Local, Names, Result, SegmentId, Weights},
+    core::{Error, FeatureKey, Local, Names, Progress, Result, SegmentId, Weights},
     io::nbest::{self, Options, Rows},
     metric::Metric,
-    tune::{Evidence, Goal, Judge, SMALL, Source, columns, lists},
+    tune::{Evidence, Goal, Judge, SMALL, Source, SourceKind, columns, lists},
 };
 use std::{
     ffi::OsString,
@@ -159,7 +159,14 @@ impl Source for External {
         self.references.len() as u32
     }
 
-    fn candidates(&self, _: &[SegmentId], weights: &Weights, _: Goal) -> Result<Evidence> {
+    fn candidates(
+        &self,
+        _: &[SegmentId],
+        weights: &Weights,
+        _: Goal,
+        progress: Progress<'_>,
+    ) -> Result<Evidence> {
+        progress.poll()?;
         let iteration = self.memory.iteration.fetch_add(1, Ordering::Relaxed);
         let path = self.decode(iteration, weights)?;
         let mut rows = Rows::default();
@@ -184,20 +191,16 @@ impl Source for External {
         names.get(key).unwrap_or_default().to_owned()
     }
 
-    fn is_fixed(&self) -> bool {
-        false
+    fn kind(&self) -> SourceKind {
+        SourceKind::Command
     }
 
-    fn is_whole(&self) -> bool {
-        true
-    }
-
-    fn meet(&self, names: &[String]) -> Result<()> {
+    fn learn_names(&self, names: &[String]) -> Result<()> {
         let mut known = self.memory.names.lock().unwrap_or_else(PoisonError::into_inner);
         names.iter().try_for_each(|name| known.intern(name).map(drop))
     }
 
-    fn go_on(&self, epoch: u32, columns: Option<&Arc<Local>>) {
+    fn resume_at(&self, epoch: u32, columns: Option<&Arc<Local>>) {
         self.memory.iteration.store(epoch, Ordering::Relaxed);
         *self.memory.columns.lock().unwrap_or_else(PoisonError::into_inner) = columns.cloned();
     }

@@ -37,11 +37,6 @@ pub(crate) struct ListArgs {
 }
 
 impl ListArgs {
-    /// What decides how files are understood, in words.
-    pub(crate) fn settings(&self) -> String {
-        format!("{:?} {:?} {}", self.nbest_format, self.per_source, self.allow_missing)
-    }
-
     /// Whether anything says how files are understood.
     pub(crate) fn says_how(&self) -> bool {
         let none = self.nbest_format.is_none() && self.per_source.is_none();

@@ -4,6 +4,7 @@ mod again;
 mod command;
 mod corpus;
 mod lists;
+mod phases;
 mod plot;
 mod systems;
 mod table;

@@ -35,7 +35,7 @@ pub(crate) fn surface(surface: &Surface, smoothing: Smoothing, metric: &Metric, 
     let frame = Frame { x: (low, high), y: widen(bottom, top) };
     let mut out = frame.open(title, "step", 0.0);
     out += &frame.steps(&surface.bounds[first..last], seen, "#1d4ed8", 1.2);
-    if smoothing != Smoothing::None {
+    if !smoothing.is_none() {
         let smoothed = shown(&surface.smoothed(smoothing));
         out += &frame.steps(&surface.bounds[first..last], &smoothed[first..=last], "#c2410c", 1.2);
         let (blue, red) =

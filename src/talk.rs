@@ -1,6 +1,11 @@
 //! What goes to standard error.
 
-use std::io::{IsTerminal, Write};
+use luthier::{core::Step, metric::Metric};
+use std::{
+    io::{IsTerminal, Write},
+    ops::ControlFlow,
+    sync::{Mutex, PoisonError},
+};
 
 /// Lines to standard error, unless `--quiet`.
 #[derive(Debug, Clone, Copy)]
@@ -16,15 +21,16 @@ impl Talk {
         }
     }
 
-    /// A progress bar that tells how far it is in the given words, if a person is looking.
-    pub(crate) fn bar(self, far: &str) -> Option<Bar> {
-        if self.quiet || !std::io::stderr().is_terminal() {
-            return None;
-        }
-        let style = format!("{{spinner}} {far} {{msg}}  {{elapsed}} gone, {{eta}} left");
-        let style = indicatif::ProgressStyle::with_template(&style).ok()?;
-        let bar = indicatif::ProgressBar::new(1).with_style(style);
-        Some(Bar(bar))
+    /// A line that shows how far work is, with scores of a metric; on a terminal only.
+    pub(crate) fn progress(self, metric: &Metric) -> ProgressLine {
+        let show = || {
+            let style = indicatif::ProgressStyle::with_template(
+                "{spinner} {msg}  {elapsed} elapsed, about {eta} left",
+            );
+            Some(indicatif::ProgressBar::new(1).with_style(style.ok()?))
+        };
+        let bar = if self.quiet || !std::io::stderr().is_terminal() { None } else { show() };
+        ProgressLine { bar, metric: metric.clone(), what: Mutex::default() }
     }
 
     /// A line that moves while something runs, if a person is looking; it goes when the answer is dropped.
@@ -49,22 +55,46 @@ pub(crate) fn line(text: &str) {
     let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
-/// A line that is overwritten, on a terminal only.
-pub(crate) struct Bar(indicatif::ProgressBar);
+/// A line that is overwritten while work goes on: how far it is, the score so far and the time left.
+pub(crate) struct ProgressLine {
+    bar: Option<indicatif::ProgressBar>,
+    metric: Metric,
+    /// What is being counted.
+    what: Mutex<&'static str>,
+}
 
-impl Bar {
-    /// How far it is, with the score so far and the time left.
-    pub(crate) fn show(&self, done: u32, all: u32, score: &str) {
-        if done >= all {
-            self.0.finish_and_clear();
-            return;
+impl ProgressLine {
+    /// Shows a step; never stops the work.
+    pub(crate) fn show(&self, step: &Step) -> ControlFlow<()> {
+        let Some(bar) = self.bar.as_ref().filter(|_| step.total > 0) else {
+            return ControlFlow::Continue(());
+        };
+        let mut what = self.what.lock().unwrap_or_else(PoisonError::into_inner);
+        if *what != step.what || step.done <= 1 {
+            *what = step.what;
+            bar.reset(); // something new is counted
         }
-        if done == 1 {
-            self.0.reset(); // a new iteration
+        let far = format!("{} of {} {}", step.done, step.total, step.what);
+        let message = match step.value {
+            Some(value) if step.what == "objective" => {
+                format!("{} %  objective {value:.6}", step.done * 100 / step.total)
+            }
+            Some(value) => {
+                format!("{far}  best {} {:.2}", self.metric.name(), self.metric.shown(value))
+            }
+            None => far,
+        };
+        bar.set_length(step.total);
+        bar.set_message(message);
+        bar.set_position(step.done);
+        ControlFlow::Continue(())
+    }
+
+    /// Removes the line, so that another can be written.
+    pub(crate) fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
         }
-        self.0.set_length(u64::from(all));
-        self.0.set_message(score.to_owned());
-        self.0.set_position(u64::from(done));
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::command::Failure;
 use luthier::{
     core::{Error, Result},
-    io::Settings,
+    io::{differences, to_toml},
     tune::{Fleet, Wire},
 };
 use std::sync::{
@@ -234,15 +234,17 @@ pub(crate) fn no_standard_input(is_standard: bool) -> Result<()> {
 }
 
 /// Refuses to begin unless all processes have the same settings, which name their inputs.
-pub(crate) fn same(settings: &Settings) -> Result<()> {
+pub(crate) fn same(settings: &impl serde::Serialize) -> Result<()> {
     let fleet = fleet();
     if fleet.is_alone() {
         return Ok(());
     }
-    let all = fleet.gather(Ok((host(), settings.to_toml())))?;
+    let mine = to_toml(settings)?;
+    let all = fleet.gather(Ok((host(), mine.clone())))?;
+    let parse = |text: &str| text.parse::<toml::Table>().unwrap_or_default();
     fleet.first(|| {
         for (p, (host, there)) in all.iter().enumerate() {
-            if let Some(difference) = settings.difference_to(there) {
+            if let Some(difference) = differences(&parse(there), &parse(&mine)).first() {
                 let message = format!("{} has other inputs or settings: {difference}", someone(p, host));
                 return Err(
                     Error::new(message).hint("give all processes the same command and the same files")

@@ -353,7 +353,7 @@ fn bad_input_is_one_line() {
         ),
         (
             "decode --model @d",
-            "luthier: d/luthier.toml: has no table; make the model again, or mend the file by hand",
+            "luthier: d/luthier.toml: missing field `table`; create the model again, or fix the file by hand",
         ),
         (
             "import @a.ini --model @m",
@@ -455,16 +455,22 @@ fn found_in_review() {
     assert!(forest.unwrap().forest.words.iter().any(|w| w == "a|||b"));
     let toml = fs::read_to_string(dir.join("m/luthier.toml")).unwrap();
     for (change, expected) in [
-        (("\"phrase\"", "\"other\""), "has the kind \"other\", expected"),
+        (
+            ("\"phrase\"", "\"other\""),
+            "m/luthier.toml:2: found `kind = \"other\"`: unknown variant `other`, expected",
+        ),
         (
             ("\"phrase\"", "\"hiero\""),
             "holds phrases, but luthier.toml says that the model is of kind \"hiero\"",
         ),
-        (("oov = false", "oov = \"yes\""), "has \"yes\" as oov, expected true or false"),
-        (("oov = false", "ooov = false"), "has the unknown key ooov"),
+        (
+            ("oov = false", "oov = \"yes\""),
+            "found `oov = \"yes\"`: invalid type: string \"yes\", expected a boolean",
+        ),
+        (("oov = false", "ooov = false"), "unknown field `ooov`, expected one of `kind`"),
         (
             ("oov = false", "distortion-limit = -3"),
-            "has -3 as distortion-limit, expected a number, 0 or more",
+            "found `distortion-limit = -3`: -3 is not a number, 0 or more",
         ),
         (("oov = false", "oov = "), "m/luthier.toml:6: "),
     ] {

@@ -5,7 +5,10 @@ mod common;
 
 use common::{Failures, data, fails, luthier, ok_in, python, stderr};
 use luthier::{
-    core::random::{Purpose, Stream},
+    core::{
+        Progress,
+        random::{Purpose, Stream},
+    },
     lm::Arpa,
 };
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
@@ -18,7 +21,7 @@ fn unpacked(dir: &Path, file: &str, name: &str) -> Option<()> {
 }
 
 fn grams(path: &Path) -> BTreeMap<String, (f32, f32)> {
-    let arpa = Arpa::read(path).unwrap();
+    let arpa = Arpa::read(path, Progress::NONE).unwrap();
     let mut all = BTreeMap::new();
     for order in &arpa.orders {
         for i in 0..order.len() {
@@ -173,8 +176,8 @@ fn bad_input_is_one_line() {
             assert!(left.all(|e| !e.file_name().to_string_lossy().ends_with(".tmp")));
         });
     };
-    build("", "", "text: has no words, expected a sentence a line");
-    build("\n\n", "", "text: has no words, expected a sentence a line");
+    build("", "", "text: has no words, expected one sentence per line");
+    build("\n\n", "", "text: has no words, expected one sentence per line");
     build("a b\n<s> a\n", "", "text:2: the text has <s>, which models put in by themselves");
     build("a <UNK>\n", "", "text:1: the text has <UNK>, which models put in by themselves");
     build("a\n", "--order 7", "invalid value '7' for '--order <N>'");

@@ -363,11 +363,11 @@ fn bad_input_is_one_line() {
         ),
         (
             "align --source @empty --target @empty",
-            "luthier: empty: is empty; expected a sentence a line, and its translation in the other file",
+            "luthier: empty: is empty; expected one sentence per line, and its translation in the other file",
         ),
         (
             "align --source @blank --target @e3",
-            "luthier: blank: has 3 lines, but none that can be used; expected a sentence a line, and its translation in the \
+            "luthier: blank: has 3 lines, but none that can be used; expected one sentence per line, and its translation in the \
              other file",
         ),
         (

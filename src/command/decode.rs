@@ -5,16 +5,16 @@ use crate::{
     talk::{Talk, thousands},
     world,
 };
-use clap::ValueEnum;
 use luthier::{
     constrained::{Forced, force, max_bleu},
-    core::{Error, FeatureKey, Fingerprint, Weights},
+    core::{Error, FeatureKey, Fingerprint, Progress, Weights},
     decode::{
-        Config, Decoder, Forests, ForestsWriter, Found, Limits, MAX_DISTORTION, Model, Stats, Templates,
+        Decoder, FeatureSelection, ForestKind, Forests, ForestsWriter, Found, Limits, Model, ModelDir,
+        SearchSpec, Stats, Templates,
     },
     decoder::{Translation, for_lists, sparse_names, translations},
     forest::{Forest, text::write_json},
-    io::{AtomicFile, Input, Settings, text},
+    io::{AtomicFile, Input, text},
     metric::PlusOne,
 };
 use rayon::prelude::*;
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     forest_out: Option<PathBuf>,
     /// What forests hold: what the search has found, or which rules fit which spans, for --forests; then nothing is translated,
     /// and of all limits only --span-limit counts.
-    #[arg(long, value_name = "KIND", requires = "forest_out", default_value = "search")]
+    #[arg(long, value_name = "KIND", requires = "forest_out", value_enum, default_value_t = ForestKind::default())]
     forest_kind: ForestKind,
     /// Translate the sentences of a file of --forest-kind grammar: what does not depend on weights stands there.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["input", "force", "max_bleu"])]
@@ -78,144 +78,9 @@ pub(crate) struct Args {
     #[arg(long)]
     stats: bool,
     #[command(flatten)]
-    features: FeatureArgs,
+    features: FeatureSelection,
     #[command(flatten)]
-    limits: LimitArgs,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ForestKind {
-    /// What the search has found, as JSON.
-    Search,
-    /// Which rules fit which spans, of hierarchical models.
-    Grammar,
-}
-
-/// Which features a model has.
-#[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "Features")]
-pub(crate) struct FeatureArgs {
-    /// Templates of sparse features: arun-koehn, hopkins-may, or some of phrase-pair, source-bigram, target-bigram,
-    /// orientation, source-distortion, word-pair, phrase-length, insertion, deletion; or none [default: those that weights speak
-    /// of].
-    #[arg(long, requires = "model", value_name = "TEMPLATES", value_parser = templates)]
-    sparse: Option<Templates>,
-    /// Dense features to use, or `none`; a block by its name without number [default: all].
-    #[arg(long, requires = "model", value_name = "NAMES", value_delimiter = ',')]
-    dense: Vec<String>,
-}
-
-fn templates(text: &str) -> Result<Templates, String> {
-    text.parse().map_err(|e: Error| e.to_string())
-}
-
-impl FeatureArgs {
-    /// Gives a model the features that were asked for.
-    pub(crate) fn apply(&self, model: &mut Model, weights: &Weights) -> Result<(), Error> {
-        if !self.dense.is_empty() {
-            let none = self.dense == ["none"];
-            let is = |name: &str, asked: &String| {
-                name == asked || name.rsplit_once('[').is_some_and(|(base, _)| base == asked)
-            };
-            let known = |asked: &&String| model.names().iter().any(|n| is(n, asked));
-            if let Some(odd) = self.dense.iter().find(|d| !none && !known(d)) {
-                return Err(Error::new(format!("--dense: no feature is named {odd:?}"))
-                    .hint(format!("the model has {}", model.names().join(", "))));
-            }
-            let dense = self.dense.clone();
-            model.keep(|name| dense.iter().any(|d| is(name, d)));
-        }
-        if self.has_sparse() && model.is_hierarchical() {
-            return Err(Error::new("templates of sparse features are for phrase-based models")
-                .hint("leave --sparse out"));
-        }
-        if model.is_hierarchical() {
-            return Ok(());
-        }
-        let on = Templates::of(weights);
-        model.set_templates(self.sparse.unwrap_or(on));
-        if model.names().is_empty() && model.templates().is_empty() {
-            return Err(
-                Error::new("--dense none leaves no feature").hint("ask for sparse ones with --sparse")
-            );
-        }
-        Ok(())
-    }
-
-    /// Whether sparse features were asked for.
-    pub(crate) fn has_sparse(&self) -> bool {
-        self.sparse.is_some_and(|t| !t.is_empty())
-    }
-
-    /// Everything that decides which features there are.
-    pub(crate) fn describe(&self, model: &Model, settings: &mut luthier::io::Settings) {
-        settings.add("sparse", model.templates());
-        settings.add("dense", if self.dense.is_empty() { "all".to_owned() } else { self.dense.join(",") });
-    }
-}
-
-/// How far to search.
-#[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "Search")]
-pub(crate) struct LimitArgs {
-    /// Cube pruning, or all extensions of what the stacks hold.
-    #[arg(long, requires = "model", value_name = "HOW", default_value = "cube")]
-    search: SearchName,
-    /// Extensions that cube pruning looks at for each stack.
-    #[arg(long, requires = "model", value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
-    pop_limit: u32,
-    /// Hypotheses that a stack keeps.
-    #[arg(long, requires = "model", value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
-    stack_size: u32,
-    /// Drop hypotheses whose score is this much below the best of their stack.
-    #[arg(long, requires = "model", value_name = "X", allow_negative_numbers = true, value_parser = super::losses::non_negative)]
-    beam: Option<f64>,
-    /// Longest jump, in words [default: what the model says, else 6].
-    #[arg(long, requires = "model", value_name = "N", value_parser = clap::value_parser!(u8).range(0..=MAX_DISTORTION as i64))]
-    distortion_limit: Option<u8>,
-    /// Translations of a source phrase [default: what the model says, else 20].
-    #[arg(long, requires = "model", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    table_limit: Option<u32>,
-    /// Longest span of a rule, in words, with hierarchical models [default: what the model says, else 20].
-    #[arg(long, requires = "model", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    span_limit: Option<u32>,
-    /// Leave unknown words out instead of passing them through.
-    #[arg(long, requires = "model")]
-    drop_unknown: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum SearchName {
-    /// The likeliest extensions first, up to --pop-limit.
-    Cube,
-    /// All extensions of what the stacks keep.
-    Stack,
-}
-
-impl LimitArgs {
-    pub(crate) fn limits(&self, config: &Config) -> Limits {
-        Limits {
-            pop: (self.search == SearchName::Cube).then_some(self.pop_limit as usize),
-            stack: self.stack_size as usize,
-            beam: self.beam.unwrap_or(f64::INFINITY),
-            distortion: self.distortion_limit.map(usize::from).or(config.distortion_limit).unwrap_or(6),
-            table: self.table_limit.map(|n| n as usize).or(config.table_limit).unwrap_or(20),
-            span: self.span_limit.map(|n| n as usize).or(config.span_limit).unwrap_or(20),
-            drop_unknown: self.drop_unknown,
-        }
-    }
-
-    /// Everything that decides translations, for a run's settings.
-    pub(crate) fn describe(&self, limits: &Limits, settings: &mut luthier::io::Settings) {
-        settings.add("search", super::value_name(&self.search));
-        settings.add("pop-limit", limits.pop.map_or("none".to_owned(), |p| p.to_string()));
-        settings.add("stack-size", limits.stack);
-        settings.add("beam", limits.beam);
-        settings.add("distortion-limit", limits.distortion);
-        settings.add("table-limit", limits.table);
-        settings.add("span-limit", limits.span);
-        settings.add("drop-unknown", limits.drop_unknown);
-    }
+    limits: Limits,
 }
 
 /// What is wanted of the search.
@@ -268,14 +133,21 @@ impl<'m> Goal<'m> {
         }
     }
 
-    /// The search of one sentence; the text of an answer that is known beforehand.
-    fn search<'d>(&self, decoder: &'d Decoder<'_>, line: &str, id: usize) -> Option<Found<'d>> {
+    /// The search of one sentence; nothing if what is wanted cannot be reached.
+    fn search<'d>(
+        &self,
+        decoder: &'d Decoder<'_>,
+        line: &str,
+        id: usize,
+        progress: Progress<'_>,
+    ) -> Result<Option<Found<'d>>, Error> {
         match self {
-            Goal::Model => decoder.rescore(id).or_else(|| Some(decoder.search(line))),
-            Goal::Force(file) => force(decoder, line, &[&file.lines[id]]),
+            Goal::Model => decoder.search_segment(id, line, progress).map(Some),
+            Goal::Force(file) => force(decoder, line, &[&file.lines[id]], progress),
             Goal::MaxBleu(files, blind) => {
                 let references: Vec<&str> = files.iter().map(|f| f.lines[id].as_str()).collect();
-                max_bleu(blind, decoder, line, &references, PlusOne::default()).map(|f| f.1)
+                let best = max_bleu(blind, decoder, line, &references, PlusOne::default(), progress)?;
+                Ok(best.map(|f| f.1))
             }
         }
     }
@@ -301,51 +173,63 @@ const LARGE_BATCH: usize = 32;
 
 /// What a model is opened from, and how it is searched.
 struct Opened {
-    config: Config,
+    dir: ModelDir,
     weights: Weights,
     model: Model,
+    /// As they were asked for, and as they are where one translation is searched for.
+    asked: Limits,
     limits: Limits,
     forests: Option<Forests>,
 }
 
+/// Everything that decides the answers, and what several processes must have in common.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct DecodeSpec {
+    search: SearchSpec,
+    /// Digest of the weights.
+    weights: String,
+    force: bool,
+    /// Number of references to come close to.
+    max_bleu: usize,
+    nbest: u32,
+    forest_out: bool,
+    json: bool,
+    /// Digests of the files with a line per sentence.
+    lines: Vec<String>,
+    /// Digest of the sentences of saved forests.
+    forests: Option<String>,
+}
+
 impl Opened {
     /// Reads and checks everything but the text.
-    fn new(args: &Args, config: Config, talk: Talk) -> Result<Self, Error> {
-        let path = args.weights.as_deref().unwrap_or(&config.weights);
-        let weights = luthier::io::read_weights(path)?;
-        let mut model = Model::open(&config)?;
+    fn new(args: &Args, dir: ModelDir, talk: Talk) -> Result<Self, Error> {
+        let path = args.weights.clone().unwrap_or_else(|| dir.weights());
+        let weights = luthier::io::read_weights(&path)?;
+        let mut model = Model::open(&dir)?;
         args.features.apply(&mut model, &weights)?;
-        check_weights(&weights, path, model.names(), talk)?;
-        let mut limits = args.limits.limits(&config);
-        if args.force.is_some() || !args.max_bleu.is_empty() {
-            limits = Forced::limits(limits);
-        }
-        let open = |path| open_forests(path, &config.digests()?, &model, limits);
+        check_weights(&weights, &path, model.names(), talk)?;
+        let asked = args.limits.resolve(&dir.config);
+        let one = args.force.is_some() || !args.max_bleu.is_empty();
+        let limits = if one { Forced::limits(asked) } else { asked };
+        let open = |path| open_forests(path, &dir.digests()?, &model, limits);
         let forests = args.forests.as_deref().map(open).transpose()?;
-        Ok(Opened { config, weights, model, limits, forests })
+        Ok(Opened { dir, weights, model, asked, limits, forests })
     }
 
-    /// What several processes must have in common.
-    fn settings(&self, args: &Args, goal: &Goal<'_>) -> Result<Settings, Error> {
-        let mut settings = Settings::default();
-        describe_files(&self.config.digests()?, &mut settings);
-        let weights = Fingerprint::default().bytes(self.weights.to_text(&[]).as_bytes()).finish();
-        settings.add("weights", format!("{weights:032x}"));
-        args.limits.describe(&self.limits, &mut settings);
-        args.features.describe(&self.model, &mut settings);
-        settings.add("force", args.force.is_some());
-        settings.add("max-bleu", args.max_bleu.len());
-        settings.add("nbest", args.nbest.unwrap_or(0));
-        settings.add("forest-out", args.forest_out.is_some());
-        settings.add("json", args.json);
-        for (k, file) in goal.files().iter().enumerate() {
-            settings.add(&format!("lines{k}"), &file.digest);
-        }
-        if let Some(forests) = &self.forests {
-            let text = Fingerprint::default().bytes(&sentences(forests)).finish();
-            settings.add("forests", format!("{text:032x}"));
-        }
-        Ok(settings)
+    fn spec(&self, args: &Args, goal: &Goal<'_>) -> Result<DecodeSpec, Error> {
+        let print = |bytes: &[u8]| format!("{:032x}", Fingerprint::default().bytes(bytes).finish());
+        Ok(DecodeSpec {
+            search: SearchSpec::new(&self.dir.config, &self.dir.digests()?, &self.model, self.asked),
+            weights: print(self.weights.to_text(&[]).as_bytes()),
+            force: args.force.is_some(),
+            max_bleu: args.max_bleu.len(),
+            nbest: args.nbest.unwrap_or(0),
+            forest_out: args.forest_out.is_some(),
+            json: args.json,
+            lines: goal.files().iter().map(|f| f.digest.clone()).collect(),
+            forests: self.forests.as_ref().map(|f| print(&sentences(f))),
+        })
     }
 }
 
@@ -353,21 +237,22 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let clock = Instant::now();
     let fleet = world::fleet();
     let outputs = [args.output.as_deref(), args.nbest_out.as_deref(), args.forest_out.as_deref()];
-    let config = world::agree(Config::read(&args.model).and_then(|config| {
-        check_files(args, &config, &outputs)?;
+    let progress = Progress::NONE;
+    let dir = world::agree(ModelDir::open(&args.model).and_then(|dir| {
+        check_files(args, &dir, &outputs)?;
         if args.forest_kind == ForestKind::Grammar {
             world::only_one("luthier decode --forest-kind grammar")?;
         }
-        Ok(config)
+        Ok(dir)
     }))?;
     if args.forest_kind == ForestKind::Grammar {
-        return save(args, &config, talk);
+        return save(args, &dir, talk, progress);
     }
-    let opened = world::agree(Opened::new(args, config, talk))?;
+    let opened = world::agree(Opened::new(args, dir, talk))?;
     let Opened { weights, model, limits, forests, .. } = &opened;
-    let goal = world::agree(Goal::new(args, model, args.limits.limits(&opened.config)))?;
+    let goal = world::agree(Goal::new(args, model, opened.asked))?;
     if !fleet.is_alone() {
-        world::same(&world::agree(opened.settings(args, &goal))?)?;
+        world::same(&world::agree(opened.spec(args, &goal))?)?;
     }
     let decoder = match forests {
         Some(forests) => Decoder::over(model, weights, *limits, forests),
@@ -386,7 +271,7 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
         Ok(lines)
     }))?;
     let clock = Instant::now();
-    let done = translate(args, &decoder, &goal, lines.as_ref(), out)?;
+    let done = translate(args, &decoder, &goal, (lines.as_ref(), out), progress)?;
     if matches!(goal, Goal::Force(_)) {
         talk.say(&format!(
             "{} of {} lines can be made ({:.1} %)",
@@ -415,8 +300,8 @@ fn translate(
     args: &Args,
     decoder: &Decoder<'_>,
     goal: &Goal<'_>,
-    lines: Option<&Lines>,
-    mut out: Option<Outputs<'_>>,
+    (lines, mut out): (Option<&Lines>, Option<Outputs<'_>>),
+    progress: Progress<'_>,
 ) -> Result<Tally, Failure> {
     let fleet = world::fleet();
     let mut done = Tally::default();
@@ -435,11 +320,12 @@ fn translate(
         done.sentences += batch.len();
         goal.check(done.sentences, false).map_err(|e| fleet.known_to_all(e))?;
         let mine = fleet.mine(batch.len() as u32);
-        let answers: Vec<Answer> = mine
+        let answers: Result<Vec<Answer>, Error> = mine
             .into_par_iter()
-            .map(|k| answer(args, decoder, goal, &batch[k as usize], first + k as usize))
+            .map(|k| answer(args, decoder, goal, (&batch[k as usize], first + k as usize), progress))
             .collect();
-        for a in fleet.collect(answers)?.iter().flatten() {
+        let answers = fleet.collect(answers)?.into_iter().collect::<Result<Vec<_>, _>>()?;
+        for a in answers.iter().flatten() {
             done.stats += a.stats;
             done.reached += usize::from(a.reached);
             done.score += a.score;
@@ -463,12 +349,13 @@ fn translate(
 }
 
 /// Refuses outputs that are also inputs, and standard input for two of them.
-fn check_files(args: &Args, config: &Config, outputs: &[Option<&Path>]) -> Result<(), Error> {
-    let mut inputs: Vec<&Path> = vec![&config.table, &config.weights];
+fn check_files(args: &Args, dir: &ModelDir, outputs: &[Option<&Path>]) -> Result<(), Error> {
+    let (table, weights, lms) = (dir.table(), dir.weights(), dir.lms());
+    let mut inputs: Vec<&Path> = vec![&table, &weights];
     if args.forests.is_none() {
         inputs.push(&args.input);
     }
-    inputs.extend(config.lm.iter().chain(&args.weights).chain(&args.forests).map(PathBuf::as_path));
+    inputs.extend(lms.iter().chain(&args.weights).chain(&args.forests).map(PathBuf::as_path));
     inputs.extend(args.force.iter().chain(&args.max_bleu).map(PathBuf::as_path));
     super::check_outputs(outputs, &inputs)?;
     let standard = |p: &Path| p.as_os_str() == "-";
@@ -477,14 +364,6 @@ fn check_files(args: &Args, config: &Config, outputs: &[Option<&Path>]) -> Resul
     }
     let mut for_all = args.weights.iter().chain(&args.force).chain(&args.max_bleu);
     world::no_standard_input(for_all.any(|p| standard(p)))
-}
-
-/// A model counts by what is in its files.
-pub(crate) fn describe_files(digests: &[String], settings: &mut Settings) {
-    for (k, digest) in digests.iter().enumerate() {
-        let name = if k == 0 { "table".to_owned() } else { format!("lm{}", k - 1) };
-        settings.add(&name, digest);
-    }
 }
 
 /// Opens saved forests of a model.
@@ -499,7 +378,7 @@ pub(crate) fn open_forests(
             Error::new("--forests is for hierarchical models: others have no grammar").hint("leave it out")
         );
     }
-    Forests::open(path, model, digests, limits.span)
+    Forests::open(path, model, digests, limits.span())
 }
 
 /// The text of forests.
@@ -512,11 +391,8 @@ fn sentences(forests: &Forests) -> Vec<u8> {
     text
 }
 
-/// Saves which rules fit which spans of a text.
-fn save(args: &Args, config: &Config, talk: Talk) -> Done {
-    let limits = args.limits.limits(config);
-    let clock = Instant::now();
-    let Some(path) = &args.forest_out else { return Ok(ExitCode::SUCCESS) };
+/// Refuses flags that have no effect where nothing is translated.
+fn check_grammar(args: &Args) -> Result<(), Error> {
     let one_of = "--weights, --output, --nbest-out, --force, --max-bleu, --forests, --json, --stats, --dense, --sparse, \
                   --table-limit, --beam or --drop-unknown";
     let limits_too =
@@ -524,8 +400,7 @@ fn save(args: &Args, config: &Config, talk: Talk) -> Done {
     if limits_too
         || args.weights.is_some()
         || args.stats
-        || !args.features.dense.is_empty()
-        || args.features.sparse.is_some()
+        || args.features != FeatureSelection::default()
         || args.output.is_some()
         || args.nbest.is_some()
         || args.force.is_some()
@@ -534,17 +409,25 @@ fn save(args: &Args, config: &Config, talk: Talk) -> Done {
         || args.json
     {
         return Err(Error::new(format!("--forest-kind grammar translates nothing, so {one_of} has no use"))
-            .hint("leave it out, or save forests in a command of its own")
-            .into());
+            .hint("leave it out, or save forests in a command of its own"));
     }
-    let model = &Model::open(config)?;
+    Ok(())
+}
+
+/// Saves which rules fit which spans of a text.
+fn save(args: &Args, dir: &ModelDir, talk: Talk, progress: Progress<'_>) -> Done {
+    let limits = args.limits.resolve(&dir.config);
+    let clock = Instant::now();
+    let Some(path) = &args.forest_out else { return Ok(ExitCode::SUCCESS) };
+    check_grammar(args)?;
+    let model = &Model::open(dir)?;
     if !model.is_hierarchical() {
         return Err(Error::new("--forest-kind grammar is for hierarchical models")
             .hint("phrase-based ones have search forests only")
             .into());
     }
     let lines = read_ahead(Input::open(&args.input)?);
-    let mut writer = ForestsWriter::create(path, model, &config.digests()?, limits.span)?;
+    let mut writer = ForestsWriter::create(path, model, &dir.digests()?, limits.span())?;
     let mut sentences = 0;
     loop {
         let (batch, failed) = next_batch(&lines, 1);
@@ -554,7 +437,8 @@ fn save(args: &Args, config: &Config, talk: Talk) -> Done {
         if batch.is_empty() {
             break;
         }
-        let spans: Vec<_> = batch.par_iter().map(|line| writer.spans(line)).collect();
+        let spans = batch.par_iter().map(|line| writer.spans(line, progress));
+        let spans = spans.collect::<Result<Vec<_>, Error>>()?;
         sentences += batch.len();
         for (line, spans) in batch.iter().zip(spans) {
             writer.push(line, spans)?;
@@ -714,18 +598,25 @@ fn next_batch(lines: &Lines, processes: usize) -> (Vec<String>, Option<Error>) {
     (batch, None)
 }
 
-fn answer(args: &Args, decoder: &Decoder<'_>, goal: &Goal<'_>, line: &str, id: usize) -> Answer {
-    let Some(lattice) = goal.search(decoder, line, id) else {
+fn answer(
+    args: &Args,
+    decoder: &Decoder<'_>,
+    goal: &Goal<'_>,
+    (line, id): (&str, usize),
+    progress: Progress<'_>,
+) -> Result<Answer, Error> {
+    let Some(lattice) = goal.search(decoder, line, id, progress)? else {
         let text = if args.json { format!("{}\n", json!({"id": id, "text": null})) } else { "\n".to_owned() };
         let forest = if args.forest_out.is_some() { empty_forest(id) } else { String::new() };
-        return Answer { text, forest, ..Answer::default() };
+        return Ok(Answer { text, forest, ..Answer::default() });
     };
     let mut answer = Answer { reached: true, stats: lattice.stats(), ..Answer::default() };
     let names = decoder.model().names();
     let k = args.nbest.unwrap_or(0) as usize;
     let needed = k > 0 || args.json || args.forest_out.is_some();
     let forest = if needed { lattice.forest() } else { Forest::default() };
-    let list = if k > 0 || args.json { translations(decoder, &forest, k.max(1)) } else { Vec::new() };
+    let list =
+        if k > 0 || args.json { translations(decoder, &forest, k.max(1), progress)? } else { Vec::new() };
     let (text, score) = match list.first() {
         Some(best) => (best.text.clone(), best.score),
         None => lattice.best().unwrap_or_default(),
@@ -747,18 +638,23 @@ fn answer(args: &Args, decoder: &Decoder<'_>, goal: &Goal<'_>, line: &str, id: u
         nbest_line(&mut answer.nbest, id, names, t, &name_of);
     }
     if args.forest_out.is_some() {
-        let mut sparse = rustc_hash::FxHashMap::default();
-        lattice.sparse_names(&|key| forest.local.position(key).is_some(), &mut |key, name| {
-            sparse.insert(key, name.to_owned());
-        });
-        let name = |key: FeatureKey| {
-            let dense = decoder.model().name_of(key).map(str::to_owned);
-            dense.or_else(|| sparse.get(&key).cloned()).unwrap_or_default()
-        };
-        write_json(&forest, id as u64, &name, &mut answer.forest);
-        answer.forest.push('\n');
+        write_forest(decoder, &lattice, &forest, id, &mut answer.forest);
     }
-    answer
+    Ok(answer)
+}
+
+/// A forest as a line of JSON.
+fn write_forest(decoder: &Decoder<'_>, found: &Found<'_>, forest: &Forest<'_>, id: usize, out: &mut String) {
+    let mut sparse = rustc_hash::FxHashMap::default();
+    found.sparse_names(&|key| forest.local.position(key).is_some(), &mut |key, name| {
+        sparse.insert(key, name.to_owned());
+    });
+    let name = |key: FeatureKey| {
+        let dense = decoder.model().name_of(key).map(str::to_owned);
+        dense.or_else(|| sparse.get(&key).cloned()).unwrap_or_default()
+    };
+    write_json(forest, id as u64, &name, out);
+    out.push('\n');
 }
 
 /// The forest of a sentence that has no translation.

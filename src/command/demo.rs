@@ -6,6 +6,7 @@ use luthier::{
     core::{Error, Result},
     io::{AtomicFile, text},
     metric::{Hypothesis, Metric, PlusOne, Scratch},
+    tune::RunView,
 };
 use serde_json::{Value, json};
 use std::{
@@ -200,7 +201,7 @@ impl<'a> Demo<'a> {
             let found = self.again.json(&[&["tune"], how, &given, system.limits, init].concat())?;
             let seconds = clock.elapsed().as_secs_f64();
             let output = self.made(&format!("{name}.{algorithm}.out"));
-            let weights = format!("{run}/best.txt");
+            let weights = RunView::best_path(Path::new(&run)).display().to_string();
             let decode = ["decode", "--model", &model, "--weights", &weights, "--in", &test, "-o", &output];
             self.again.run(&[&decode, system.limits].concat())?;
             let dev = found["score"].as_f64().unwrap_or(f64::NAN);

@@ -8,7 +8,7 @@ mod work;
 use super::{Common, Done, write_out};
 use crate::{again::Again, talk::Talk};
 use luthier::core::{Error, Result};
-use luthier::io::{AtomicFile, Settings, WorkDir, WorkKind};
+use luthier::io::{AtomicFile, WorkDir, WorkKind};
 use plan::{Plan, Wishes};
 use std::{
     fs,
@@ -104,6 +104,16 @@ fn read(path: &Path) -> Result<(String, String)> {
     Ok((name, text))
 }
 
+/// What all cells of an experiment have in common.
+#[derive(serde::Serialize)]
+struct ExperimentSpec {
+    format: u32,
+    version: &'static str,
+    seed: String,
+    /// Digests of the text.
+    text: String,
+}
+
 pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let clock = Instant::now();
     let (name, text) = read(&args.plan)?;
@@ -126,12 +136,14 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     });
     let seed = common.seed.unwrap_or(1);
     let mut bench = Bench::new(&plan, &wishes, &args.only, &out, seed)?;
-    let mut settings = Settings::default();
-    settings.add("version", env!("CARGO_PKG_VERSION"));
-    settings.add("seed", seed);
-    settings.add("text", bench.check_corpus()?);
+    let spec = ExperimentSpec {
+        format: 2,
+        version: env!("CARGO_PKG_VERSION"),
+        seed: seed.to_string(),
+        text: bench.check_corpus()?,
+    };
     bench.check_commands(&name, &super::misunderstood)?;
-    let _lock = WorkDir::open(&out, &KIND, &settings, |_| true)?;
+    let _lock = WorkDir::open(&out, &KIND, &spec, |_| true)?;
     let again = Again::new(common, talk)?;
     bench.prepare(&again)?;
     let threads = common.threads.map_or_else(rayon::current_num_threads, usize::from);

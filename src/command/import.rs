@@ -3,12 +3,15 @@
 use super::Done;
 use crate::talk::{Talk, thousands};
 use luthier::{
-    core::{Error, FeatureKey, Weights},
-    io::{AtomicFile, Settings, WorkDir, WorkKind, moses_ini, text::read_lines},
+    core::{Error, FeatureKey, Progress, Weights},
+    decode::{DenseFeature, MAX_DISTORTION, ModelConfig, ModelDir, ModelKind},
+    io::{AtomicFile, InputFile, WorkDir, WorkKind, moses_ini, text::read_lines},
     lm::{Arpa, Model},
     table::{Table, read_text},
 };
+use serde::Serialize;
 use std::{
+    collections::BTreeMap,
     fmt::Write as _,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -34,7 +37,6 @@ struct Feature {
     line: u64,
     kind: String,
     name: String,
-    path: Option<String>,
     settings: Vec<(String, String)>,
 }
 
@@ -44,7 +46,7 @@ struct Ini {
     features: Vec<Feature>,
     distortion_limit: Option<i64>,
     chart: bool,
-    span_limit: Option<u64>,
+    span_limit: Option<usize>,
     /// Sections that say how to search, which are flags here.
     ignored: Vec<String>,
 }
@@ -52,7 +54,7 @@ struct Ini {
 fn parse(file: &str, lines: &[String]) -> Result<Ini, Error> {
     let mut ini = Ini::default();
     let mut section = String::new();
-    let mut numbers = std::collections::BTreeMap::new();
+    let mut numbers = BTreeMap::new();
     for (k, line) in lines.iter().enumerate() {
         // A comment goes to the end of the line.
         let line = line.split('#').next().unwrap_or_default().trim();
@@ -65,34 +67,11 @@ fn parse(file: &str, lines: &[String]) -> Result<Ini, Error> {
         }
         let at = k as u64 + 1;
         match section.as_str() {
-            "feature" => {
-                let mut words = line.split_ascii_whitespace();
-                let kind = words.next().unwrap_or_default().to_owned();
-                let settings: Vec<(String, String)> = words
-                    .map(|w| {
-                        let pair = w.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()));
-                        pair.ok_or_else(|| Error::at(file, at, format!("found {w:?}, expected key=value")))
-                    })
-                    .collect::<Result<_, _>>()?;
-                let get = |key: &str| settings.iter().find(|s| s.0 == key).map(|s| s.1.clone());
-                // Moses numbers features of a kind that have no name.
-                let number = numbers.entry(kind.clone()).or_insert(0);
-                let name = get("name").unwrap_or_else(|| format!("{kind}{number}"));
-                *number += 1;
-                ini.features.push(Feature { line: at, path: get("path"), kind, name, settings });
-            }
-            "distortion-limit" => {
-                let limit = line.parse().map_err(|_| {
-                    Error::at(file, at, format!("the distortion limit is {line:?}, expected a number"))
-                })?;
-                ini.distortion_limit = Some(limit);
-            }
+            "feature" => ini.features.push(Feature::parse(file, at, line, &mut numbers)?),
+            "distortion-limit" => ini.distortion_limit = Some(number(file, at, line, "distortion limit")?),
             "search-algorithm" => ini.chart |= line == "3",
             "max-chart-span" if ini.span_limit.is_none() => {
-                let limit = line.parse().map_err(|_| {
-                    Error::at(file, at, format!("the longest span is {line:?}, expected a number"))
-                })?;
-                ini.span_limit = Some(limit);
+                ini.span_limit = Some(number(file, at, line, "longest span")?);
             }
             "stack" | "cube-pruning-pop-limit" | "beam-threshold" | "drop-unknown" | "ttable-limit" => {
                 ini.ignored.push(section.clone());
@@ -103,12 +82,41 @@ fn parse(file: &str, lines: &[String]) -> Result<Ini, Error> {
     Ok(ini)
 }
 
+fn number<T: std::str::FromStr>(file: &str, at: u64, text: &str, what: &str) -> Result<T, Error> {
+    text.parse().map_err(|_| Error::at(file, at, format!("the {what} is {text:?}, expected a number")))
+}
+
+impl Feature {
+    /// Reads `KENLM name=LM0 path=lm.arpa order=5`. Moses numbers features of a kind that have no name.
+    fn parse(file: &str, at: u64, line: &str, numbers: &mut BTreeMap<String, usize>) -> Result<Self, Error> {
+        let mut words = line.split_ascii_whitespace();
+        let kind = words.next().unwrap_or_default().to_owned();
+        let settings: Vec<(String, String)> = words
+            .map(|w| {
+                let pair = w.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()));
+                pair.ok_or_else(|| Error::at(file, at, format!("found {w:?}, expected key=value")))
+            })
+            .collect::<Result<_, _>>()?;
+        let number = numbers.entry(kind.clone()).or_insert(0);
+        let mut feature = Feature { line: at, name: format!("{kind}{number}"), kind, settings };
+        *number += 1;
+        if let Some(name) = feature.get("name") {
+            feature.name = name.to_owned();
+        }
+        Ok(feature)
+    }
+
+    /// The value of a key.
+    fn get(&self, key: &str) -> Option<&str> {
+        self.settings.iter().find(|s| s.0 == key).map(|s| s.1.as_str())
+    }
+}
+
 /// A file of the configuration.
 fn find(ini: &Path, feature: &Feature) -> Result<PathBuf, Error> {
     let name = ini.display().to_string();
     let path = feature
-        .path
-        .as_deref()
+        .get("path")
         .ok_or_else(|| Error::at(&name, feature.line, format!("{} has no path=", feature.kind)))?;
     let beside = ini.parent().unwrap_or(Path::new("")).join(path);
     let candidates = [PathBuf::from(path), beside];
@@ -134,7 +142,7 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     }
     let ini = parse(&lines.file, &lines.lines)?;
     let weights = luthier::io::read_weights(&args.ini)?;
-    let plan = plan(&args.ini, &lines.file, &ini)?;
+    let plan = Planner::new(&args.ini, &lines.file, &ini).plan()?;
     if !ini.ignored.is_empty() {
         talk.warn(&format!(
             "[{}] of {} is not taken over: give limits of the search to decode and tune",
@@ -142,11 +150,9 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
             lines.file
         ));
     }
-    let mut settings = Settings::default();
-    settings.add("version", env!("CARGO_PKG_VERSION"));
-    settings.add("ini", lines.digest);
-    let work = WorkDir::open(&args.model, &KIND, &settings, |dir| dir.join("luthier.toml").exists())?;
-    match convert(args, &ini, &plan, &weights, talk) {
+    let spec = ImportSpec::new(InputFile::new("ini", args.ini.display().to_string(), lines.digest), &plan)?;
+    let work = WorkDir::open(&args.model, &KIND, &spec, ModelDir::exists)?;
+    match convert(args, plan.config.clone(), &plan, &weights, talk) {
         Ok(()) => {
             talk.say(&format!("{} in {:.1} s", args.model.display(), clock.elapsed().as_secs_f64()));
             Ok(ExitCode::SUCCESS)
@@ -158,16 +164,40 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     }
 }
 
+/// What an imported model is made of, as `import.toml` keeps it.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ImportSpec {
+    format: u32,
+    version: &'static str,
+    inputs: Vec<InputFile>,
+}
+
+impl ImportSpec {
+    fn new(ini: InputFile, plan: &Plan) -> Result<Self, Error> {
+        let mut inputs = vec![ini, InputFile::read("table", &plan.table)?];
+        if let Some(path) = &plan.reordering {
+            inputs.push(InputFile::read("reordering", path)?);
+        }
+        if let Some(path) = &plan.glue_grammar {
+            inputs.push(InputFile::read("glue-grammar", path)?);
+        }
+        for path in &plan.lms {
+            inputs.push(InputFile::read("lm", path)?);
+        }
+        Ok(ImportSpec { format: 2, version: env!("CARGO_PKG_VERSION"), inputs })
+    }
+}
+
 /// What becomes of the features.
 struct Plan {
     table: PathBuf,
     reordering: Option<PathBuf>,
+    glue_grammar: Option<PathBuf>,
     lms: Vec<PathBuf>,
-    /// Names there and here.
-    names: Vec<(String, String)>,
-    table_limit: Option<usize>,
-    /// What a glue rule counts.
-    glue: Option<f64>,
+    /// Names there, and blocks of features here.
+    names: Vec<(String, DenseFeature, usize)>,
+    config: ModelConfig,
 }
 
 /// What the rule that puts S and X together counts in a glue grammar.
@@ -185,130 +215,181 @@ fn glue(path: &Path) -> Result<f64, Error> {
     Err(Error::in_file(&lines.file, "has no rule `[X][S] [X][X] [X]`, expected a glue grammar of Moses"))
 }
 
-fn plan(path: &Path, file: &str, ini: &Ini) -> Result<Plan, Error> {
-    let (mut table, mut reordering, mut lms, mut names) = (None, None, Vec::new(), Vec::new());
-    let (mut seen, mut table_limit, mut glued) = (Vec::new(), None, None);
-    let mut name = |there: &str, here: &str| names.push((there.to_owned(), here.to_owned()));
-    for feature in &ini.features {
-        let once = |taken: bool| {
-            if !taken {
-                return Ok(());
-            }
-            Err(Error::at(file, feature.line, format!("a second {} stands here", feature.kind))
-                .hint("models with one phrase table and one reordering table can be imported"))
-        };
-        match feature.kind.as_str() {
-            kind @ ("UnknownWordPenalty" | "WordPenalty" | "PhrasePenalty" | "Distortion") => {
-                once(seen.contains(&kind))?;
-                seen.push(kind);
-                name(&feature.name, &format!("{kind}0"));
-            }
-            "PhraseDictionaryMemory" | "PhraseDictionaryCompact" | "PhraseDictionaryOnDisk" => {
-                let second = table.is_some();
-                once(second && (!ini.chart || glued.is_some()))?;
-                if feature.kind != "PhraseDictionaryMemory" {
-                    return Err(Error::at(
-                        file,
-                        feature.line,
-                        format!("{} is a binary of Moses", feature.kind),
-                    )
-                    .hint("name the text table that it was made of, as PhraseDictionaryMemory"));
-                }
-                if second {
-                    glued = Some(glue(&find(path, feature)?)?);
-                    name(&feature.name, "Glue0");
-                    continue;
-                }
-                table = Some(find(path, feature)?);
-                table_limit =
-                    feature.settings.iter().find(|s| s.0 == "table-limit").and_then(|s| s.1.parse().ok());
-                name(&feature.name, "TranslationModel0");
-            }
-            "LexicalReordering" => {
-                once(reordering.is_some())?;
-                let kind = feature.settings.iter().find(|s| s.0 == "type").map_or("", |s| s.1.as_str());
-                // Words decide about orientation, and each orientation has a weight of its own.
-                let plain = kind.strip_prefix("wbe-").unwrap_or(kind);
-                if plain.strip_suffix("-allff").unwrap_or(plain) != "msd-bidirectional-fe" {
-                    return Err(Error::at(file, feature.line, format!("the reordering is of type {kind:?}"))
-                        .hint("expected wbe-msd-bidirectional-fe-allff"));
-                }
-                reordering = Some(find(path, feature)?);
-                name(&feature.name, "LexicalReordering0");
-            }
-            "KENLM" | "SRILM" | "IRSTLM" => {
-                name(&feature.name, &format!("LM{}", lms.len()));
-                lms.push(find(path, feature)?);
-            }
-            other => {
-                return Err(Error::at(file, feature.line, format!("the feature {other} is not known"))
-                    .hint("remove it, and tune again"));
-            }
-        }
-    }
-    let table = table.ok_or_else(|| Error::in_file(file, "has no PhraseDictionaryMemory"))?;
-    if ini.chart && glued.is_none() {
-        return Err(Error::in_file(file, "has no second PhraseDictionaryMemory, expected the glue grammar"));
-    }
-    Ok(Plan { table, reordering, lms, names, table_limit, glue: glued })
+/// A plan in the making: one feature after another.
+struct Planner<'a> {
+    /// The configuration, and its name in messages.
+    path: &'a Path,
+    file: &'a str,
+    ini: &'a Ini,
+    table: Option<PathBuf>,
+    reordering: Option<PathBuf>,
+    glue_grammar: Option<PathBuf>,
+    lms: Vec<PathBuf>,
+    names: Vec<(String, DenseFeature, usize)>,
+    config: ModelConfig,
 }
 
-fn convert(args: &Args, ini: &Ini, plan: &Plan, weights: &Weights, talk: Talk) -> Result<(), Error> {
-    let at = |name: &str| args.model.join(name);
+impl<'a> Planner<'a> {
+    fn new(path: &'a Path, file: &'a str, ini: &'a Ini) -> Self {
+        let kind = if ini.chart { ModelKind::Hiero } else { ModelKind::Phrase };
+        // Moses says −1 where there is none.
+        let jump = |limit| usize::try_from(limit).unwrap_or(MAX_DISTORTION).min(MAX_DISTORTION);
+        let config = ModelConfig {
+            span_limit: ini.span_limit,
+            distortion_limit: ini.distortion_limit.map(jump),
+            ..ModelConfig::new(kind)
+        };
+        Planner {
+            path,
+            file,
+            ini,
+            table: None,
+            reordering: None,
+            glue_grammar: None,
+            lms: Vec::new(),
+            names: Vec::new(),
+            config,
+        }
+    }
+
+    fn plan(mut self) -> Result<Plan, Error> {
+        for feature in &self.ini.features {
+            self.add(feature)?;
+        }
+        let Planner { file, ini, table, reordering, glue_grammar, lms, names, mut config, .. } = self;
+        let table = table.ok_or_else(|| Error::in_file(file, "has no PhraseDictionaryMemory"))?;
+        if ini.chart && config.glue.is_none() {
+            return Err(Error::in_file(
+                file,
+                "has no second PhraseDictionaryMemory, expected the glue grammar",
+            ));
+        }
+        config.lm = (0..lms.len()).map(lm_name).map(PathBuf::from).collect();
+        Ok(Plan { table, reordering, glue_grammar, lms, names, config })
+    }
+
+    fn add(&mut self, feature: &Feature) -> Result<(), Error> {
+        match feature.kind.as_str() {
+            kind @ ("UnknownWordPenalty" | "WordPenalty" | "PhrasePenalty" | "Distortion") => {
+                let here = DenseFeature::of_stem(kind);
+                self.once(feature, self.names.iter().any(|n| Some(n.1) == here))?;
+                self.names.extend(here.map(|here| (feature.name.clone(), here, 0)));
+                Ok(())
+            }
+            "PhraseDictionaryMemory" | "PhraseDictionaryCompact" | "PhraseDictionaryOnDisk" => {
+                self.add_table(feature)
+            }
+            "LexicalReordering" => self.add_reordering(feature),
+            "KENLM" | "SRILM" | "IRSTLM" => {
+                self.names.push((feature.name.clone(), DenseFeature::LanguageModel, self.lms.len()));
+                self.lms.push(find(self.path, feature)?);
+                Ok(())
+            }
+            other => Err(self
+                .wrong(feature, format!("the feature {other} is not known"))
+                .hint("remove it, and tune again")),
+        }
+    }
+
+    fn wrong(&self, feature: &Feature, what: String) -> Error {
+        Error::at(self.file, feature.line, what)
+    }
+
+    /// Refuses a second feature of a kind.
+    fn once(&self, feature: &Feature, taken: bool) -> Result<(), Error> {
+        if !taken {
+            return Ok(());
+        }
+        Err(self
+            .wrong(feature, format!("a second {} stands here", feature.kind))
+            .hint("models with one phrase table and one reordering table can be imported"))
+    }
+
+    /// The table; of a hierarchical model also the glue grammar, which comes second.
+    fn add_table(&mut self, feature: &Feature) -> Result<(), Error> {
+        let second = self.table.is_some();
+        self.once(feature, second && (!self.ini.chart || self.config.glue.is_some()))?;
+        if feature.kind != "PhraseDictionaryMemory" {
+            return Err(self
+                .wrong(feature, format!("{} is a binary of Moses", feature.kind))
+                .hint("name the text table that it was made of, as PhraseDictionaryMemory"));
+        }
+        let path = find(self.path, feature)?;
+        if second {
+            self.config.glue = Some(glue(&path)?);
+            self.glue_grammar = Some(path);
+            self.names.push((feature.name.clone(), DenseFeature::Glue, 0));
+        } else {
+            self.table = Some(path);
+            self.config.table_limit = feature.get("table-limit").and_then(|n| n.parse().ok());
+            self.names.push((feature.name.clone(), DenseFeature::TranslationModel, 0));
+        }
+        Ok(())
+    }
+
+    /// Words decide about orientation, and each orientation has a weight of its own.
+    fn add_reordering(&mut self, feature: &Feature) -> Result<(), Error> {
+        self.once(feature, self.reordering.is_some())?;
+        let kind = feature.get("type").unwrap_or_default();
+        let plain = kind.strip_prefix("wbe-").unwrap_or(kind);
+        if plain.strip_suffix("-allff").unwrap_or(plain) != "msd-bidirectional-fe" {
+            return Err(self
+                .wrong(feature, format!("the reordering is of type {kind:?}"))
+                .hint("expected wbe-msd-bidirectional-fe-allff"));
+        }
+        self.reordering = Some(find(self.path, feature)?);
+        self.names.push((feature.name.clone(), DenseFeature::LexicalReordering, 0));
+        Ok(())
+    }
+}
+
+/// Name of a compiled language model.
+fn lm_name(k: usize) -> String {
+    format!("lm{k}.bin")
+}
+
+fn convert(
+    args: &Args,
+    config: ModelConfig,
+    plan: &Plan,
+    weights: &Weights,
+    talk: Talk,
+) -> Result<(), Error> {
     // A model that is half new is none.
-    let _ = std::fs::remove_file(at("luthier.toml"));
-    let table = read_text(&plan.table, plan.reordering.as_deref())?;
-    if table.shape().hierarchical != ini.chart {
-        let (found, expected) = if ini.chart { ("phrases", "rules") } else { ("rules", "phrases") };
+    ModelDir::invalidate(&args.model);
+    let table = read_text(&plan.table, plan.reordering.as_deref(), Progress::NONE)?;
+    let chart = config.kind == ModelKind::Hiero;
+    if table.shape().hierarchical != chart {
+        let (found, expected) = if chart { ("phrases", "rules") } else { ("rules", "phrases") };
         return Err(Error::in_file(
             plan.table.display().to_string(),
             format!("is a table of {found}, expected {expected}"),
         ));
     }
     check_weights(args, plan, weights, &table)?;
-    table.write(&at("table.bin"))?;
-    let what = if ini.chart { "rules" } else { "phrase pairs" };
+    table.write(&args.model.join(&config.table))?;
+    let what = if chart { "rules" } else { "phrase pairs" };
     talk.say(&format!("{}: {} {what}", plan.table.display(), thousands(table.len())));
-    let mut lms = Vec::new();
-    for (k, path) in plan.lms.iter().enumerate() {
-        let name = format!("lm{k}.bin");
-        let model = Model::compile(&Arpa::read(path)?, &path.display().to_string(), &at(&name))?;
+    for (path, name) in plan.lms.iter().zip(&config.lm) {
+        let arpa = Arpa::read(path, Progress::NONE)?;
+        let model =
+            Model::compile(&arpa, &path.display().to_string(), &args.model.join(name), Progress::NONE)?;
         talk.say(&format!("{}: order {}, {} words", path.display(), model.order(), thousands(model.words())));
-        lms.push(format!("{name:?}"));
     }
-    AtomicFile::write_all_to(&at("weights.txt"), renamed(plan, weights, &table).as_bytes())?;
-    let mut text = format!(
-        "# a model of luthier {}, imported from {}\nkind = \"{}\"\ntable = \"table.bin\"\nweights = \"weights.txt\"\n\
-         lm = [{}]\n",
-        env!("CARGO_PKG_VERSION"),
-        args.ini.display().to_string().replace(char::is_control, " "),
-        if ini.chart { "hiero" } else { "phrase" },
-        lms.join(", ")
-    );
-    if let Some(glue) = plan.glue {
-        let _ = writeln!(text, "glue = {glue:?}");
-    }
-    if let Some(limit) = ini.span_limit {
-        let _ = writeln!(text, "span-limit = {limit}");
-    }
-    if let Some(limit) = plan.table_limit {
-        let _ = writeln!(text, "table-limit = {limit}");
-    }
-    if let Some(limit) = ini.distortion_limit {
-        // Moses says −1 where there is none.
-        let limit = usize::try_from(limit).unwrap_or(luthier::decode::MAX_DISTORTION);
-        let _ = writeln!(text, "distortion-limit = {}", limit.min(luthier::decode::MAX_DISTORTION));
-    }
-    AtomicFile::write_all_to(&at("luthier.toml"), text.as_bytes())
+    let text = renamed(plan, weights, &table);
+    AtomicFile::write_all_to(&args.model.join(&config.weights), text.as_bytes())?;
+    let comment =
+        format!("a model of luthier {}, imported from {}", env!("CARGO_PKG_VERSION"), args.ini.display());
+    ModelDir::create(&args.model, config, &comment).map(|_| ())
 }
 
 /// Every feature needs its weights.
 fn check_weights(args: &Args, plan: &Plan, weights: &Weights, table: &Table) -> Result<(), Error> {
-    for (there, here) in &plan.names {
-        let expected = match here.as_str() {
-            "TranslationModel0" => table.shape().scores,
-            "LexicalReordering0" => table.shape().reordering,
-            "UnknownWordPenalty0" => continue,
+    for (there, here, _) in &plan.names {
+        let expected = match here {
+            DenseFeature::TranslationModel => table.shape().scores,
+            DenseFeature::LexicalReordering => table.shape().reordering,
+            DenseFeature::UnknownWordPenalty => continue,
             _ => 1,
         };
         let has = |index: &str| weights.contains(FeatureKey::of(&format!("{there}{index}")));
@@ -328,7 +409,8 @@ fn check_weights(args: &Args, plan: &Plan, weights: &Weights, table: &Table) -> 
 fn renamed(plan: &Plan, weights: &Weights, table: &Table) -> String {
     let mut text = String::from("# weights of the Moses configuration\n");
     let most = table.shape().scores.max(6);
-    for (there, here) in &plan.names {
+    for (there, here, number) in &plan.names {
+        let here = here.block(*number);
         let indices = (0..most).map(|k| format!("[{k}]"));
         for index in [String::new()].into_iter().chain(indices) {
             let key = FeatureKey::of(&format!("{there}{index}"));

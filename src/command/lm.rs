@@ -1,12 +1,15 @@
 //! `luthier lm`.
 
 use super::{Common, Done, write_out};
-use crate::talk::{Talk, thousands};
+use crate::{
+    phases::{Phases, counted},
+    talk::{Talk, thousands},
+};
 use clap::Subcommand;
 use luthier::{
-    core::Error,
-    io::{AtomicFile, Input},
-    lm::{Arpa, MAX_ORDER, Model, Sentence, Settings, estimate},
+    core::{Error, Progress, Step},
+    io::{AtomicFile, Input, sort::ByteSize},
+    lm::{Arpa, Model, Report, Sentence, Settings, estimate},
 };
 use serde_json::json;
 use std::{
@@ -28,29 +31,22 @@ pub(crate) struct Args {
 enum Verb {
     /// Estimate a model of text: interpolated modified Kneser–Ney, as an ARPA file.
     Build(BuildArgs),
-    /// Make a binary of an ARPA file that opens at once and is shared by processes.
+    /// Convert an ARPA file to a memory-mapped binary.
     Compile(CompileArgs),
-    /// Score text, a sentence a line.
+    /// Score text, one sentence per line.
     Query(QueryArgs),
-    /// Say what a model is made of.
+    /// Show the size of a model.
     Info(InfoArgs),
 }
 
 #[derive(Debug, clap::Args)]
 struct BuildArgs {
-    /// Text, a sentence a line, in the decoder's tokens; `-` is standard input.
+    /// Text in the decoder's tokens, one sentence per line; `-` is standard input.
     #[arg(long = "in", value_name = "TEXT", default_value = "-")]
     input: PathBuf,
-    /// Longest n-gram.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=MAX_ORDER as i64))]
-    order: u8,
-    /// Leave out n-grams that occur at most this often: a number per order, such as 0,0,1; the last holds for longer ones.
-    #[arg(long, value_name = "N,…", value_delimiter = ',')]
-    prune: Vec<u64>,
-    /// Memory for sorting, such as 500M or 4G; what does not fit goes to TMPDIR.
-    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = bytes)]
-    memory: usize,
-    /// Where the ARPA file goes; compressed if the name ends in .gz.
+    #[command(flatten)]
+    settings: Settings,
+    /// Output ARPA file; compressed if the name ends in .gz.
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
 }
@@ -59,7 +55,7 @@ struct BuildArgs {
 struct CompileArgs {
     /// The ARPA file.
     arpa: PathBuf,
-    /// Where the binary goes.
+    /// Output file of the binary.
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
 }
@@ -68,10 +64,10 @@ struct CompileArgs {
 struct QueryArgs {
     /// The model, binary or ARPA.
     model: PathBuf,
-    /// Text, a sentence a line; `-` is standard input.
+    /// Text, one sentence per line; `-` is standard input.
     #[arg(long = "in", value_name = "TEXT", default_value = "-")]
     input: PathBuf,
-    /// Print JSON: a line per sentence, the whole text last.
+    /// Print JSON: one line per sentence, the whole text last.
     #[arg(long)]
     json: bool,
 }
@@ -95,28 +91,30 @@ pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
 }
 
 fn build(args: &BuildArgs, talk: Talk) -> Done {
-    let order = args.order as usize;
-    check_pruning(&args.prune, order)?;
-    build_to(&args.input, order, &args.prune, args.memory, &args.output, talk)?;
+    args.settings.check()?;
+    build_to(&args.input, &args.settings, &args.output, talk)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Estimates a model of a text file.
-pub(crate) fn build_to(
-    text: &Path,
-    order: usize,
-    prune: &[u64],
-    memory: usize,
-    output: &Path,
-    talk: Talk,
-) -> Result<(), Error> {
+pub(crate) fn build_to(text: &Path, settings: &Settings, output: &Path, talk: Talk) -> Result<(), Error> {
     let clock = Instant::now();
     let mut input = Input::open(text)?;
     let mut out = AtomicFile::create(output)?;
-    let settings = Settings { order, prune: prune.to_vec(), memory, directory: std::env::temp_dir() };
-    let mut told = |line: &str| talk.say(&format!("{line}  {:.1} s", clock.elapsed().as_secs_f64()));
-    let report = estimate(&mut input, &settings, &mut out, &mut told)?;
+    let report = {
+        let phases = Phases::new(talk, &|step| Some(counted(step)));
+        estimate(&mut input, settings, &mut out, Progress::new(&|step: &Step| phases.show(step)))?
+    };
     out.commit()?;
+    tell(&report, talk);
+    talk.say(&format!("{} in {:.1} s", output.display(), clock.elapsed().as_secs_f64()));
+    Ok(())
+}
+
+fn tell(report: &Report, talk: Talk) {
+    let [sentences, words, different] =
+        [report.sentences, report.words, report.different].map(|n| thousands(n as usize));
+    talk.say(&format!("{sentences} sentences, {words} words, {different} different"));
     let guessed: Vec<String> = report
         .discounts
         .iter()
@@ -144,24 +142,6 @@ pub(crate) fn build_to(
             d[3]
         ));
     }
-    talk.say(&format!("{} in {:.1} s", output.display(), clock.elapsed().as_secs_f64()));
-    Ok(())
-}
-
-/// Words stay, and what is longer is not kept without what it contains.
-fn check_pruning(prune: &[u64], order: usize) -> Result<(), Error> {
-    if prune.first().is_some_and(|&p| p > 0) {
-        return Err(Error::new("--prune begins with a number above 0, but words cannot be pruned")
-            .hint("begin with 0, such as 0,0,1"));
-    }
-    if prune.windows(2).any(|w| w[0] > w[1]) {
-        return Err(Error::new("--prune has numbers that go down")
-            .hint("longer n-grams are rarer: use 0,0,1 or 0,1,2"));
-    }
-    if prune.len() > order {
-        return Err(Error::new(format!("--prune has {} numbers, but the order is {order}", prune.len())));
-    }
-    Ok(())
 }
 
 fn compile(args: &CompileArgs, talk: Talk) -> Done {
@@ -173,8 +153,7 @@ fn compile(args: &CompileArgs, talk: Talk) -> Done {
         )
         .into());
     }
-    let arpa = Arpa::read(&args.arpa)?;
-    let model = Model::compile(&arpa, &args.arpa.display().to_string(), &args.output)?;
+    let model = compile_to(&args.arpa, &args.output, talk)?;
     talk.say(&format!(
         "{}: {} bytes in {:.1} s",
         args.output.display(),
@@ -184,7 +163,15 @@ fn compile(args: &CompileArgs, talk: Talk) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A line per sentence: log₁₀ of its probability, words, unknown words; then the perplexity of all.
+/// Makes a binary of an ARPA file.
+pub(crate) fn compile_to(arpa: &Path, output: &Path, talk: Talk) -> Result<Model, Error> {
+    let phases = Phases::new(talk, &|_| None);
+    let show = |step: &Step| phases.show(step);
+    let progress = Progress::new(&show);
+    Model::compile(&Arpa::read(arpa, progress)?, &arpa.display().to_string(), output, progress)
+}
+
+/// One line per sentence: log₁₀ of its probability, words, unknown words; then the perplexity of all.
 fn query(args: &QueryArgs) -> Done {
     if args.model.as_os_str() == "-" && args.input.as_os_str() == "-" {
         return Err(Error::new("standard input cannot be both the model and the text")
@@ -289,13 +276,5 @@ fn resident(status: &Path) -> Option<String> {
 
 /// `500M`, `4G` or plain bytes.
 pub(crate) fn bytes(text: &str) -> Result<usize, String> {
-    let text = text.trim_end_matches(['b', 'B']);
-    let (number, unit) = match text.char_indices().next_back() {
-        Some((i, 'k' | 'K')) => (&text[..i], 1 << 10),
-        Some((i, 'm' | 'M')) => (&text[..i], 1 << 20),
-        Some((i, 'g' | 'G')) => (&text[..i], 1 << 30),
-        _ => (text, 1),
-    };
-    let bytes = number.trim().parse::<usize>().ok().and_then(|n| n.checked_mul(unit));
-    bytes.filter(|&b| b > 0).ok_or_else(|| "expected a size such as 500M or 4G".to_owned())
+    text.parse::<ByteSize>().map(ByteSize::bytes).map_err(|e| e.to_string())
 }

@@ -2,86 +2,76 @@
 
 use super::{
     Common, Done, check_names, keep_features,
-    losses::{AproFlags, Flags, ProFlags, RiskFlags, SoftmaxFlags, XbleuFlags},
+    recipes::{RecipeInput, WithRecipe, flags_of},
     write_out,
 };
 use crate::{
     lists::{Judged, JudgedArgs},
     talk::Talk,
 };
-use clap::Subcommand;
-use luthier::{core::FeatureKey, tune::Loss};
+use luthier::{
+    core::FeatureKey,
+    tune::{
+        SourceKind,
+        recipe::{Context, Interpolation, LearnFrom, RecipeInfo, Stopping},
+    },
+};
 use serde_json::json;
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
-/// The value and the gradient of what a tuner minimises, at given weights. It takes the tuner's flags; of several --gamma
-/// the last counts, and how far to minimise does not matter.
+/// Value and gradient of the objective that a tuner minimises, at given weights. It takes the tuner's flags; of several
+/// --gamma the last one counts, and the minimiser's limits have no effect.
 #[derive(Debug, clap::Args)]
 #[command(subcommand_value_name = "LOSS", subcommand_help_heading = "Losses", arg_required_else_help = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    loss: LossName,
+    loss: WithRecipe<Input>,
 }
 
-#[derive(Debug, Subcommand)]
-enum LossName {
-    /// Pairs of candidates with a logistic or hinge loss.
-    Pro(Box<One<ProFlags>>),
-    /// All pairs with a squared hinge.
-    Apro(Box<One<AproFlags>>),
-    /// Likelihood of the oracles.
-    Softmax(Box<One<SoftmaxFlags>>),
-    /// Minus the BLEU of expected counts, from 0 to 1.
-    Xbleu(Box<One<XbleuFlags>>),
-    /// Minus the expected sentence score, from 0 to 1.
-    Risk(Box<One<RiskFlags>>),
-}
-
+/// Inputs and outputs.
 #[derive(Debug, clap::Args)]
-#[command(after_help = super::METRICS_HELP)]
-struct One<F: Flags> {
+pub(crate) struct Input {
     #[command(flatten)]
     judged: JudgedArgs,
-    /// Where.
+    /// Weights to evaluate the objective at.
     #[arg(long, value_name = "FILE")]
     weights: PathBuf,
-    #[command(flatten)]
-    flags: F,
     /// Print JSON.
     #[arg(long)]
     json: bool,
 }
 
-pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
-    match &args.loss {
-        LossName::Pro(one) => print(one, common, talk),
-        LossName::Apro(one) => print(one, common, talk),
-        LossName::Softmax(one) => print(one, common, talk),
-        LossName::Xbleu(one) => print(one, common, talk),
-        LossName::Risk(one) => print(one, common, talk),
+impl RecipeInput for Input {
+    fn takes(info: &RecipeInfo) -> bool {
+        info.has_objective
+    }
+
+    fn ignored() -> Vec<String> {
+        [flags_of::<Stopping>(), flags_of::<Interpolation>(), flags_of::<LearnFrom>()].concat()
     }
 }
 
-fn print<F: Flags>(args: &One<F>, common: &Common, talk: Talk) -> Done {
-    let mut minimize = args.flags.minimize(&args.judged.metric()?, common.seed.unwrap_or(1))?;
-    let Judged { metric, rows, columns, lists, references, .. } = args.judged.read(true)?;
-    let mut weights = luthier::io::read_weights(&args.weights)?;
-    check_names(&weights, &args.weights, &rows, Some(&metric), talk)?;
+pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
+    let WithRecipe { recipe, input } = &args.loss;
+    let Judged { metric, rows, columns, lists, references, .. } = input.judged.read(true)?;
+    let (seed, references) = (common.seed.unwrap_or(1), Some(Arc::new(references)));
+    let context = Context { metric: &metric, seed, source: SourceKind::Fixed, references };
+    let objective = recipe.objective(&context)?;
+    let mut weights = luthier::io::read_weights(&input.weights)?;
+    check_names(&weights, &input.weights, &rows, Some(&metric), talk)?;
     keep_features(&mut weights, &rows, &metric);
     let name = |key: FeatureKey| rows.names.get(key).unwrap_or_default().to_owned();
     weights.commit(&columns, &name)?;
     lists.iter().try_for_each(|l| weights.commit(&l.local, &name))?;
-    if let Loss::Xbleu { references: own, .. } = &mut minimize.loss {
-        *own = Some(Arc::new(references));
-    }
     let mut gradient = vec![0.0; weights.len()];
-    let value = minimize.objective(&lists, &weights, 0).evaluate(weights.values(), &mut gradient);
+    let value = objective.objective(&lists, &weights, 0).evaluate(weights.values(), &mut gradient);
     let named = weights.iter().map(|w| w.0).zip(&gradient);
-    let candidates: usize = lists.iter().map(|l| l.k).sum();
-    let text = if args.json {
+    let loss = recipe.info().name;
+    let text = if input.json {
         let gradient: serde_json::Map<_, _> = named.map(|(n, g)| (n.to_owned(), json!(g))).collect();
+        let candidates: usize = lists.iter().map(|l| l.k).sum();
         let value = json!({
-            "loss": F::NAME,
+            "loss": loss,
             "value": value,
             "gradient": gradient,
             "segments": lists.len(),
@@ -90,7 +80,7 @@ fn print<F: Flags>(args: &One<F>, common: &Common, talk: Talk) -> Done {
         format!("{value}\n")
     } else {
         let lines: String = named.map(|(n, g)| format!("{n}\t{g}\n")).collect();
-        format!("{}\t{value}\n{lines}", F::NAME)
+        format!("{loss}\t{value}\n{lines}")
     };
     write_out(None, text.as_bytes())?;
     Ok(ExitCode::SUCCESS)

@@ -9,7 +9,7 @@ use luthier::{
     core::{Error, FeatureKey, Result, Weights},
     io::AtomicFile,
     metric::Metric,
-    tune::Event,
+    tune::{RunView, is_run},
 };
 use serde_json::{Value, json};
 use std::{
@@ -48,67 +48,20 @@ pub(crate) struct Args {
     sentences: u32,
 }
 
-/// A run as its directory tells.
+/// A run with its weights.
 struct Run {
     name: String,
-    path: PathBuf,
-    settings: Vec<(String, String)>,
-    events: Vec<Event>,
-    /// The last line of the log, if it has ended.
-    end: Option<Value>,
+    view: RunView,
     best: Weights,
     /// Weights by iteration.
-    weights: Vec<(u32, Weights)>,
+    weights: Vec<Weights>,
 }
 
 impl Run {
     fn read(path: &Path) -> Result<Self> {
-        let name = path.display().to_string();
-        let open = |file: &str| {
-            fs::read_to_string(path.join(file)).map_err(|e| {
-                Error::in_file(&name, format!("is no run with results: cannot read {file}: {e}"))
-                    .hint("give directories that `luthier tune --run DIR` has made")
-            })
-        };
-        let table: toml::Table = open("run.toml")?.parse().map_err(|e: toml::de::Error| {
-            Error::in_file(path.join("run.toml").display().to_string(), format!("damaged: {}", e.message()))
-        })?;
-        let settings: Vec<(String, String)> =
-            table.into_iter().map(|(k, v)| (k, v.as_str().unwrap_or_default().to_owned())).collect();
-        let (mut events, mut end) = (Vec::new(), None);
-        for (i, line) in open("log.jsonl")?.lines().enumerate() {
-            let value: Value = serde_json::from_str(line).map_err(|e| {
-                Error::at(path.join("log.jsonl").display().to_string(), i as u64 + 1, format!("damaged: {e}"))
-            })?;
-            match serde_json::from_value(value.clone()) {
-                Ok(event) => events.push(event),
-                Err(_) => end = Some(value),
-            }
-        }
-        let weights = events.iter().map(|e: &Event| e.iteration).map(|i| {
-            let file = path.join(format!("weights/{i:03}.txt"));
-            luthier::io::read_weights(&file).map(|w| (i, w))
-        });
-        let weights = weights.collect::<Result<Vec<_>>>()?;
-        let best = path.join("best.txt");
-        // A run that goes on has no answer yet.
-        let best = if best.exists() {
-            luthier::io::read_weights(&best)?
-        } else {
-            weights.last().map_or_else(Weights::default, |w| w.1.clone())
-        };
-        if events.is_empty() {
-            return Err(Error::in_file(name, "has no iteration yet").hint("wait for the first one"));
-        }
-        Ok(Run { name: String::new(), path: path.to_owned(), settings, events, end, best, weights })
-    }
-
-    fn setting(&self, key: &str) -> Option<&str> {
-        self.settings.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str()).filter(|v| !v.is_empty())
-    }
-
-    fn metric(&self) -> Result<Metric> {
-        self.setting("metric").unwrap_or("bleu").parse().map_err(|e| Error::new(format!("{e}")))
+        let view = RunView::open(path)?;
+        let weights = view.events.iter().map(|e| view.weights(e.iteration)).collect::<Result<Vec<_>>>()?;
+        Ok(Run { name: String::new(), best: view.best_weights()?, weights, view })
     }
 
     /// What the page knows of it.
@@ -116,6 +69,7 @@ impl Run {
         const FEW: usize = 24;
         let shown = |x: Option<f64>| x.map(|x| round(metric.shown(x)));
         let events: Vec<Value> = self
+            .view
             .events
             .iter()
             .map(|e| {
@@ -126,11 +80,9 @@ impl Run {
             })
             .collect();
         // Those that ever weigh most. There may be millions.
-        let scales: Vec<f64> =
-            self.weights.iter().map(|(_, w)| 1.0 / w.l1().max(f64::MIN_POSITIVE)).collect();
-        let scaled =
-            |key: FeatureKey| self.weights.iter().zip(&scales).map(move |((_, w), by)| w.get(key) * by);
-        let last = self.weights.last().map(|w| &w.1);
+        let scales: Vec<f64> = self.weights.iter().map(|w| 1.0 / w.l1().max(f64::MIN_POSITIVE)).collect();
+        let scaled = |key: FeatureKey| self.weights.iter().zip(&scales).map(move |(w, by)| w.get(key) * by);
+        let last = self.weights.last();
         let mut names: Vec<(usize, &str, f64)> = Vec::new();
         for (i, (name, _)) in last.into_iter().flat_map(Weights::iter).enumerate() {
             names.push((i, name, scaled(FeatureKey::of(name)).map(f64::abs).fold(0.0, f64::max)));
@@ -144,10 +96,10 @@ impl Run {
         let steps: Vec<Vec<f64>> =
             (0..self.weights.len()).map(|i| by_feature.iter().map(|f| f[i]).collect()).collect();
         json!({
-            "name": self.name, "path": self.path.display().to_string(),
-            "algorithm": self.setting("algorithm"), "signature": self.setting("signature"),
-            "settings": self.settings, "events": events,
-            "stop": self.end.as_ref().map(|e| e["stop"].clone()), "best": self.end.as_ref().map(|e| e["best"].clone()),
+            "name": self.name, "path": self.view.path.display().to_string(),
+            "algorithm": self.view.algorithm(), "signature": self.view.setting("signature"),
+            "settings": self.view.settings, "events": events,
+            "stop": self.view.end.map(|e| e.stop.name()), "best": self.view.end.map(|e| e.best),
             "weights": {"names": names.iter().map(|n| n.1).collect::<Vec<_>>(), "all": all, "steps": steps},
         })
     }
@@ -165,7 +117,7 @@ fn directories(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
         let cells = path.join("cells");
         let experiment = cells.is_dir();
         let holder = if experiment { &cells } else { path };
-        if path.join("run.toml").exists() || !holder.is_dir() {
+        if is_run(path) || !holder.is_dir() {
             all.push(path.clone());
             continue;
         }
@@ -174,7 +126,7 @@ fn directories(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
         for entry in fs::read_dir(holder).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             let run = if experiment { path.join("run") } else { path };
-            if run.join("run.toml").exists() && run.join("best.txt").exists() {
+            if RunView::is_finished(&run) {
                 inside.push(run);
             }
         }
@@ -231,18 +183,23 @@ fn fill(parts: &[(&str, &str)]) -> String {
     out
 }
 
+/// The metric that a run was tuned for, as it was typed.
+fn metric_name(run: &Run) -> &str {
+    run.view.setting("metric").unwrap_or("bleu")
+}
+
 pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let paths = directories(&args.runs)?;
     let mut runs = paths.iter().map(|p| Run::read(p)).collect::<Result<Vec<_>>>()?;
     for (run, name) in runs.iter_mut().zip(names(&paths)) {
         run.name = name;
     }
-    let metric = runs[0].metric()?;
-    if let Some(other) = runs.iter().find(|r| r.setting("metric") != runs[0].setting("metric")) {
-        let (a, b) = (runs[0].setting("metric").unwrap_or("bleu"), other.setting("metric").unwrap_or("bleu"));
+    let metric = runs[0].view.metric()?;
+    if let Some(other) = runs.iter().find(|r| metric_name(r) != metric_name(&runs[0])) {
+        let (a, b) = (metric_name(&runs[0]), metric_name(other));
         return Err(Error::in_file(
-            other.path.display().to_string(),
-            format!("was tuned for {b}, but {} for {a}", runs[0].path.display()),
+            other.view.path.display().to_string(),
+            format!("was tuned for {b}, but {} for {a}", runs[0].view.path.display()),
         )
         .hint("a page shows runs with the same metric")
         .into());

@@ -1,6 +1,6 @@
 //! `luthier surface`.
 
-use super::{Done, check_names, tune::SmoothName, write_out};
+use super::{Done, check_names, write_out};
 use crate::{
     lists::{Judged, JudgedArgs},
     plot,
@@ -32,12 +32,8 @@ pub(crate) struct Args {
     /// Along what: a feature's name, or a weights file.
     #[arg(long, value_name = "NAME|FILE")]
     direction: String,
-    /// Also give smoothed values.
-    #[arg(long, value_enum, default_value_t = SmoothName::None)]
-    smooth: SmoothName,
-    /// How many plateaus are judged together, an odd number.
-    #[arg(long, default_value_t = 3, value_name = "N", value_parser = super::tune::odd)]
-    window: usize,
+    #[command(flatten)]
+    smoothing: Smoothing,
     /// Draw it.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -56,7 +52,7 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let mut walker = ListWalker::new(&lists, &metric, &weights, &point);
     let here = walker.score();
     let surface = walker.surface(Direction::Vector(&direction)).clone();
-    let smoothing = args.smooth.with(args.window);
+    let smoothing = args.smoothing;
     if let Some(path) = &args.svg {
         let title = format!("{} along {}", metric.name(), args.direction);
         AtomicFile::write_all_to(path, plot::surface(&surface, smoothing, &metric, &title).as_bytes())?;
@@ -91,12 +87,12 @@ fn direction(text: &str, columns: &Local) -> Result<Vec<f64>, Error> {
 
 fn as_tsv(surface: &Surface, smoothing: Smoothing, metric: &Metric) -> String {
     let mut out = String::from("from\tto\tscore");
-    out += if smoothing == Smoothing::None { "\n" } else { "\tsmoothed\n" };
+    out += if smoothing.is_none() { "\n" } else { "\tsmoothed\n" };
     let smoothed = surface.smoothed(smoothing);
     for (i, &score) in surface.scores.iter().enumerate() {
         let (from, to) = surface.interval(i);
         let _ = write!(out, "{from}\t{to}\t{}", metric.shown(score));
-        if smoothing != Smoothing::None {
+        if !smoothing.is_none() {
             let _ = write!(out, "\t{}", metric.shown(smoothed[i]));
         }
         out.push('\n');
@@ -110,7 +106,7 @@ fn as_json(surface: &Surface, smoothing: Smoothing, metric: &Metric, here: f64) 
     let interval = |i: usize| {
         let (from, to) = surface.interval(i);
         let mut v = json!({"from": finite(from), "to": finite(to), "score": metric.shown(surface.scores[i])});
-        if smoothing != Smoothing::None {
+        if !smoothing.is_none() {
             v["smoothed"] = json!(metric.shown(smoothed[i]));
         }
         v

@@ -1,10 +1,13 @@
 //! `luthier table`.
 
 use super::{Done, check_outputs, write_out};
-use crate::talk::{Talk, thousands};
+use crate::{
+    phases::Phases,
+    talk::{Talk, thousands},
+};
 use clap::Subcommand;
 use luthier::{
-    core::Error,
+    core::{Error, Progress, Step},
     io::Input,
     table::{GAPS, Table, is_word, read_text},
 };
@@ -26,19 +29,19 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Make a binary of text tables that opens at once and is shared by processes.
+    /// Convert text tables to a memory-mapped binary.
     Compile(CompileArgs),
-    /// Show the translations of phrases, a phrase a line.
+    /// Show the translations of phrases, one phrase per line.
     Query(QueryArgs),
-    /// Say what a table is made of.
+    /// Show the size of a table.
     Info(InfoArgs),
 }
 
 #[derive(Debug, clap::Args)]
 struct TableArgs {
-    /// The table: binary, or text as Moses writes phrase and rule tables.
+    /// Phrase or rule table: binary, or text in the format of Moses.
     table: PathBuf,
-    /// Its table of reordering (msd-bidirectional-fe), if it is text.
+    /// Reordering table (msd-bidirectional-fe) that belongs to a text table.
     #[arg(long, value_name = "FILE")]
     reordering: Option<PathBuf>,
 }
@@ -47,7 +50,7 @@ struct TableArgs {
 struct CompileArgs {
     #[command(flatten)]
     table: TableArgs,
-    /// Where the binary goes.
+    /// Output file of the binary.
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
 }
@@ -56,10 +59,10 @@ struct CompileArgs {
 struct QueryArgs {
     #[command(flatten)]
     table: TableArgs,
-    /// Phrases, one a line; [X] is a gap; `-` is standard input.
+    /// Phrases, one per line; [X] is a gap; `-` is standard input.
     #[arg(long = "in", value_name = "TEXT", default_value = "-")]
     input: PathBuf,
-    /// Print JSON, a line per translation.
+    /// Print JSON, one line per translation.
     #[arg(long)]
     json: bool,
 }
@@ -74,9 +77,10 @@ struct InfoArgs {
 }
 
 /// Opens a binary table, or reads text ones.
-pub(crate) fn open(table: &Path, reordering: Option<&Path>) -> Result<Table, Error> {
+fn open(table: &Path, reordering: Option<&Path>, talk: Talk) -> Result<Table, Error> {
     if !Table::is_binary(table) {
-        return read_text(table, reordering);
+        let phases = Phases::new(talk, &|_| None);
+        return read_text(table, reordering, Progress::new(&|step: &Step| phases.show(step)));
     }
     if let Some(other) = reordering {
         return Err(Error::in_file(
@@ -91,8 +95,8 @@ pub(crate) fn open(table: &Path, reordering: Option<&Path>) -> Result<Table, Err
 pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     match &args.verb {
         Verb::Compile(args) => compile(args, talk),
-        Verb::Query(args) => query(args),
-        Verb::Info(args) => info(args),
+        Verb::Query(args) => query(args, talk),
+        Verb::Info(args) => info(args, talk),
     }
 }
 
@@ -103,7 +107,7 @@ fn compile(args: &CompileArgs, talk: Talk) -> Done {
         return Err(Error::in_file(name, "is a binary table already, expected text").into());
     }
     check_outputs(&[Some(&args.output)], &[&args.table.table])?;
-    let table = open(&args.table.table, args.table.reordering.as_deref())?;
+    let table = open(&args.table.table, args.table.reordering.as_deref(), talk)?;
     table.write(&args.output)?;
     talk.say(&format!(
         "{}: {} entries, {} bytes in {:.1} s",
@@ -115,13 +119,13 @@ fn compile(args: &CompileArgs, talk: Talk) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-fn query(args: &QueryArgs) -> Done {
+fn query(args: &QueryArgs, talk: Talk) -> Done {
     if args.table.table.as_os_str() == "-" && args.input.as_os_str() == "-" {
         return Err(Error::new("standard input cannot be both the table and the phrases")
             .hint("give the phrases with --in FILE")
             .into());
     }
-    let table = open(&args.table.table, args.table.reordering.as_deref())?;
+    let table = open(&args.table.table, args.table.reordering.as_deref(), talk)?;
     let mut input = Input::open(&args.input)?;
     let (mut line, mut out) = (Vec::new(), String::new());
     let (mut target, mut scores, mut counts) = (Vec::new(), Vec::new(), Vec::new());
@@ -166,9 +170,9 @@ fn query(args: &QueryArgs) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-fn info(args: &InfoArgs) -> Done {
+fn info(args: &InfoArgs, talk: Talk) -> Done {
     let clock = Instant::now();
-    let table = open(&args.table.table, args.table.reordering.as_deref())?;
+    let table = open(&args.table.table, args.table.reordering.as_deref(), talk)?;
     let seconds = clock.elapsed().as_secs_f64();
     let (shape, [sources, targets]) = (table.shape(), table.words());
     let text = if args.json {

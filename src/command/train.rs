@@ -2,20 +2,23 @@
 
 use super::{
     Common, Done,
-    align::{self, AlignArgs, KindName, TextArgs, read_links},
-    check_regular,
-    extract::{self, HieroLimits, PhraseLimits, SmoothingName, SortArgs},
-    lm, value_name, write_out,
+    align::{self, TextArgs, read_links},
+    check_regular, extract, lm, write_out,
 };
 use crate::talk::{Talk, thousands};
-use clap::ValueEnum;
 use luthier::{
-    core::Error,
-    io::{AtomicFile, Input, Settings, WorkDir, WorkKind},
-    lm::{Arpa, MAX_ORDER, Model},
+    core::{Error, Progress},
+    decode::{DenseFeature, ModelConfig, ModelDir, ModelKind},
+    io::{AtomicFile, InputFile, WorkDir, WorkKind, sort::SortSettings},
+    lm::{MAX_ORDER, Model, Settings as LmSettings},
     table::Builder,
-    train::{Corpus, Link, extract::extract},
+    train::{
+        Corpus, Link, PhraseSettings, RuleLimits,
+        align::Settings as AlignSettings,
+        extract::{Settings as ExtractSettings, What},
+    },
 };
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{
     fmt::Write as _,
@@ -24,60 +27,110 @@ use std::{
     time::Instant,
 };
 
-/// Make a translation model of two text files.
+/// Train a translation model from parallel text.
 ///
 /// The directory gets alignment.gz, table.bin (phrases with reordering, or rules), lm0.bin, weights.txt (initial weights)
-/// and luthier.toml, which names them; train.jsonl tells about each stage. The same command goes on where it was
-/// interrupted. The language model is made of all lines of the target text, also of those that are left out elsewhere.
+/// and luthier.toml, which names them; train.jsonl has one line per stage. Re-run the same command to resume. The language
+/// model is estimated from all lines of the target text, also from those that are skipped elsewhere.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     text: TextArgs,
-    /// Directory that the model goes to.
+    /// Model directory; created, or resumed if it exists.
     #[arg(long, value_name = "DIR")]
     model: PathBuf,
-    /// Phrases with reordering, or hierarchical rules.
+    /// Kind of the model: phrases with reordering, or hierarchical rules.
     #[arg(long, value_name = "KIND", default_value = "phrase")]
     kind: ModelKind,
-    /// Use these links (Pharaoh format, a line per line of text) instead of aligning.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["align_model", "rounds", "first_rounds", "null", "prior", "agreement", "symmetrize"])]
+    /// Use this word alignment (Pharaoh format, one line of links per line of text) instead of aligning.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["align-model", "rounds", "first_rounds", "null", "prior", "agreement", "symmetrize"])]
     alignment: Option<PathBuf>,
-    /// Use these language models, ARPA or binary, instead of one of the target text. May be repeated.
+    /// Use this language model, ARPA or binary, instead of one of the target text. May be repeated.
     #[arg(long, value_name = "LM")]
     lm: Vec<PathBuf>,
     /// Order of the language model of the target text.
-    #[arg(long, value_name = "N", default_value_t = 5, conflicts_with = "lm", value_parser = clap::value_parser!(u8).range(1..=MAX_ORDER as i64))]
+    #[arg(long, value_name = "N", default_value_t = LmSettings::default().order, conflicts_with = "lm", value_parser = clap::value_parser!(u8).range(1..=MAX_ORDER as i64))]
     order: u8,
-    /// Count words that a language model does not know, as a feature of each.
+    /// Add a feature for each language model that counts the words unknown to it.
     #[arg(long)]
     oov: bool,
-    /// Write tables and language model as text, too.
+    /// Also write tables and language model as text.
     #[arg(long)]
     text_tables: bool,
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
-    /// Model of the alignment.
-    #[arg(long, value_name = "MODEL", default_value = "hmm", help_heading = "Alignment")]
-    align_model: KindName,
     #[command(flatten, next_help_heading = "Alignment")]
-    align: AlignArgs,
+    align: AlignSettings,
     #[command(flatten, next_help_heading = "Phrases")]
-    phrases: PhraseLimits,
+    phrases: Option<PhraseSettings>,
     #[command(flatten, next_help_heading = "Rules")]
-    rules: HieroLimits,
+    rules: Option<RuleLimits>,
     #[command(flatten, next_help_heading = "Sorting")]
-    sort: SortArgs,
+    sort: SortSettings,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ModelKind {
-    Phrase,
-    Hiero,
+/// Everything that decides the model: what train.toml in the model directory holds. Keys are the names of the flags.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct TrainSpec {
+    format: u32,
+    version: String,
+    kind: ModelKind,
+    max_words: u16,
+    #[serde(flatten)]
+    align: Option<AlignSettings>,
+    #[serde(flatten)]
+    phrases: Option<PhraseSettings>,
+    #[serde(flatten)]
+    rules: Option<RuleLimits>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order: Option<u8>,
+    oov: bool,
+    text_tables: bool,
+    inputs: Vec<InputFile>,
 }
 
-/// On real text it is worth half a point of BLEU.
-const SMOOTHING: SmoothingName = SmoothingName::KneserNey;
+impl TrainSpec {
+    fn new(args: &Args) -> Result<Self, Error> {
+        let (phrases, rules) = match args.what() {
+            What::Phrases(phrases) => (Some(phrases), None),
+            What::Rules(rules) => (None, Some(rules)),
+        };
+        let mut inputs = vec![
+            InputFile::read("source", &args.text.source)?,
+            InputFile::read("target", &args.text.target)?,
+        ];
+        if let Some(path) = &args.alignment {
+            inputs.push(InputFile::read("alignment", path)?);
+        }
+        for path in &args.lm {
+            inputs.push(InputFile::read("lm", path)?);
+        }
+        Ok(TrainSpec {
+            format: 2,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            kind: args.kind,
+            max_words: args.text.max_words,
+            align: args.alignment.is_none().then(|| args.align.clone()),
+            phrases,
+            rules,
+            order: args.lm.is_empty().then_some(args.order),
+            oov: args.oov,
+            text_tables: args.text_tables,
+            inputs,
+        })
+    }
+}
+
+impl Args {
+    fn what(&self) -> What {
+        match self.kind {
+            ModelKind::Phrase => What::Phrases(self.phrases.unwrap_or_default()),
+            ModelKind::Hiero => What::Rules(self.rules.unwrap_or_default()),
+        }
+    }
+}
 
 const KIND: WorkKind =
     WorkKind { file: "train.toml", what: "model", flag: "--model", parts: &["alignment.gz", "table.bin"] };
@@ -97,12 +150,12 @@ impl Stages {
         path.join("train.jsonl")
     }
 
-    fn open(path: &Path, settings: &Settings, talk: Talk) -> Result<Self, Error> {
+    fn open(path: &Path, spec: &TrainSpec, talk: Talk) -> Result<Self, Error> {
         let read = |path: &Path| -> Vec<Value> {
             let text = std::fs::read_to_string(Self::log(path)).unwrap_or_default();
             text.lines().map_while(|l| serde_json::from_str(l).ok()).collect()
         };
-        let work = WorkDir::open(path, &KIND, settings, |path| read(path).len() > 1)?;
+        let work = WorkDir::open(path, &KIND, spec, |path| read(path).len() > 1)?;
         Ok(Stages { done: read(path), work, talk })
     }
 
@@ -154,7 +207,7 @@ pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
     // Mistakes in what is read come before anything is written.
     let corpus = args.text.read(Corpus::default(), talk)?;
     let links = args.alignment.as_deref().map(|path| read_links(path, &corpus)).transpose()?;
-    let mut stages = Stages::open(&args.model, &settings(args)?, talk)?;
+    let mut stages = Stages::open(&args.model, &TrainSpec::new(args)?, talk)?;
     if let Err(e) = train(args, &mut stages, &corpus, links) {
         // A model that never got anywhere leaves nothing behind; stages that are done stay. To count lines is no work.
         if stages.done.len() < 2 {
@@ -180,10 +233,10 @@ fn check_flags(args: &Args) -> Result<(), Error> {
         check_regular(path)?;
     }
     let (stray, kind) = match args.kind {
-        ModelKind::Phrase if args.rules.given() => {
+        ModelKind::Phrase if args.rules.is_some() => {
             ("--max-span, --max-symbols, --min-gap and --loose are", "hiero")
         }
-        ModelKind::Hiero if args.phrases.given() => ("--max-length and --smoothing are", "phrase"),
+        ModelKind::Hiero if args.phrases.is_some() => ("--max-length and --smoothing are", "phrase"),
         _ => ("", ""),
     };
     if !stray.is_empty() {
@@ -198,42 +251,6 @@ fn check_flags(args: &Args) -> Result<(), Error> {
         Model::open(lm)?;
     }
     Ok(())
-}
-
-/// Everything that decides the model. Files count by what is in them.
-fn settings(args: &Args) -> Result<Settings, Error> {
-    let mut s = Settings::default();
-    let digest = |path: &Path| Input::open(path)?.digest();
-    s.add("version", env!("CARGO_PKG_VERSION"));
-    s.add("kind", if args.kind == ModelKind::Phrase { "phrase" } else { "hiero" });
-    s.add("source", digest(&args.text.source)?);
-    s.add("target", digest(&args.text.target)?);
-    s.add("max-words", args.text.max_words);
-    if let Some(path) = &args.alignment {
-        s.add("alignment", digest(path)?);
-    } else {
-        let a = &args.align;
-        s.add("align-model", value_name(&args.align_model));
-        s.add("first-rounds", a.first_rounds);
-        s.add("rounds", a.rounds);
-        s.add("null", a.null);
-        s.add("prior", a.prior);
-        s.add("agreement", a.agreement);
-        s.add("symmetrize", value_name(&a.symmetrize));
-    }
-    match args.kind {
-        ModelKind::Phrase => args.phrases.describe(&mut s, SMOOTHING),
-        ModelKind::Hiero => args.rules.describe(&mut s),
-    }
-    for lm in &args.lm {
-        s.add(&format!("lm-{}", s.iter().filter(|(k, _)| k.starts_with("lm-")).count()), digest(lm)?);
-    }
-    if args.lm.is_empty() {
-        s.add("order", args.order);
-    }
-    s.add("oov", args.oov);
-    s.add("text-tables", args.text_tables);
-    Ok(s)
 }
 
 fn train(
@@ -258,9 +275,10 @@ fn train(
         let made = if let Some(given) = links.take() {
             given
         } else {
-            let (model, [target, source]) = args.align.train(corpus, args.align_model, talk)?;
+            let model = align::train(corpus, &args.align, talk)?;
+            let [target, source] = align::perplexities(&model, corpus);
             entry["perplexity"] = json!({"target_given_source": target, "source_given_target": source});
-            model.align(corpus, args.align.symmetrize.into())
+            align::aligned(&model, corpus, &args.align, talk)?
         };
         AtomicFile::write_all_to(&stages.path("alignment.gz"), align::lines(corpus, &made).as_bytes())?;
         entry["links"] = made.iter().map(Vec::len).sum::<usize>().into();
@@ -280,20 +298,14 @@ fn train(
 
 /// Phrases or rules, into the binary table, and into text if wanted.
 fn table(args: &Args, stages: &Stages, corpus: &Corpus, links: &[Vec<Link>]) -> Made {
-    let clock = Instant::now();
-    let hierarchical = args.kind == ModelKind::Hiero;
-    let settings = if hierarchical {
-        args.rules.settings(&args.sort)
-    } else {
-        args.phrases.settings(&args.sort, SMOOTHING)
-    };
+    let settings = ExtractSettings { what: args.what(), sort: args.sort.clone() };
+    let hierarchical = settings.what.is_rules();
     let (source, target) = (&corpus.source.vocabulary, &corpus.target.vocabulary);
     let mut builder = Builder::new(hierarchical);
     let mut writer =
         args.text_tables.then(|| extract::text_writer(&settings, stages.work.path())).transpose()?;
     let talk = stages.talk;
-    let mut told = |line: &str| talk.say(&format!("{line}  {:.1} s", clock.elapsed().as_secs_f64()));
-    let report = extract(corpus, links, &settings, &mut told, &mut |entry| {
+    let report = extract::extract(corpus, links, &settings, talk, &mut |entry| {
         if let Some(writer) = &mut writer {
             writer.entry(entry, source, target)?;
         }
@@ -311,7 +323,7 @@ fn table(args: &Args, stages: &Stages, corpus: &Corpus, links: &[Vec<Link>]) -> 
     }
     extract::warn_guess(&report, talk);
     talk.say(&extract::summary(&report, hierarchical));
-    let table = builder.finish(source, target)?;
+    let table = builder.finish(source, target, Progress::NONE)?;
     table.write(&stages.path("table.bin"))?;
     let by_gaps = if hierarchical { json!(report.entries) } else { Value::Null };
     let entry = json!({"entries": report.pairs, "sources": report.sources, "found": report.found, "by_gaps": by_gaps,
@@ -324,7 +336,8 @@ fn language_models(args: &Args, stages: &Stages) -> Made {
     let (mut rows, mut built, mut files) = (Vec::new(), Vec::new(), Vec::new());
     let paths = if args.lm.is_empty() {
         let arpa = stages.path(if args.text_tables { "lm.arpa.gz" } else { "lm.arpa" });
-        lm::build_to(&args.text.target, args.order.into(), &[], args.sort.memory, &arpa, stages.talk)?;
+        let settings = LmSettings { order: args.order, prune: Vec::new(), sort: args.sort.clone() };
+        lm::build_to(&args.text.target, &settings, &arpa, stages.talk)?;
         built.push(arpa.clone());
         vec![arpa]
     } else {
@@ -336,7 +349,7 @@ fn language_models(args: &Args, stages: &Stages) -> Made {
             whole.map_err(|e| Error::io(path.display().to_string(), "open it", &e))?.display().to_string()
         } else {
             let name = format!("lm{k}.bin");
-            Model::compile(&Arpa::read(path)?, &path.display().to_string(), &stages.path(&name))?;
+            lm::compile_to(path, &stages.path(&name), stages.talk)?;
             files.push(name.clone());
             name
         };
@@ -373,34 +386,32 @@ fn configure(args: &Args, stages: &Stages) -> Made {
         }
     };
     for k in 0..models.len() {
-        add(&format!("LM{k}"), &[0.5]);
+        add(&DenseFeature::LanguageModel.block(k), &[0.5]);
     }
     for k in 0..if args.oov { models.len() } else { 0 } {
-        add(&format!("OOV{k}"), &[0.0]);
+        add(&DenseFeature::UnknownToLm.block(k), &[0.0]);
     }
-    add("TranslationModel0", &[0.2; 4]);
-    add("PhrasePenalty0", &[0.2]);
-    add("WordPenalty0", &[-1.0]);
+    add(&DenseFeature::TranslationModel.block(0), &[0.2; 4]);
+    add(&DenseFeature::PhrasePenalty.block(0), &[0.2]);
+    add(&DenseFeature::WordPenalty.block(0), &[-1.0]);
     if args.kind == ModelKind::Phrase {
-        add("LexicalReordering0", &[0.3; 6]);
-        add("Distortion0", &[0.3]);
+        add(&DenseFeature::LexicalReordering.block(0), &[0.3; 6]);
+        add(&DenseFeature::Distortion.block(0), &[0.3]);
     } else {
-        add("Glue0", &[1.0]);
-        add("Rules0", &[0.0; 3]);
+        add(&DenseFeature::Glue.block(0), &[1.0]);
+        add(&DenseFeature::Rules.block(0), &[0.0; 3]);
     }
+    let config = ModelConfig {
+        lm: models.iter().map(PathBuf::from).collect(),
+        oov: args.oov,
+        ..ModelConfig::new(args.kind)
+    };
     AtomicFile::write_all_to(&stages.path("weights.txt"), weights.as_bytes())?;
-    let mut config = Settings::default();
-    config.add("kind", if args.kind == ModelKind::Phrase { "phrase" } else { "hiero" });
-    config.add("table", "table.bin");
-    config.add("weights", "weights.txt");
-    let list = models.iter().map(|m| format!("{m:?}")).collect::<Vec<_>>().join(", ");
-    let text = format!(
-        "# a model of luthier {}\n{}lm = [{list}]\noov = {}\n",
-        env!("CARGO_PKG_VERSION"),
-        config.to_toml(),
-        args.oov
-    );
-    AtomicFile::write_all_to(&stages.path("luthier.toml"), text.as_bytes())?;
+    ModelDir::create(
+        stages.work.path(),
+        config,
+        &format!("a model of luthier {}", env!("CARGO_PKG_VERSION")),
+    )?;
     Ok((json!({}), vec!["weights.txt".to_owned(), "luthier.toml".to_owned()]))
 }
 
@@ -435,4 +446,38 @@ fn told(stages: &Stages) -> String {
     };
     let _ = write!(text, "seconds {}", stages.done.iter().map(seconds).collect::<Vec<_>>().join(", "));
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(kind: ModelKind, aligned: bool) -> TrainSpec {
+        let file = |role: &str| InputFile::new(role, format!("a {role}"), "0123");
+        let mut inputs = vec![file("source"), file("target")];
+        if !aligned {
+            inputs.extend([file("alignment"), file("lm"), file("lm")]);
+        }
+        TrainSpec {
+            format: 2,
+            version: "0.1.0".to_owned(),
+            kind,
+            max_words: 100,
+            align: aligned.then(AlignSettings::default),
+            phrases: (kind == ModelKind::Phrase).then(PhraseSettings::default),
+            rules: (kind == ModelKind::Hiero).then(RuleLimits::default),
+            order: aligned.then_some(5),
+            oov: false,
+            text_tables: true,
+            inputs,
+        }
+    }
+
+    #[test]
+    fn a_spec_is_read_as_it_was_written() {
+        for (kind, aligned) in [(ModelKind::Phrase, true), (ModelKind::Hiero, false)] {
+            let text = toml::to_string(&spec(kind, aligned)).unwrap();
+            assert_eq!(toml::from_str::<TrainSpec>(&text).unwrap(), spec(kind, aligned), "{text}");
+        }
+    }
 }

@@ -30,11 +30,25 @@ fn model(seed: u64) -> Model {
         let entry = Entry { source, target, links: &[], scores, counts: &[], reordering: &[] };
         builder.entry(&entry).unwrap();
     }
-    Model::new(builder.finish(&f, &e).unwrap(), Vec::new(), false).unwrap()
+    Model::new(builder.finish(&f, &e, crate::core::Progress::NONE).unwrap(), Vec::new(), false).unwrap()
 }
 
 fn limits() -> Limits {
-    Limits { pop: None, stack: usize::MAX, table: usize::MAX, distortion: 3, ..Limits::default() }
+    Limits { distortion_limit: Some(3), ..Limits::default() }.unpruned()
+}
+
+fn steered<'d>(
+    blind: &Decoder<'_>,
+    forcing: &'d Decoder<'_>,
+    sentence: &str,
+    references: &[&str],
+) -> (String, Found<'d>) {
+    let found = max_bleu(blind, forcing, sentence, references, PlusOne::default(), Progress::NONE);
+    found.unwrap().unwrap()
+}
+
+fn forced<'d>(decoder: &'d Decoder<'_>, sentence: &str, translations: &[&str]) -> Option<Found<'d>> {
+    force(decoder, sentence, translations, Progress::NONE).unwrap()
 }
 
 fn bleu(text: &str, references: &[&str]) -> f64 {
@@ -59,7 +73,7 @@ fn searches_equal_enumeration() {
         let sentence: Vec<String> = (0..=s.below(4)).map(|_| format!("f{}", s.below(5))).collect();
         let sentence = sentence.join(" ");
         let decoder = Decoder::new(&model, &weights, limits());
-        let lattice = decoder.search(&sentence);
+        let lattice = decoder.search(&sentence, Progress::NONE).unwrap();
         let forest = lattice.forest();
         let scores = forest.scores(&decoder.local_weights(&forest.local));
         let all: BTreeMap<String, f64> =
@@ -74,7 +88,7 @@ fn searches_equal_enumeration() {
                 words[at] = format!("e{}", s.below(6));
             }
             let text = words.join(" ");
-            let found = force(&forcing, &sentence, &[&text]).and_then(|l| l.best());
+            let found = force(&forcing, &sentence, &[&text], Progress::NONE).unwrap().and_then(|l| l.best());
             if let Some(score) = all.get(&text) {
                 let (made, best) = found.unwrap();
                 assert_eq!(made, text);
@@ -93,8 +107,7 @@ fn searches_equal_enumeration() {
             }
             let reference = format!("{text} e0 e1");
             let blind = Decoder::blind(&model, limits());
-            let (best, lattice) =
-                max_bleu(&blind, &forcing, &sentence, &[&reference, "e2 e3"], PlusOne::default()).unwrap();
+            let (best, lattice) = steered(&blind, &forcing, &sentence, &[&reference, "e2 e3"]);
             let most = all.keys().map(|t| bleu(t, &[&reference, "e2 e3"])).fold(0.0, f64::max);
             let ours = bleu(&best, &[&reference, "e2 e3"]);
             assert!((ours - most).abs() < 1e-4, "{seed} {reference}: {best} {ours} {most}");
@@ -109,13 +122,40 @@ fn empty_and_unknown() {
     let model = model(1);
     let weights = Weights::parse("w", "TranslationModel0 1\n").unwrap();
     let decoder = Decoder::new(&model, &weights, Forced::limits(limits()));
-    assert_eq!(force(&decoder, "", &[""]).unwrap().best().unwrap().0, "");
-    assert!(force(&decoder, "", &["e0"]).is_none());
-    assert!(force(&decoder, "x y", &[""]).is_none());
-    assert_eq!(force(&decoder, "x y x", &["q", "x y x"]).unwrap().best().unwrap().0, "x y x");
+    assert_eq!(forced(&decoder, "", &[""]).unwrap().best().unwrap().0, "");
+    assert!(forced(&decoder, "", &["e0"]).is_none());
+    assert!(forced(&decoder, "x y", &[""]).is_none());
+    assert_eq!(forced(&decoder, "x y x", &["q", "x y x"]).unwrap().best().unwrap().0, "x y x");
     let blind = Decoder::blind(&model, limits());
     for references in [&[""][..], &["x"], &["q"], &[]] {
-        let (text, _) = max_bleu(&blind, &decoder, "x", references, PlusOne::default()).unwrap();
+        let (text, _) = steered(&blind, &decoder, "x", references);
         assert_eq!(text, "x");
+    }
+}
+
+/// Forced and steered decoding end where the caller says *stop*.
+#[test]
+fn a_steered_search_stops_when_it_is_asked_to() {
+    use crate::core::{ErrorKind, Step};
+    use std::{
+        ops::ControlFlow,
+        sync::atomic::{AtomicU32, Ordering},
+    };
+    let model = model(1);
+    let weights = Weights::parse("w", "TranslationModel0 1\n").unwrap();
+    let forcing = Decoder::new(&model, &weights, Forced::limits(limits()));
+    let blind = Decoder::blind(&model, limits());
+    let (sentence, reference) = ("f0 f1 f2 f0", "e0 e1 e2 e1");
+    let asked = AtomicU32::new(0);
+    for last in [1, 3, 9] {
+        asked.store(0, Ordering::Relaxed);
+        let stop = |_: &Step| match asked.fetch_add(1, Ordering::Relaxed) + 1 < last {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        };
+        let progress = Progress::new(&stop);
+        let error = max_bleu(&blind, &forcing, sentence, &[reference], PlusOne::default(), progress).err();
+        assert_eq!(error.map(|e| e.kind()), Some(ErrorKind::Interrupted));
+        assert_eq!(asked.load(Ordering::Relaxed), last);
     }
 }

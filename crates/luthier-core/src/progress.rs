@@ -57,6 +57,13 @@ impl<'a> Progress<'a> {
     }
 }
 
+impl Progress<'_> {
+    /// Asks whether to stop, without telling how far the work is.
+    pub fn poll(&self) -> Result<()> {
+        self.report(&Step { what: "", done: 0, total: 0, value: None })
+    }
+}
+
 impl std::fmt::Debug for Progress<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(if self.0.is_some() { "Progress(callback)" } else { "Progress::NONE" })

@@ -5,247 +5,27 @@
 //! rule stand alone; the exact score is computed when a combination is taken.
 
 use crate::{
-    forests::Forests,
-    model::{Model, UNKNOWN_COST},
-    parse::{Parse, Special},
+    limits::Limits,
+    model::Model,
+    parse::{self, Parse, Special},
     phrase::LN10,
-    search::{Limits, NOBODY, Recombination, Stats},
+    recombination::{NO_HYPOTHESIS, Recombination},
+    rules::{Kind, Rule, RuleBook, features},
+    search::{CELLS, Stats},
     sparse::Text,
 };
-use luthier_core::Weights;
+use luthier_core::{Progress, Result};
 use luthier_forest::{Builder, Forest, NONE, TAILS};
-use luthier_lm::{END, Fragment, UNKNOWN};
-use luthier_table::GAPS;
+use luthier_lm::{END, Fragment};
 use rustc_hash::FxHashMap;
 use std::{
     cmp::Ordering,
     collections::BinaryHeap,
     hash::{Hash, Hasher},
     ops::Range,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Instant,
 };
-
-/// A rule with its scores, as far as they can be known before search.
-#[derive(Debug)]
-pub(crate) struct Rule {
-    /// Words and [`TAILS`].
-    target: Box<[u32]>,
-    /// The same as each language model knows the words, one after another.
-    lm: Box<[u32]>,
-    scores: Box<[f32]>,
-    /// Weighted, without language models.
-    fixed: f64,
-    /// The same with what language models say about its words by themselves.
-    estimate: f64,
-    kind: Kind,
-}
-
-/// Where a rule comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// The table; with so many gaps.
-    Table(u8),
-    /// A word that is passed through.
-    Passed,
-    /// S becomes S X.
-    Glue,
-    /// The beginning and the end of a sentence.
-    Edge,
-}
-
-/// Finds rules, and remembers them.
-pub(crate) struct RuleBook<'m> {
-    model: &'m Model,
-    weights: Vec<f64>,
-    limit: usize,
-    /// Where rules come from, if not from the table.
-    saved: Option<&'m Forests>,
-    known: Mutex<Known>,
-}
-
-/// Rules that have been weighed, by the first of those with the same source side, and how many they are.
-#[derive(Default)]
-struct Known {
-    groups: FxHashMap<u32, Arc<[Rule]>>,
-    rules: usize,
-}
-
-/// Weighed rules that are remembered: memory does not grow with the text. When there are more, all are forgotten.
-const REMEMBERED: usize = 1 << 20;
-
-impl<'m> RuleBook<'m> {
-    pub(crate) fn new(model: &'m Model, weights: &Weights, limit: usize, saved: Option<&'m Forests>) -> Self {
-        RuleBook { model, weights: model.weights(weights), limit, saved, known: Mutex::default() }
-    }
-
-    pub(crate) fn weights(&self) -> &[f64] {
-        &self.weights
-    }
-
-    pub(crate) fn saved(&self) -> Option<&'m Forests> {
-        self.saved
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The best of `count` rules with the same source side, from `first` on, best first.
-    fn of(&self, first: u32, count: u32) -> Arc<[Rule]> {
-        if let Some(found) = self.lock().groups.get(&first) {
-            return found.clone();
-        }
-        let all = first..first + count;
-        let best = if let Some(saved) = self.saved {
-            let weighed = all.map(|r| {
-                let (target, scores) = (saved.target(r), saved.scores(r));
-                let kind = Kind::of(target);
-                let fixed = self.fixed(target, scores, kind, &|k| count_unknown(self.model, k, target));
-                (r, self.estimate(fixed, saved.alone(r)))
-            });
-            let best = self.best(weighed.collect());
-            best.iter().map(|&r| self.rule(saved.target(r), saved.scores(r), None, None)).collect()
-        } else {
-            let mut rules: Vec<Option<Rule>> = Vec::with_capacity(count as usize);
-            let (mut target, mut scores) = (Vec::new(), Vec::new());
-            for entry in all {
-                self.model.table.target(entry, &mut target);
-                with_tails(&mut target);
-                self.model.table.scores(entry, &mut scores);
-                rules.push(Some(self.rule(&target, &scores, None, None)));
-            }
-            let weighed = rules.iter().enumerate();
-            let weighed = weighed.map(|(k, r)| (k as u32, r.as_ref().map_or(0.0, |r| r.estimate)));
-            let best = self.best(weighed.collect());
-            best.iter().filter_map(|&k| rules[k as usize].take()).collect::<Arc<[Rule]>>()
-        };
-        let mut known = self.lock();
-        if known.rules + best.len() > REMEMBERED {
-            known.groups.clear();
-            known.rules = 0;
-        }
-        known.rules += best.len();
-        known.groups.insert(first, best.clone());
-        best
-    }
-
-    /// The rules with the highest estimates, best first.
-    fn best(&self, mut all: Vec<(u32, f64)>) -> Vec<u32> {
-        all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        all.truncate(self.limit);
-        all.into_iter().map(|r| r.0).collect()
-    }
-
-    fn fixed(&self, target: &[u32], scores: &[f32], kind: Kind, unknown: &dyn Fn(usize) -> u32) -> f64 {
-        let mut fixed = 0.0;
-        features(self.model, target, scores, kind, unknown, &mut |feature, value| {
-            fixed += self.weights[feature] * f64::from(value);
-        });
-        fixed
-    }
-
-    fn estimate(&self, fixed: f64, alone: &[f32]) -> f64 {
-        let lms = self.model.lms.len();
-        let weights = &self.weights[self.model.layout.lm..][..lms];
-        weights.iter().zip(alone).fold(fixed, |sum, (w, x)| sum + w * f64::from(*x))
-    }
-
-    /// A rule of the table, or another kind; `text` is the word of its target if that is not in the table.
-    fn rule(&self, target: &[u32], scores: &[f32], kind: Option<Kind>, text: Option<&str>) -> Rule {
-        let model = self.model;
-        let number = |known: &Vec<u32>, lm: &luthier_lm::Model, s: u32| match (known.get(s as usize), text) {
-            _ if TAILS.contains(&s) => s,
-            (Some(&id), _) => id,
-            (None, Some(text)) => lm.word(text),
-            (None, None) => UNKNOWN,
-        };
-        let each = model.lms.iter().zip(&model.lm_words);
-        let lm: Box<[u32]> =
-            each.flat_map(|(lm, known)| target.iter().map(move |&s| number(known, lm, s))).collect();
-        let kind = kind.unwrap_or_else(|| Kind::of(target));
-        let mut rule =
-            Rule { target: target.into(), lm, scores: scores.into(), fixed: 0.0, estimate: 0.0, kind };
-        rule.fixed = self.fixed(target, scores, kind, &|k| rule.unknown(k));
-        let alone: Vec<f32> = model.lms.iter().enumerate().map(|(k, lm)| alone(lm, rule.lm(k))).collect();
-        rule.estimate = self.estimate(rule.fixed, &alone);
-        rule
-    }
-}
-
-/// What a language model says about the words of a rule by themselves.
-pub(crate) fn alone(lm: &luthier_lm::Model, words: &[u32]) -> f32 {
-    let runs = words.split(|w| TAILS.contains(w));
-    (runs.map(|run| Fragment::estimate(lm, run)).sum::<f64>() * f64::from(LN10)) as f32
-}
-
-/// Puts [`TAILS`] where the table has gaps.
-pub(crate) fn with_tails(target: &mut [u32]) {
-    for s in target {
-        if let Some(gap) = GAPS.iter().position(|g| g == s) {
-            *s = TAILS[gap];
-        }
-    }
-}
-
-/// Words of a rule of the table that a language model does not know.
-fn count_unknown(model: &Model, lm: usize, target: &[u32]) -> u32 {
-    let known = |s: &&u32| model.lm_words[lm].get(**s as usize).is_none_or(|w| *w == UNKNOWN);
-    target.iter().filter(|s| !TAILS.contains(s)).filter(known).count() as u32
-}
-
-impl Rule {
-    /// Its words as a language model knows them.
-    fn lm(&self, k: usize) -> &[u32] {
-        &self.lm[k * self.target.len()..(k + 1) * self.target.len()]
-    }
-
-    /// How many of them it does not know.
-    fn unknown(&self, k: usize) -> u32 {
-        self.lm(k).iter().filter(|w| **w == UNKNOWN).count() as u32
-    }
-}
-
-impl Kind {
-    fn of(target: &[u32]) -> Self {
-        Kind::Table(target.iter().filter(|s| TAILS.contains(s)).count() as u8)
-    }
-}
-
-/// The features of a rule, without language models.
-fn features(
-    model: &Model,
-    target: &[u32],
-    scores: &[f32],
-    kind: Kind,
-    unknown: &dyn Fn(usize) -> u32,
-    each: &mut dyn FnMut(usize, f32),
-) {
-    let layout = &model.layout;
-    // Moses counts the marks of a sentence as words.
-    let words = target.iter().filter(|s| !TAILS.contains(s)).count() + usize::from(kind == Kind::Edge);
-    let mut put = |feature: usize, value: f32| {
-        if value != 0.0 && model.uses(feature) {
-            each(feature, value);
-        }
-    };
-    for (k, s) in scores.iter().enumerate() {
-        put(layout.table + k, *s);
-    }
-    put(layout.words, -(words as f32));
-    put(layout.phrases, 1.0);
-    if let Some(oov) = layout.oov {
-        for k in 0..model.lms.len() {
-            put(oov + k, unknown(k) as f32);
-        }
-    }
-    match kind {
-        Kind::Passed => put(layout.unknown, UNKNOWN_COST),
-        Kind::Glue => put(layout.glue, model.glue),
-        Kind::Table(gaps) => put(layout.kinds + gaps as usize, 1.0),
-        Kind::Edge => {}
-    }
-}
 
 /// A span with the ends of its translation.
 struct Item {
@@ -298,7 +78,22 @@ impl PartialOrd for Next {
     }
 }
 
-/// The chart of a sentence after search.
+/// What hierarchical search of a sentence has found: a chart of items over spans of the source.
+///
+/// ```
+/// use luthier_core::{Progress, Weights};
+/// use luthier_decode::{Decoder, Found, Limits, Model};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("rules");
+/// // Rules as Moses writes them; the gap changes places with the verb.
+/// let rules = "das haus [X] ||| the house [X] ||| 0.5 |||\n[X][X] sehen [X] ||| see [X][X] [X] ||| 0.5 ||| 0-1 1-0\n";
+/// # std::fs::write(&path, rules).unwrap();
+/// let model = Model::new(luthier_table::read_text(&path, None).unwrap(), Vec::new(), false).unwrap();
+/// let weights = Weights::parse("w", "TranslationModel0 1\nGlue0 -1\n").unwrap();
+/// let decoder = Decoder::new(&model, &weights, Limits::default());
+/// let Found::Chart(chart) = decoder.search("das haus sehen", Progress::NONE).unwrap() else { panic!() };
+/// assert_eq!(chart.best().unwrap().0, "see the house");
+/// ```
 pub struct Chart<'d> {
     model: &'d Model,
     source: Vec<String>,
@@ -311,13 +106,14 @@ pub struct Chart<'d> {
     /// Natural logarithms that each edge adds, by language model.
     edge_lm: Vec<f32>,
     goal: Option<u32>,
-    /// What the search did.
+    /// How many words, extensions and chart items the search has met.
     pub stats: Stats,
 }
 
-struct Search<'d> {
+struct Search<'d, 'p> {
     chart: Chart<'d>,
     book: &'d RuleBook<'d>,
+    progress: Progress<'p>,
     limits: Limits,
     /// Groups by their first rule.
     by_first: FxHashMap<u32, u32>,
@@ -334,13 +130,14 @@ pub(crate) fn search<'d>(
     book: &'d RuleBook<'d>,
     words: &[&str],
     limits: Limits,
-) -> Chart<'d> {
+    progress: Progress<'_>,
+) -> Result<Chart<'d>> {
     let clock = Instant::now();
-    let parse = Parse::new(&model.table, words, limits.span);
+    let parse = Parse::new(&model.table, words, limits.span(), progress)?;
     let seconds = clock.elapsed().as_secs_f64();
-    let mut chart = over(model, book, words, &parse, limits);
+    let mut chart = over(model, book, words, &parse, limits, progress)?;
     chart.stats.parse_seconds = seconds;
-    chart
+    Ok(chart)
 }
 
 /// Translates a sentence whose spans are known.
@@ -350,7 +147,8 @@ pub(crate) fn over<'d>(
     words: &[&str],
     parse: &Parse<'_>,
     limits: Limits,
-) -> Chart<'d> {
+    progress: Progress<'_>,
+) -> Result<Chart<'d>> {
     let chart = Chart {
         model,
         source: words.iter().map(ToString::to_string).collect(),
@@ -365,64 +163,72 @@ pub(crate) fn over<'d>(
     let mut search = Search {
         chart,
         book,
+        progress,
         limits,
         by_first: FxHashMap::default(),
         nodes: Vec::with_capacity(parse.nodes()),
         order: Vec::new(),
         table: Recombination::default(),
     };
-    search.run(parse, words);
-    search.chart
+    search.run(parse, words)?;
+    Ok(search.chart)
 }
 
-impl Search<'_> {
-    fn run(&mut self, parse: &Parse<'_>, words: &[&str]) {
-        let own = |book: &RuleBook<'_>, target: &[u32], kind| -> Arc<[Rule]> {
-            let scores = vec![0.0; book.model.table.shape().scores];
-            [book.rule(target, &scores, Some(kind), None)].into()
-        };
-        let glue = own(self.book, &TAILS, Kind::Glue);
-        let glue = self.group(glue);
+impl Search<'_, '_> {
+    fn run(&mut self, parse: &Parse<'_>, words: &[&str]) -> Result<()> {
+        let glue = self.own(&TAILS, Kind::Glue);
         for node in 0..parse.nodes() {
-            let mut grids = Vec::new();
+            self.progress.count("spans", node, parse.nodes())?;
             let edges = parse.incoming(node);
             // A beginning is a node of its own, and so is an end.
             match edges.first().and_then(|&e| Special::of(e)) {
                 Some(Special::Begin) => {
-                    let rule = own(self.book, &[], Kind::Edge);
-                    let group = self.group(rule);
+                    let group = self.own(&[], Kind::Edge);
                     self.begin((group, 0));
-                    continue;
                 }
                 Some(Special::Close) => {
-                    let rule = own(self.book, &TAILS[..1], Kind::Edge);
-                    let group = self.group(rule);
+                    let group = self.own(&TAILS[..1], Kind::Edge);
                     self.close((group, 0), edges[0][2]);
-                    continue;
                 }
-                _ => {}
+                _ => {
+                    let grids = self.grids(edges, words, glue);
+                    let items = self.take(&grids, (node, parse.nodes()))?;
+                    self.nodes.push(items);
+                }
             }
-            let clock = Instant::now();
-            for &edge in edges {
-                let group = match Special::of(edge) {
-                    None => self.found(edge[0], edge[1]),
-                    Some(Special::Passed(at)) => {
-                        let rule = self.passed(words, at as usize);
-                        self.group([rule].into())
-                    }
-                    Some(_) => glue,
-                };
-                let tails = [edge[2], edge[3]].map(|t| match t {
-                    NONE => 0..0,
-                    t => self.nodes[t as usize].clone(),
-                });
-                let rules = self.chart.groups[group as usize].len() as u32;
-                grids.push(Grid { group, rules, tails });
-            }
-            self.chart.stats.rule_seconds += clock.elapsed().as_secs_f64();
-            let items = self.take(&grids);
-            self.nodes.push(items);
         }
+        Ok(())
+    }
+
+    /// The group of a rule that no table has.
+    fn own(&mut self, target: &[u32], kind: Kind) -> u32 {
+        let scores = vec![0.0; self.book.model.table.shape().scores];
+        let rule = self.book.rule(target, &scores, Some(kind), None);
+        self.group([rule].into())
+    }
+
+    /// Rules over the edges into a node, with the items of their gaps.
+    fn grids(&mut self, edges: &[parse::Edge], words: &[&str], glue: u32) -> Vec<Grid> {
+        let clock = Instant::now();
+        let mut grids = Vec::with_capacity(edges.len());
+        for &edge in edges {
+            let group = match Special::of(edge) {
+                None => self.found(edge[0], edge[1]),
+                Some(Special::Passed(at)) => {
+                    let rule = self.passed(words, at as usize);
+                    self.group([rule].into())
+                }
+                Some(_) => glue,
+            };
+            let tails = [edge[2], edge[3]].map(|t| match t {
+                NONE => 0..0,
+                t => self.nodes[t as usize].clone(),
+            });
+            let rules = self.chart.groups[group as usize].len() as u32;
+            grids.push(Grid { group, rules, tails });
+        }
+        self.chart.stats.rule_seconds += clock.elapsed().as_secs_f64();
+        grids
     }
 
     /// Numbers rules that were found together.
@@ -502,8 +308,8 @@ impl Search<'_> {
         }
     }
 
-    /// Takes the most promising combinations of a span, and returns its items.
-    fn take(&mut self, grids: &[Grid]) -> Range<u32> {
+    /// Takes the most promising combinations of a span, and returns its items. `at` is the node and how many there are.
+    fn take(&mut self, grids: &[Grid], at: (usize, usize)) -> Result<Range<u32>> {
         self.table.clear();
         let first = self.chart.items.len() as u32;
         let first_edge = self.chart.edges.len();
@@ -512,35 +318,49 @@ impl Search<'_> {
             let ranks = [0; 3];
             queue.push(Next { priority: self.priority(&grids[g as usize], ranks), grid: g, ranks });
         }
+        let most = self.limits.pops().map_or(u64::MAX, |n| n as u64);
         let mut popped = 0;
-        while let Some(Next { grid: g, ranks, .. }) = queue.pop() {
-            if self.limits.pop.is_some_and(|most| popped >= most) {
-                break;
-            }
+        while popped < most {
+            let Some(Next { grid: g, ranks, .. }) = queue.pop() else { break };
             popped += 1;
+            if popped.is_multiple_of(CELLS) {
+                self.progress.count("spans", at.0, at.1)?;
+            }
             let grid = &grids[g as usize];
             self.make(grid, ranks, first);
-            // Each combination has one that comes before it: the one that is one less in its last rank that is not 0.
-            let most = [grid.rules, grid.tails[0].len() as u32, grid.tails[1].len() as u32];
-            for k in (0..3).rev() {
-                let mut next = ranks;
-                next[k] += 1;
-                if next[k] < most[k] {
-                    queue.push(Next { priority: self.priority(grid, next), grid: g, ranks: next });
-                }
-                if ranks[k] > 0 {
-                    break;
-                }
+            self.push_next(&mut queue, g, grid, ranks);
+        }
+        let made = self.chart.items.len() as u64 - u64::from(first);
+        let stats = &mut self.chart.stats;
+        stats.popped += popped;
+        stats.kept += made;
+        stats.recombined += (self.chart.edges.len() - first_edge) as u64 - made;
+        Ok(self.ranked(first))
+    }
+
+    /// Queues the combinations that come behind one. Each combination has one that comes before it: the one that is one
+    /// less in its last rank that is not 0.
+    #[inline]
+    fn push_next(&self, queue: &mut BinaryHeap<Next>, g: u32, grid: &Grid, ranks: [u32; 3]) {
+        let most = [grid.rules, grid.tails[0].len() as u32, grid.tails[1].len() as u32];
+        for k in (0..3).rev() {
+            let mut next = ranks;
+            next[k] += 1;
+            if next[k] < most[k] {
+                queue.push(Next { priority: self.priority(grid, next), grid: g, ranks: next });
+            }
+            if ranks[k] > 0 {
+                break;
             }
         }
-        self.chart.stats.popped += popped as u64;
-        self.chart.stats.kept += self.chart.items.len() as u64 - u64::from(first);
-        self.chart.stats.recombined +=
-            (self.chart.edges.len() - first_edge) as u64 - (self.chart.items.len() as u64 - u64::from(first));
-        let mut new: Vec<u32> = (first..self.chart.items.len() as u32).collect();
+    }
+
+    /// The best items from `first` on, as many as a stack keeps, best first.
+    fn ranked(&mut self, first: u32) -> Range<u32> {
         let items = &self.chart.items;
+        let mut new: Vec<u32> = (first..items.len() as u32).collect();
         new.sort_by(|&a, &b| items[b as usize].score.total_cmp(&items[a as usize].score).then(a.cmp(&b)));
-        new.truncate(self.limits.stack);
+        new.truncate(self.limits.stack_size as usize);
         let start = self.order.len() as u32;
         self.order.extend(new);
         start..self.order.len() as u32
@@ -561,23 +381,49 @@ impl Search<'_> {
 
     /// Computes a combination exactly, and puts it where it belongs.
     fn make(&mut self, grid: &Grid, ranks: [u32; 3], first: u32) {
-        let model = self.book.model;
-        let (weights, lms) = (self.book.weights(), model.lms.len());
         let place = (grid.group, ranks[0]);
         let tails: [u32; 2] = std::array::from_fn(|k| self.tail(grid, k, ranks[k + 1]).unwrap_or(NONE));
+        let score = self.score(place, tails);
+        let (chart, lms) = (&mut self.chart, self.book.model.lms.len());
+        let (new, edge) = (chart.items.len(), chart.edges.len() as u32);
+        let ends = &chart.ends;
+        let of = |id: usize| &ends[id * lms..(id + 1) * lms];
+        self.table.reserve(|id| hash(of(id as usize)));
+        let mine = of(new);
+        let slot = self.table.find(hash(mine), |id| id >= first && of(id as usize) == mine);
+        let mut head = self.table.slots[slot];
+        if head == NO_HYPOTHESIS {
+            head = new as u32;
+            self.table.slots[slot] = head;
+            self.table.used.push(slot as u32);
+            chart.items.push(Item { score, best: edge });
+        } else {
+            chart.ends.truncate(new * lms);
+            let old = &mut chart.items[head as usize];
+            if score > old.score {
+                *old = Item { score, best: edge };
+            }
+        }
+        chart.edges.push(Edge { head, tails, rule: place });
+    }
+
+    /// The score of a rule over items. What language models add, and the ends of the new span, go to the end of the
+    /// chart's.
+    #[inline]
+    fn score(&mut self, place: Place, tails: [u32; 2]) -> f64 {
+        let model = self.book.model;
+        let (weights, lms) = (self.book.weights(), model.lms.len());
         let chart = &mut self.chart;
         let rule = &chart.groups[place.0 as usize][place.1 as usize];
         let mut score = rule.fixed;
         for &t in tails.iter().filter(|t| **t != NONE) {
             score += chart.items[t as usize].score;
         }
-        let new = chart.items.len();
         for (k, lm) in model.lms.iter().enumerate() {
-            let symbols = rule.lm(k);
             // A sentence that has begun goes on where it is.
             let mut fragment = Fragment::default();
             let mut added = 0.0;
-            for (at, &symbol) in symbols.iter().enumerate() {
+            for (at, &symbol) in rule.lm(k).iter().enumerate() {
                 match TAILS.iter().position(|t| *t == symbol) {
                     Some(gap) => {
                         let tail = &chart.ends[tails[gap] as usize * lms + k];
@@ -595,26 +441,7 @@ impl Search<'_> {
             chart.edge_lm.push(added);
             chart.ends.push(fragment);
         }
-        let edge = chart.edges.len() as u32;
-        let ends = &chart.ends;
-        let of = |id: usize| &ends[id * lms..(id + 1) * lms];
-        self.table.reserve(|id| hash(of(id as usize)));
-        let mine = of(new);
-        let slot = self.table.find(hash(mine), |id| id >= first && of(id as usize) == mine);
-        let head = self.table.slots[slot];
-        if head == NOBODY {
-            self.table.slots[slot] = new as u32;
-            self.table.used.push(slot as u32);
-            chart.items.push(Item { score, best: edge });
-            chart.edges.push(Edge { head: new as u32, tails, rule: place });
-        } else {
-            chart.ends.truncate(new * lms);
-            let old = &mut chart.items[head as usize];
-            if score > old.score {
-                *old = Item { score, best: edge };
-            }
-            chart.edges.push(Edge { head, tails, rule: place });
-        }
+        score
     }
 }
 
@@ -630,7 +457,7 @@ impl Chart<'_> {
         &self.groups[group as usize][rank as usize]
     }
 
-    /// The best translation and its total score; nothing if there is none.
+    /// The best translation and its total score; nothing if there is no complete translation.
     pub fn best(&self) -> Option<(String, f64)> {
         let goal = self.goal?;
         let text = Text { table: &self.model.table, source: &self.source };
@@ -653,13 +480,36 @@ impl Chart<'_> {
         Some((words.join(" "), self.items[goal as usize].score))
     }
 
-    /// The forest of all complete translations.
+    /// The forest of all complete translations; empty if there is none.
     pub fn forest(&self) -> Forest<'static> {
         let Some(goal) = self.goal else { return Forest::default() };
         let mut into: Vec<Vec<u32>> = vec![Vec::new(); self.items.len()];
         for (e, edge) in self.edges.iter().enumerate() {
             into[edge.head as usize].push(e as u32);
         }
+        let wanted = self.wanted(goal, &into);
+        let (model, lms) = (self.model, self.model.lms.len());
+        let mut packing = Packing::default();
+        let mut node = vec![NONE; self.items.len()];
+        let mut own = Vec::new();
+        for item in (0..self.items.len()).filter(|&i| wanted[i]) {
+            for &e in &into[item] {
+                let edge = &self.edges[e as usize];
+                let rule = packing.rule(self, edge.rule);
+                own.clear();
+                for k in (0..lms).filter(|k| model.uses(model.layout.lm + k)) {
+                    own.push((model.place[model.layout.lm + k], self.edge_lm[e as usize * lms + k]));
+                }
+                let tails = edge.tails.map(|t| if t == NONE { NONE } else { node[t as usize] });
+                packing.builder.edge(tails, rule, &own);
+            }
+            node[item] = packing.builder.node();
+        }
+        packing.builder.finish(model.local.clone(), Arc::new(packing.words))
+    }
+
+    /// Items that lead to a complete translation.
+    fn wanted(&self, goal: u32, into: &[Vec<u32>]) -> Vec<bool> {
         let mut wanted = vec![false; self.items.len()];
         wanted[goal as usize] = true;
         for item in (0..self.items.len()).rev().filter(|&i| i <= goal as usize) {
@@ -671,46 +521,47 @@ impl Chart<'_> {
                 }
             }
         }
-        let (model, lms) = (self.model, self.model.lms.len());
-        let text = Text { table: &model.table, source: &self.source };
-        let mut builder = Builder::default();
-        let mut node = vec![NONE; self.items.len()];
-        let mut rules: FxHashMap<Place, u32> = FxHashMap::default();
-        let (mut words, mut word_ids) = (Vec::new(), FxHashMap::default());
-        let mut own = Vec::new();
-        for item in (0..self.items.len()).filter(|&i| wanted[i]) {
-            for &e in &into[item] {
-                let edge = &self.edges[e as usize];
-                let rule = *rules.entry(edge.rule).or_insert_with(|| {
-                    let rule = self.rule(edge.rule);
-                    let mut all = Vec::new();
-                    let unknown = |k: usize| rule.unknown(k);
-                    let mut put = |feature: usize, value| all.push((model.place[feature], value));
-                    features(model, &rule.target, &rule.scores, rule.kind, &unknown, &mut put);
-                    let number = |&s: &u32| {
-                        if TAILS.contains(&s) {
-                            return s;
-                        }
-                        *word_ids.entry(s).or_insert_with(|| {
-                            words.push(text.target(s).to_owned());
-                            words.len() as u32 - 1
-                        })
-                    };
-                    let target: Vec<u32> = rule.target.iter().map(number).collect();
-                    builder.rule(target, &all)
-                });
-                own.clear();
-                for k in (0..lms).filter(|k| model.uses(model.layout.lm + k)) {
-                    own.push((model.place[model.layout.lm + k], self.edge_lm[e as usize * lms + k]));
-                }
-                let tails = edge.tails.map(|t| if t == NONE { NONE } else { node[t as usize] });
-                builder.edge(tails, rule, &own);
-            }
-            node[item] = builder.node();
+        wanted
+    }
+}
+
+/// A forest in the making.
+#[derive(Default)]
+struct Packing {
+    builder: Builder,
+    /// Numbers of rules in the forest.
+    rules: FxHashMap<Place, u32>,
+    /// Target words, and their numbers in the forest.
+    words: Vec<String>,
+    word_ids: FxHashMap<u32, u32>,
+}
+
+impl Packing {
+    /// The number of a rule, which is added if it is new.
+    fn rule(&mut self, chart: &Chart<'_>, place: Place) -> u32 {
+        if let Some(&rule) = self.rules.get(&place) {
+            return rule;
         }
-        builder.finish(model.local.clone(), Arc::new(words))
+        let (model, rule) = (chart.model, chart.rule(place));
+        let text = Text { table: &model.table, source: &chart.source };
+        let mut all = Vec::new();
+        let mut put = |feature: usize, value| all.push((model.place[feature], value));
+        features(model, &rule.target, &rule.scores, rule.kind, &|k| rule.unknown(k), &mut put);
+        let number = |&s: &u32| {
+            if TAILS.contains(&s) {
+                return s;
+            }
+            *self.word_ids.entry(s).or_insert_with(|| {
+                self.words.push(text.target(s).to_owned());
+                self.words.len() as u32 - 1
+            })
+        };
+        let target: Vec<u32> = rule.target.iter().map(number).collect();
+        let rule = self.builder.rule(target, &all);
+        self.rules.insert(place, rule);
+        rule
     }
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

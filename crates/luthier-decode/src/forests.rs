@@ -5,16 +5,17 @@
 //! say about their words by themselves. A check for each sentence and for the rules tells damage from the start.
 
 use crate::{
-    chart::{alone, with_tails},
     model::Model,
     parse::{Edge, Parse, Special},
+    rules::{alone, with_tails},
 };
-use luthier_core::{Error, Fingerprint, Result};
+use luthier_core::{Error, Fingerprint, Progress, Result};
 use luthier_forest::TAILS;
 use luthier_io::container::{Container, LENGTH, Layout, NUMBERS, Writer};
 use luthier_lm::UNKNOWN;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, ops::Range, path::Path};
 
 const LAYOUT: Layout = Layout {
@@ -40,14 +41,48 @@ const WIDTH: usize = CHECK + 2;
 /// Numbers of a sentence in the index: where its nodes are and how many, its edges, its text, and a check.
 const ENTRY: usize = 7;
 
-/// Forests of a text, ready to be searched.
+/// What `luthier decode --forest-out` writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum ForestKind {
+    /// The translations that the search has found, as JSON.
+    #[default]
+    Search,
+    /// Which rules fit which spans, for hierarchical models.
+    Grammar,
+}
+
+/// Saved forests of a text: for each sentence, which rules of a hierarchical model fit which spans. They do not depend on
+/// weights, so that [`Decoder::over`](crate::Decoder::over) searches them again and again without parsing.
+///
+/// ```
+/// use luthier_core::{Progress, Weights};
+/// use luthier_decode::{Decoder, Forests, ForestsWriter, Limits, Model};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("rules");
+/// # std::fs::write(&path, "haus [X] ||| house [X] ||| 0.5 |||\n").unwrap();
+/// # let model = Model::new(luthier_table::read_text(&path, None).unwrap(), Vec::new(), false).unwrap();
+/// let file = dir.path().join("forests");
+/// let mut writer = ForestsWriter::create(&file, &model, &[], 20).unwrap();
+/// let spans = writer.spans("haus", Progress::NONE).unwrap();
+/// writer.push("haus", spans).unwrap();
+/// assert_eq!(writer.finish().unwrap(), 1);
+///
+/// let forests = Forests::open(&file, &model, &[], 20).unwrap();
+/// let weights = Weights::parse("w", "TranslationModel0 1\n").unwrap();
+/// let decoder = Decoder::over(&model, &weights, Limits::default(), &forests);
+/// let found = decoder.rescore(0, Progress::NONE).unwrap().unwrap();
+/// assert_eq!(found.best().unwrap().0, "house");
+/// ```
 pub struct Forests {
     file: Container,
     numbers: [u64; WIDTH],
 }
 
 impl Forests {
-    /// Opens a file, which must have been made with such a model and span limit. Everything in it is checked.
+    /// Opens a file of forests and checks everything in it. Fails if it was not made with this model, files with these
+    /// `digests` (see [`ModelDir::digests`](crate::ModelDir::digests)) and this span limit, or if it is damaged.
     pub fn open(path: &Path, model: &Model, digests: &[String], span: usize) -> Result<Self> {
         let name = path.display().to_string();
         let file = LAYOUT.open(path)?;
@@ -69,17 +104,17 @@ impl Forests {
         Ok(forests)
     }
 
-    /// Number of sentences.
+    /// Number of sentences that have forests.
     pub fn len(&self) -> usize {
         self.numbers[SENTENCES] as usize
     }
 
-    /// Whether there is none.
+    /// Whether there is no sentence at all.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A sentence.
+    /// The text of a sentence, by its number from 0.
     pub fn sentence(&self, at: usize) -> &str {
         let [.., text, length, _] = self.entry(at);
         let bytes = self.file.bytes().get(range(text, length, 1)).unwrap_or(&[]);
@@ -195,10 +230,10 @@ fn digest(files: &[String]) -> u128 {
     files.iter().fold(Fingerprint::default(), |f, file| f.bytes(file.as_bytes())).finish()
 }
 
-/// Spans of one sentence, on their way into a file.
+/// Which rules fit which spans of one sentence: made by [`ForestsWriter::spans`], written by [`ForestsWriter::push`].
 pub struct Spans(Parse<'static>);
 
-/// A file of forests in the making.
+/// Writes a file of [`Forests`], one sentence after another. Without [`finish`](ForestsWriter::finish) there is no file.
 pub struct ForestsWriter<'m> {
     model: &'m Model,
     digest: u128,
@@ -214,7 +249,8 @@ pub struct ForestsWriter<'m> {
 }
 
 impl<'m> ForestsWriter<'m> {
-    /// Begins a file. `digests` are those of the model's files.
+    /// Begins a file of forests of a hierarchical model. `digests` are those of the model's files, `span` is the longest
+    /// span of a rule in words.
     pub fn create(path: &Path, model: &'m Model, digests: &[String], span: usize) -> Result<Self> {
         Ok(ForestsWriter {
             model,
@@ -230,13 +266,14 @@ impl<'m> ForestsWriter<'m> {
         })
     }
 
-    /// The spans of a sentence; threads may do that.
-    pub fn spans(&self, sentence: &str) -> Spans {
+    /// Finds which rules fit which spans of a sentence; several threads may do that at once. Fails if `progress` answers
+    /// *stop*.
+    pub fn spans(&self, sentence: &str, progress: Progress<'_>) -> Result<Spans> {
         let words: Vec<&str> = sentence.split_ascii_whitespace().collect();
-        Spans(Parse::new(&self.model.table, &words, self.span))
+        Ok(Spans(Parse::new(&self.model.table, &words, self.span, progress)?))
     }
 
-    /// Adds the next sentence.
+    /// Adds the next sentence with its spans.
     pub fn push(&mut self, sentence: &str, spans: Spans) -> Result<()> {
         let Spans(parse) = spans;
         let mut edges = parse.edges.into_owned();
@@ -282,7 +319,7 @@ impl<'m> ForestsWriter<'m> {
         at
     }
 
-    /// Completes the file; returns how many rules it has.
+    /// Completes the file of forests; returns how many rules it has.
     pub fn finish(mut self) -> Result<usize> {
         let bytes: [&[u8]; PARTS] = [
             bytemuck::cast_slice(&self.index),

@@ -2,7 +2,7 @@
 
 use crate::{
     model::UNKNOWN_COST,
-    search::{Arc_, Lattice, orientation},
+    search::{Lattice, Step, orientation},
     sparse::{Seam, end_seams, source_seams, target_seams},
 };
 use luthier_core::{FeatureKey, Local};
@@ -34,7 +34,7 @@ struct Packing {
 }
 
 impl Lattice<'_> {
-    /// The forest of all complete translations.
+    /// The forest of all complete translations; empty if there is none.
     pub fn forest(&self) -> Forest<'static> {
         if self.complete.is_empty() {
             return Forest::default();
@@ -128,7 +128,7 @@ impl Lattice<'_> {
     }
 
     /// The sparse features at the seam of an arc.
-    fn each_seam(&self, arc: &Arc_, mut each: impl FnMut(Seam)) {
+    fn each_seam(&self, arc: &Step, mut each: impl FnMut(Seam)) {
         let Some(seams) = &self.seams else { return };
         let last = self.last(arc.tail);
         let (start, end, phrase) = self.phrase(arc.phrase);
@@ -156,7 +156,7 @@ impl Lattice<'_> {
     }
 
     /// Features of an arc that depend on what stands before its phrase.
-    fn own_features(&self, number: u32, arc: &Arc_, packing: &mut Packing) {
+    fn own_features(&self, number: u32, arc: &Step, packing: &mut Packing) {
         let layout = &self.model.layout;
         let (lms, tables) = (self.decoder.lms, self.model.table.shape().scores);
         packing.features.clear();

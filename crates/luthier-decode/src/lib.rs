@@ -1,28 +1,59 @@
 //! Phrase-based and hierarchical translation: a [`Model`] and weights make a [`Decoder`]; each sentence becomes a [`Found`],
 //! from which come the best translation and a forest of all that was found.
+//!
+//! A [`ModelDir`] is a model on disk; [`Limits`] say how far to search, [`FeatureSelection`] which features to use, and
+//! [`SearchSpec`] is everything that decides a search. With the cargo feature `clap` these settings are command-line flags.
 
 mod chart;
+mod coverage;
+mod dense;
+mod features;
 mod forests;
 mod guide;
 mod lattice;
+mod limits;
 mod model;
+mod model_dir;
 mod parse;
 mod phrase;
+mod recombination;
+mod rules;
 mod search;
 mod sparse;
 
 pub use chart::Chart;
-use chart::RuleBook;
-pub use forests::{Forests, ForestsWriter, Spans};
+pub use dense::DenseFeature;
+pub use features::{FeatureSelection, SearchSpec};
+pub use forests::{ForestKind, Forests, ForestsWriter, Spans};
 pub use guide::{Free, Guide};
-use luthier_core::{FeatureKey, Local, Weights};
+pub use limits::{Limits, MAX_DISTORTION, SearchKind};
+use luthier_core::{FeatureKey, Local, Progress, Result, Weights};
 use luthier_forest::Forest;
-pub use model::{Config, Model};
+pub use model::Model;
+pub use model_dir::{ModelConfig, ModelDir, ModelKind};
 use phrase::Phrases;
-pub use search::{Lattice, Limits, MAX_DISTORTION, Stats};
+use rules::RuleBook;
+pub use search::{Lattice, Stats};
 pub use sparse::{Template, Templates};
 
 /// A model with weights, ready to translate; threads share it.
+///
+/// ```
+/// use luthier_core::{Progress, Weights};
+/// use luthier_decode::{Decoder, Limits, Model};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("table");
+/// # let pairs = "das ||| the ||| 0.5\ndas ||| that ||| 0.25\ndas haus ||| the house ||| 0.8\nhaus ||| house ||| 0.9\n";
+/// # std::fs::write(&path, pairs).unwrap();
+/// # let model = Model::new(luthier_table::read_text(&path, None).unwrap(), Vec::new(), false).unwrap();
+/// // A table with `das haus ||| the house ||| 0.8` and three more phrase pairs.
+/// let weights = Weights::parse("w", "TranslationModel0 1\nDistortion0 0.3\n").unwrap();
+/// let decoder = Decoder::new(&model, &weights, Limits::default());
+/// let found = decoder.search("das haus", Progress::NONE).unwrap();
+/// let (text, score) = found.best().unwrap();
+/// assert_eq!(text, "the house");
+/// assert!((score - 0.8f64.ln()).abs() < 1e-6);
+/// ```
 pub struct Decoder<'m> {
     model: &'m Model,
     weights: &'m Weights,
@@ -36,16 +67,36 @@ enum Engine<'m> {
     Rules(RuleBook<'m>, Option<RuleBook<'m>>),
 }
 
-/// What a search has found.
+/// What the search of one sentence has found: a lattice or a chart of partial translations.
+///
+/// K-best translations come from the forest:
+///
+/// ```
+/// use luthier_core::{Progress, Weights};
+/// use luthier_decode::{Decoder, Limits, Model};
+/// use luthier_forest::KBest;
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("table");
+/// # let pairs = "das ||| the ||| 0.5\ndas ||| that ||| 0.25\ndas haus ||| the house ||| 0.8\nhaus ||| house ||| 0.9\n";
+/// # std::fs::write(&path, pairs).unwrap();
+/// # let model = Model::new(luthier_table::read_text(&path, None).unwrap(), Vec::new(), false).unwrap();
+/// let weights = Weights::parse("w", "TranslationModel0 1\nDistortion0 0.3\n").unwrap();
+/// let decoder = Decoder::new(&model, &weights, Limits::default());
+/// let forest = decoder.search("das haus", Progress::NONE).unwrap().forest();
+/// let scores = forest.scores(&decoder.local_weights(&forest.local));
+/// let best = KBest::new(&forest, &scores, true).take(2);
+/// let texts: Vec<String> = best.map(|d| forest.text(&d.words)).collect();
+/// assert_eq!(texts, ["the house", "that house"]);
+/// ```
 pub enum Found<'d> {
-    /// By phrases.
+    /// What phrase-based search has found.
     Lattice(Box<Lattice<'d>>),
-    /// By rules.
+    /// What hierarchical search has found.
     Chart(Box<Chart<'d>>),
 }
 
 impl Found<'_> {
-    /// The best translation and its total score; nothing if there is none.
+    /// The best translation and its total score; nothing if there is no complete translation.
     pub fn best(&self) -> Option<(String, f64)> {
         match self {
             Found::Lattice(l) => l.best(),
@@ -53,7 +104,8 @@ impl Found<'_> {
         }
     }
 
-    /// The forest of all complete translations.
+    /// The forest of all complete translations; empty if there is none. Its local weights are those of
+    /// [`Decoder::local_weights`].
     pub fn forest(&self) -> Forest<'static> {
         match self {
             Found::Lattice(l) => l.forest(),
@@ -61,7 +113,7 @@ impl Found<'_> {
         }
     }
 
-    /// What the search did.
+    /// How many words, extensions and hypotheses the search has met.
     pub fn stats(&self) -> Stats {
         match self {
             Found::Lattice(l) => l.stats,
@@ -69,7 +121,8 @@ impl Found<'_> {
         }
     }
 
-    /// Names of those sparse features of the translations that are wanted.
+    /// Calls `each` with key and name of those sparse features of the translations whose key is `wanted`; forests have
+    /// keys only. Hierarchical models have no sparse features.
     pub fn sparse_names(&self, wanted: &dyn Fn(FeatureKey) -> bool, each: &mut dyn FnMut(FeatureKey, &str)) {
         if let Found::Lattice(l) = self {
             l.sparse_names(wanted, each);
@@ -78,58 +131,75 @@ impl Found<'_> {
 }
 
 impl<'m> Decoder<'m> {
-    /// Features without weight have 0; unknown words cost 100 each unless the weights say otherwise.
+    /// A decoder with given weights and limits. Features without weight have 0; unknown words cost 100 each unless the
+    /// weights say otherwise.
     pub fn new(model: &'m Model, weights: &'m Weights, limits: Limits) -> Self {
         let engine = if model.is_hierarchical() {
-            Engine::Rules(RuleBook::new(model, weights, limits.table, None), None)
+            Engine::Rules(RuleBook::new(model, weights, limits.table(), None), None)
         } else {
-            Engine::Phrases(Phrases::new(model, weights, limits.table))
+            Engine::Phrases(Phrases::new(model, weights, limits.table()))
         };
         Decoder { model, weights, engine, limits }
     }
 
-    /// A decoder of sentences whose forests have been saved, with the same model.
+    /// A decoder that can also [`rescore`](Decoder::rescore) sentences whose forests have been saved with the same model.
     pub fn over(model: &'m Model, weights: &'m Weights, limits: Limits, forests: &'m Forests) -> Self {
-        let book = |saved| RuleBook::new(model, weights, limits.table, saved);
+        let book = |saved| RuleBook::new(model, weights, limits.table(), saved);
         Decoder { model, weights, engine: Engine::Rules(book(None), Some(book(Some(forests)))), limits }
     }
 
-    /// A decoder to which all translations are the same: guides decide alone. Language models are not asked, so lists and
-    /// forests have no features of theirs. Of phrase-based models.
+    /// A decoder to which all translations have the same score: guides decide alone. Language models are not asked, so
+    /// lists and forests have no features of theirs. For phrase-based models.
     pub fn blind(model: &'m Model, limits: Limits) -> Self {
         static NONE: std::sync::LazyLock<Weights> = std::sync::LazyLock::new(Weights::default);
-        let engine = Engine::Phrases(Phrases::blind(model, &NONE, limits.table));
+        let engine = Engine::Phrases(Phrases::blind(model, &NONE, limits.table()));
         Decoder { model, weights: &NONE, engine, limits }
     }
 
-    /// The model.
+    /// The model that this decoder translates with.
     pub fn model(&self) -> &'m Model {
         self.model
     }
 
-    /// Searches the translations of a sentence, whose words are parted by blanks.
-    pub fn search(&self, sentence: &str) -> Found<'_> {
-        self.guided(sentence, &Free)
+    /// Searches the translations of a tokenised sentence, whose words are separated by blanks. Reports stacks, or spans of
+    /// a hierarchical model; fails with an error of kind `Interrupted` if `progress` answers *stop*.
+    pub fn search(&self, sentence: &str, progress: Progress<'_>) -> Result<Found<'_>> {
+        self.guided(sentence, &Free, progress)
     }
 
-    /// Searches the translations of a sentence with a saved forest; nothing if there are no saved ones.
-    pub fn rescore(&self, sentence: usize) -> Option<Found<'_>> {
-        let Engine::Rules(_, Some(book)) = &self.engine else { return None };
-        let forests = book.saved()?;
+    /// Searches the translations of a sentence with a saved forest, by its number; nothing if this decoder has no saved
+    /// forests. Fails with an error of kind `Interrupted` if `progress` answers *stop*.
+    pub fn rescore(&self, sentence: usize, progress: Progress<'_>) -> Result<Option<Found<'_>>> {
+        let Engine::Rules(_, Some(book)) = &self.engine else { return Ok(None) };
+        let Some(forests) = book.saved() else { return Ok(None) };
         let words: Vec<&str> = forests.sentence(sentence).split_ascii_whitespace().collect();
         let parse = forests.parse(sentence);
-        Some(Found::Chart(Box::new(chart::over(self.model, book, &words, &parse, self.limits))))
+        let chart = chart::over(self.model, book, &words, &parse, self.limits, progress)?;
+        Ok(Some(Found::Chart(Box::new(chart))))
     }
 
-    /// The same with a guide, to which hierarchical search does not listen.
-    pub fn guided<G: Guide>(&self, sentence: &str, guide: &G) -> Found<'_> {
-        let words: Vec<&str> = sentence.split_ascii_whitespace().collect();
-        match &self.engine {
-            Engine::Phrases(p) => {
-                Found::Lattice(Box::new(search::search(self.model, p, &words, self.limits, guide)))
-            }
-            Engine::Rules(r, _) => Found::Chart(Box::new(chart::search(self.model, r, &words, self.limits))),
+    /// Searches the translations of a sentence in its saved forest, by its number, if this decoder has saved forests; else
+    /// from its text. Fails with an error of kind `Interrupted` if `progress` answers *stop*.
+    pub fn search_segment(&self, number: usize, sentence: &str, progress: Progress<'_>) -> Result<Found<'_>> {
+        match self.rescore(number, progress)? {
+            Some(found) => Ok(found),
+            None => self.search(sentence, progress),
         }
+    }
+
+    /// Searches the translations of a sentence under a guide, which adds to scores and may forbid words. Hierarchical
+    /// search ignores the guide. Fails with an error of kind `Interrupted` if `progress` answers *stop*.
+    pub fn guided<G: Guide>(&self, sentence: &str, guide: &G, progress: Progress<'_>) -> Result<Found<'_>> {
+        let words: Vec<&str> = sentence.split_ascii_whitespace().collect();
+        Ok(match &self.engine {
+            Engine::Phrases(p) => {
+                let lattice = search::search(self.model, p, &words, self.limits, guide, progress)?;
+                Found::Lattice(Box::new(lattice))
+            }
+            Engine::Rules(r, _) => {
+                Found::Chart(Box::new(chart::search(self.model, r, &words, self.limits, progress)?))
+            }
+        })
     }
 
     /// The numbers of target words in a search of a sentence: those of the table, then words of the sentence that are passed
@@ -141,7 +211,7 @@ impl<'m> Decoder<'m> {
         words.iter().map(|w| table.target_word(w).or_else(|| passed(w))).collect()
     }
 
-    /// Weights of features that are not tuned.
+    /// Keys and weights of features that are not tuned: the penalty of unknown words.
     pub fn fixed(&self) -> Vec<(FeatureKey, f64)> {
         let unknown = self.model.layout.unknown;
         vec![(self.model.keys[unknown], self.dense()[unknown])]
@@ -154,7 +224,7 @@ impl<'m> Decoder<'m> {
         }
     }
 
-    /// Weights of a forest's features.
+    /// Weights of a forest's features in the forest's own order; 0 where a feature has none.
     pub fn local_weights(&self, local: &Local) -> Vec<f64> {
         let dense = self.dense();
         let weight = |key: &FeatureKey| match self.model.keys.iter().position(|k| k == key) {

@@ -4,6 +4,7 @@
 //! spans, in an order in which parts come before the whole; an edge stands for all rules with one source side over the same
 //! spans.
 
+use luthier_core::{Progress, Result};
 use luthier_forest::NONE;
 use luthier_table::{GAPS, Node, Table};
 use std::borrow::Cow;
@@ -77,43 +78,24 @@ impl Dot {
     }
 }
 
+/// Nodes of X by first word and length − 1; [`NONE`] where no rule fits.
+type Cells = Vec<Vec<u32>>;
+
 impl Parse<'static> {
-    /// Of a sentence; rules span so many words at most.
-    pub(crate) fn new(table: &Table, words: &[&str], span: usize) -> Self {
+    /// The spans of a sentence; rules span so many words at most. Fails if the caller asks to stop.
+    pub(crate) fn new(table: &Table, words: &[&str], span: usize, progress: Progress<'_>) -> Result<Self> {
         let (n, span) = (words.len(), span.max(1));
         let ids: Vec<Option<u32>> = words.iter().map(|w| table.source_word(w)).collect();
         let mut parse = Parse { first: vec![0].into(), edges: Vec::new().into() };
-        // Nodes of X by first word and length − 1.
-        let mut cells: Vec<Vec<u32>> = vec![Vec::new(); n];
-        let nothing = Dot { node: table.root(), gaps: [NONE; 2], count: 0, open: false };
+        let mut cells: Cells = vec![Vec::new(); n];
         // From the last word to the first and from short spans to long ones.
         for start in (0..n).rev() {
+            let nothing = Dot { node: table.root(), gaps: [NONE; 2], count: 0, open: false };
             let mut dots: Vec<Vec<Dot>> = vec![vec![nothing]];
             for end in start + 1..=n.min(start + span) {
-                let mut new = Vec::new();
-                if let Some(id) = ids[end - 1] {
-                    for dot in &dots[end - 1 - start] {
-                        let node = table.step(dot.node, id);
-                        new.extend(node.map(|node| Dot { node, open: false, ..*dot }));
-                    }
-                }
-                for middle in start + 1..end {
-                    let cell = cells[middle].get(end - middle - 1).copied().unwrap_or(NONE);
-                    if cell != NONE {
-                        new.extend(dots[middle - start].iter().filter_map(|dot| dot.gap(table, cell)));
-                    }
-                }
-                let fits = |dot: &Dot| {
-                    let rules = dot.node.entries();
-                    (!rules.is_empty()).then(|| [rules.start, rules.len() as u32, dot.gaps[0], dot.gaps[1]])
-                };
-                let edges = parse.edges.to_mut();
-                let before = edges.len();
-                edges.extend(new.iter().filter_map(fits));
-                if edges.len() == before && end == start + 1 {
-                    edges.push(Special::Passed(start as u32).edge([NONE; 2]));
-                }
-                let cell = if edges.len() > before { parse.node() } else { NONE };
+                progress.count("words", n - 1 - start, n)?;
+                let mut new = longer(table, &ids, &cells, &dots, (start, end));
+                let cell = parse.cell(&new, (start, end));
                 cells[start].push(cell);
                 if cell != NONE {
                     new.extend(nothing.gap(table, cell));
@@ -121,20 +103,41 @@ impl Parse<'static> {
                 dots.push(new);
             }
         }
-        parse.edges.to_mut().push(Special::Begin.edge([NONE; 2]));
-        let mut glued = vec![parse.node()];
+        parse.glue(&cells, span);
+        Ok(parse)
+    }
+
+    /// The node of X over a span, if a rule fits; a word without rule is passed through.
+    fn cell(&mut self, dots: &[Dot], (start, end): (usize, usize)) -> u32 {
+        let fits = |dot: &Dot| {
+            let rules = dot.node.entries();
+            (!rules.is_empty()).then(|| [rules.start, rules.len() as u32, dot.gaps[0], dot.gaps[1]])
+        };
+        let edges = self.edges.to_mut();
+        let before = edges.len();
+        edges.extend(dots.iter().filter_map(fits));
+        if edges.len() == before && end == start + 1 {
+            edges.push(Special::Passed(start as u32).edge([NONE; 2]));
+        }
+        if edges.len() > before { self.node() } else { NONE }
+    }
+
+    /// Nodes of S: the beginning, what is glued together up to each word, and the end.
+    fn glue(&mut self, cells: &Cells, span: usize) {
+        let n = cells.len();
+        self.edges.to_mut().push(Special::Begin.edge([NONE; 2]));
+        let mut glued = vec![self.node()];
         for end in 1..=n {
             for middle in end.saturating_sub(span)..end {
-                let cell = cells[middle].get(end - middle - 1).copied().unwrap_or(NONE);
+                let cell = cell_of(cells, middle, end);
                 if cell != NONE {
-                    parse.edges.to_mut().push(Special::Glue.edge([glued[middle], cell]));
+                    self.edges.to_mut().push(Special::Glue.edge([glued[middle], cell]));
                 }
             }
-            glued.push(parse.node());
+            glued.push(self.node());
         }
-        parse.edges.to_mut().push(Special::Close.edge([glued[n], NONE]));
-        parse.node();
-        parse
+        self.edges.to_mut().push(Special::Close.edge([glued[n], NONE]));
+        self.node();
     }
 
     /// Ends a node, and says its number.
@@ -143,6 +146,34 @@ impl Parse<'static> {
         self.first.to_mut().push(end);
         self.first.len() as u32 - 2
     }
+}
+
+fn cell_of(cells: &Cells, start: usize, end: usize) -> u32 {
+    cells[start].get(end - start - 1).copied().unwrap_or(NONE)
+}
+
+/// Parts of source sides that fit a span: those of shorter spans from the same word, with one word or one gap more.
+fn longer(
+    table: &Table,
+    ids: &[Option<u32>],
+    cells: &Cells,
+    dots: &[Vec<Dot>],
+    (start, end): (usize, usize),
+) -> Vec<Dot> {
+    let mut new = Vec::new();
+    if let Some(id) = ids[end - 1] {
+        for dot in &dots[end - 1 - start] {
+            let node = table.step(dot.node, id);
+            new.extend(node.map(|node| Dot { node, open: false, ..*dot }));
+        }
+    }
+    for middle in start + 1..end {
+        let cell = cell_of(cells, middle, end);
+        if cell != NONE {
+            new.extend(dots[middle - start].iter().filter_map(|dot| dot.gap(table, cell)));
+        }
+    }
+    new
 }
 
 impl Parse<'_> {

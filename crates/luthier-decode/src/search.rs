@@ -8,12 +8,15 @@
 //! next, same states of the language models and of the guide, and same last words if sparse features look at them.
 
 use crate::{
+    coverage::Coverage,
     guide::Guide,
+    limits::{Limits, MAX_DISTORTION},
     model::Model,
     phrase::{LN10, Phrase, Phrases},
+    recombination::{NO_HYPOTHESIS, Recombination},
     sparse::{Last, NO_WORD, Seams, Text, end_seams, source_seams, target_seams},
 };
-use luthier_core::FeatureKey;
+use luthier_core::{FeatureKey, Progress, Result};
 use luthier_forest::TAILS;
 use luthier_lm::{END, State};
 use rustc_hash::FxHashMap;
@@ -23,100 +26,6 @@ use std::{
     hash::{Hash, Hasher},
     sync::Arc,
 };
-
-/// How far to search.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
-    /// Cells that are taken for each stack; none means every one: plain stack search.
-    pub pop: Option<usize>,
-    /// Hypotheses that a stack keeps.
-    pub stack: usize,
-    /// Hypotheses this much worse than the best of their stack are dropped, in units of the score.
-    pub beam: f64,
-    /// Longest jump, at most [`MAX_DISTORTION`].
-    pub distortion: usize,
-    /// Translations of a source phrase, or of the source side of a rule.
-    pub table: usize,
-    /// Words that a rule spans at most, gaps included.
-    pub span: usize,
-    /// Whether unknown words are left out instead of passed through.
-    pub drop_unknown: bool,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits {
-            pop: Some(500),
-            stack: 200,
-            beam: f64::INFINITY,
-            distortion: 6,
-            table: 20,
-            span: 20,
-            drop_unknown: false,
-        }
-    }
-}
-
-/// The longest jump that can be asked for: what lies behind a gap is a machine word.
-pub const MAX_DISTORTION: usize = 60;
-
-/// Which words are translated: all before `gap`, and those of `mask` behind it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Coverage {
-    gap: u32,
-    /// Bit i is word gap + 1 + i.
-    mask: u64,
-}
-
-impl Coverage {
-    /// Whether a span that begins at the gap or later is free.
-    fn is_free(self, start: usize, length: usize) -> bool {
-        let from = start - self.gap as usize;
-        if from == 0 {
-            return self.mask & low(length - 1) == 0;
-        }
-        from > 64 || self.mask >> (from - 1) & low(length) == 0
-    }
-
-    fn with(self, start: usize, length: usize) -> Coverage {
-        let from = start - self.gap as usize;
-        if from > 0 {
-            return Coverage { gap: self.gap, mask: self.mask | low(length) << (from - 1) };
-        }
-        // The gap is filled: the next one is the first word behind the span that is not covered.
-        let rest = if length > 64 { 0 } else { self.mask.checked_shr(length as u32 - 1).unwrap_or(0) };
-        let more = rest.trailing_ones();
-        let mask = rest.checked_shr(more + 1).unwrap_or(0);
-        Coverage { gap: self.gap + length as u32 + more, mask }
-    }
-
-    /// Spans behind the gap that are not covered: the words from the gap on, as (start, end), but for the last one, which
-    /// goes to the end of the sentence and is given by its start.
-    fn open(self, mut each: impl FnMut(usize, usize)) -> usize {
-        let mut start = self.gap as usize;
-        let mut mask = self.mask;
-        let mut at = start + 1;
-        while mask != 0 {
-            let free = mask.trailing_zeros() as usize;
-            each(start, at + free);
-            mask >>= free;
-            let taken = mask.trailing_ones() as usize;
-            mask = mask.checked_shr(taken as u32).unwrap_or(0);
-            start = at + free + taken;
-            at = start;
-            if mask == 0 {
-                break;
-            }
-        }
-        start
-    }
-}
-
-fn low(bits: usize) -> u64 {
-    if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
-}
-
-pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// A partial translation: a node of the lattice.
 #[derive(Debug, Clone, Copy)]
@@ -139,6 +48,11 @@ struct Hypothesis {
 }
 
 impl Hypothesis {
+    /// What hypotheses of one group have in common.
+    fn group(&self) -> (Coverage, u32, u32) {
+        (self.coverage, self.start, self.end)
+    }
+
     fn last(&self) -> Last {
         Last { start: self.start as usize, end: self.end as usize, words: self.words }
     }
@@ -146,29 +60,29 @@ impl Hypothesis {
 
 /// A way to get to a hypothesis.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Arc_ {
+pub(crate) struct Step {
     pub(crate) head: u32,
     pub(crate) tail: u32,
     pub(crate) phrase: u32,
     score: f64,
 }
 
-/// What a search did.
+/// How many words, extensions and hypotheses a search has met. Sums over sentences are made with `+=`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Stats {
-    /// Source words.
+    /// Number of source words.
     pub words: u64,
-    /// Source words without translation.
+    /// Number of source words without translation.
     pub unknown: u64,
-    /// Cells that were taken.
+    /// Number of extensions whose exact score was computed.
     pub popped: u64,
-    /// Hypotheses that were kept.
+    /// Number of hypotheses, or chart items, that were kept.
     pub kept: u64,
-    /// Of the arcs, those that led to a hypothesis that was there.
+    /// Number of extensions that led to a hypothesis that was there already.
     pub recombined: u64,
-    /// Time of finding out which rules fit, and of finding and weighing them; of hierarchical search.
+    /// Seconds that hierarchical search took to find which rules fit which spans.
     pub parse_seconds: f64,
-    /// See `parse_seconds`.
+    /// Seconds that hierarchical search took to read and weigh rules.
     pub rule_seconds: f64,
 }
 
@@ -184,7 +98,22 @@ impl std::ops::AddAssign for Stats {
     }
 }
 
-/// The lattice of a sentence after search.
+/// What phrase-based search of a sentence has found: a lattice whose nodes are hypotheses and whose steps are phrases.
+///
+/// ```
+/// use luthier_core::{Progress, Weights};
+/// use luthier_decode::{Decoder, Found, Limits, Model};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let path = dir.path().join("table");
+/// # let pairs = "das ||| the ||| 0.5\ndas ||| that ||| 0.25\ndas haus ||| the house ||| 0.8\nhaus ||| house ||| 0.9\n";
+/// # std::fs::write(&path, pairs).unwrap();
+/// # let model = Model::new(luthier_table::read_text(&path, None).unwrap(), Vec::new(), false).unwrap();
+/// let weights = Weights::parse("w", "TranslationModel0 1\n").unwrap();
+/// let decoder = Decoder::new(&model, &weights, Limits { distortion_limit: Some(0), ..Limits::default() });
+/// let Found::Lattice(lattice) = decoder.search("das unbekannte haus", Progress::NONE).unwrap() else { panic!() };
+/// assert_eq!(lattice.best().unwrap().0, "the unbekannte house");
+/// assert_eq!((lattice.stats.words, lattice.stats.unknown), (3, 1));
+/// ```
 pub struct Lattice<'d> {
     pub(crate) decoder: &'d Phrases<'d>,
     pub(crate) model: &'d Model,
@@ -193,7 +122,7 @@ pub struct Lattice<'d> {
     numbers: Vec<u32>,
     hypotheses: Vec<Hypothesis>,
     states: Vec<State>,
-    pub(crate) arcs: Vec<Arc_>,
+    pub(crate) arcs: Vec<Step>,
     pub(crate) arc_lm: Vec<f32>,
     /// Complete hypotheses, and what the end of the sentence adds to each.
     pub(crate) complete: Vec<u32>,
@@ -202,7 +131,7 @@ pub struct Lattice<'d> {
     pub(crate) source: Vec<String>,
     /// Sparse features that were met, if there are templates that look back.
     pub(crate) seams: Option<Seams<'d>>,
-    /// What the search did.
+    /// How many words, extensions and hypotheses the search has met.
     pub stats: Stats,
 }
 
@@ -263,53 +192,14 @@ struct Group {
     members: std::ops::Range<u32>,
 }
 
-/// An open-addressing table of hypotheses of the stack that is being filled.
-#[derive(Default)]
-pub(crate) struct Recombination {
-    pub(crate) slots: Vec<u32>,
-    pub(crate) used: Vec<u32>,
-}
-
-impl Recombination {
-    pub(crate) fn clear(&mut self) {
-        for &slot in &self.used {
-            self.slots[slot as usize] = NOBODY;
-        }
-        self.used.clear();
-    }
-
-    /// The slot of a hypothesis, or the empty one where it would be.
-    pub(crate) fn find(&self, hash: u64, same: impl Fn(u32) -> bool) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut slot = hash as usize & mask;
-        loop {
-            match self.slots[slot] {
-                NOBODY => return slot,
-                id if same(id) => return slot,
-                _ => slot = (slot + 1) & mask,
-            }
-        }
-    }
-
-    pub(crate) fn reserve(&mut self, hash: impl Fn(u32) -> u64) {
-        if self.slots.len() >= 2 * (self.used.len() + 1) {
-            return;
-        }
-        let ids: Vec<u32> = self.used.iter().map(|&s| self.slots[s as usize]).collect();
-        self.slots = vec![NOBODY; (4 * (self.used.len() + 1)).next_power_of_two().max(1024)];
-        self.used.clear();
-        for id in ids {
-            let slot = self.find(hash(id), |_| false);
-            self.slots[slot] = id;
-            self.used.push(slot as u32);
-        }
-    }
-}
+/// Cells that are computed between two questions to the caller: far less than 100 ms.
+pub(crate) const CELLS: u64 = 1024;
 
 /// Everything that a search needs.
 struct Search<'d, 'g, G: Guide> {
     lattice: Lattice<'d>,
     guide: &'g G,
+    progress: Progress<'g>,
     /// By hypothesis, as the guide sees it.
     guided: Vec<G::State>,
     /// Scratch: an edge as the guide sees it.
@@ -317,6 +207,8 @@ struct Search<'d, 'g, G: Guide> {
     /// Sparse features of the source by last end, next start and whether one word is all there is on either side.
     seams: FxHashMap<(u32, u32, bool, bool), f64>,
     limits: Limits,
+    /// Longest jump.
+    distortion: usize,
     length: usize,
     /// Entry of `phrases` by start and length − 1.
     spans: Vec<Vec<Option<u32>>>,
@@ -340,8 +232,8 @@ pub(crate) fn search<'d, G: Guide>(
     words: &[&str],
     limits: Limits,
     guide: &G,
-) -> Lattice<'d> {
-    let limits = Limits { distortion: limits.distortion.min(MAX_DISTORTION), ..limits };
+    progress: Progress<'_>,
+) -> Result<Lattice<'d>> {
     let lattice = Lattice {
         decoder,
         model,
@@ -360,10 +252,12 @@ pub(crate) fn search<'d, G: Guide>(
     let mut search = Search {
         lattice,
         guide,
+        progress,
         guided: Vec::new(),
         target: Vec::new(),
         seams: FxHashMap::default(),
         limits,
+        distortion: limits.distortion(),
         length: words.len(),
         spans: Vec::new(),
         near: Vec::new(),
@@ -374,50 +268,23 @@ pub(crate) fn search<'d, G: Guide>(
         stacks: Vec::new(),
         groups: Vec::new(),
     };
-    search.look_up(words);
+    search.look_up(words)?;
     search.longest = search.spans.iter().map(Vec::len).max().unwrap_or(1);
     search.estimate();
-    search.run();
-    search.lattice
+    search.run()?;
+    Ok(search.lattice)
 }
 
 impl<G: Guide> Search<'_, '_, G> {
-    /// Translations of all spans. Words without any are passed through or dropped.
-    fn look_up(&mut self, words: &[&str]) {
-        let lattice = &mut self.lattice;
-        let (model, decoder) = (lattice.model, lattice.decoder);
-        let ids: Vec<Option<u32>> = words.iter().map(|w| model.table.source_word(w)).collect();
+    /// Translations of all spans.
+    fn look_up(&mut self, words: &[&str]) -> Result<()> {
+        let table = &self.lattice.model.table;
+        let ids: Vec<Option<u32>> = words.iter().map(|w| table.source_word(w)).collect();
         let mut number = 0;
         for start in 0..words.len() {
-            let (mut row, mut known) = (Vec::new(), false);
-            let mut node = model.table.root();
-            for id in &ids[start..] {
-                let Some(next) = id.and_then(|id| model.table.step(node, id)) else { break };
-                node = next;
-                if row.len() >= MAX_DISTORTION {
-                    break;
-                }
-                let source = &words[start..=start + row.len()];
-                known |= row.is_empty() && !node.entries().is_empty();
-                let found = (!node.entries().is_empty()).then(|| decoder.of(node, source, self.guide));
-                row.push(found);
-            }
-            if !known {
-                let word = words[start];
-                let passed = (!self.limits.drop_unknown).then(|| {
-                    // The same word is the same symbol, wherever it comes from.
-                    let first = words.iter().position(|w| *w == word).unwrap_or(start);
-                    model.table.target_word(word).unwrap_or((model.table.words()[1] + first) as u32)
-                });
-                let allowed = self.guide.option(passed.as_slice()).is_some();
-                let some = if allowed { vec![decoder.unknown(word, passed)] } else { Vec::new() };
-                let phrase: Arc<[Phrase]> = some.into();
-                lattice.stats.unknown += 1;
-                match row.first_mut() {
-                    Some(first) => *first = Some(phrase),
-                    None => row.push(Some(phrase)),
-                }
-            }
+            self.progress.count("stacks", 0, self.length)?;
+            let row = self.translations_from(words, &ids, start);
+            let lattice = &mut self.lattice;
             let mut spans = Vec::with_capacity(row.len());
             for (k, found) in row.into_iter().enumerate() {
                 let some = found.filter(|phrases| !phrases.is_empty());
@@ -430,6 +297,51 @@ impl<G: Guide> Search<'_, '_, G> {
             }
             self.spans.push(spans);
         }
+        Ok(())
+    }
+
+    /// Translations of the spans from a word on, by length − 1. A word without any is passed through or dropped.
+    fn translations_from(
+        &mut self,
+        words: &[&str],
+        ids: &[Option<u32>],
+        start: usize,
+    ) -> Vec<Option<Arc<[Phrase]>>> {
+        let (model, decoder) = (self.lattice.model, self.lattice.decoder);
+        let (mut row, mut known) = (Vec::new(), false);
+        let mut node = model.table.root();
+        for id in &ids[start..] {
+            let Some(next) = id.and_then(|id| model.table.step(node, id)) else { break };
+            node = next;
+            if row.len() >= MAX_DISTORTION {
+                break;
+            }
+            let source = &words[start..=start + row.len()];
+            known |= row.is_empty() && !node.entries().is_empty();
+            row.push((!node.entries().is_empty()).then(|| decoder.of(node, source, self.guide)));
+        }
+        if !known {
+            let phrase = self.unknown(words, start);
+            self.lattice.stats.unknown += 1;
+            match row.first_mut() {
+                Some(first) => *first = Some(phrase),
+                None => row.push(Some(phrase)),
+            }
+        }
+        row
+    }
+
+    /// What a word without translation becomes, if the guide takes it.
+    fn unknown(&self, words: &[&str], start: usize) -> Arc<[Phrase]> {
+        let (model, decoder) = (self.lattice.model, self.lattice.decoder);
+        let word = words[start];
+        let passed = (!self.limits.drop_unknown).then(|| {
+            // The same word is the same symbol, wherever it comes from.
+            let first = words.iter().position(|w| *w == word).unwrap_or(start);
+            model.table.target_word(word).unwrap_or((model.table.words()[1] + first) as u32)
+        });
+        let allowed = self.guide.option(passed.as_slice()).is_some();
+        if allowed { [decoder.unknown(word, passed)].into() } else { [].into() }
     }
 
     /// What spans cost at best: near the gap, and up to the end of the sentence.
@@ -442,7 +354,7 @@ impl<G: Guide> Search<'_, '_, G> {
             })
         };
         let mut near: Vec<Vec<f64>> = vec![Vec::new(); n];
-        let window = self.limits.distortion.max(1);
+        let window = self.distortion.max(1);
         for start in (0..n).rev() {
             let mut row = Vec::with_capacity(window);
             for length in 1..=window.min(n - start) {
@@ -468,7 +380,29 @@ impl<G: Guide> Search<'_, '_, G> {
         total + self.tail[last.min(self.length)]
     }
 
-    fn run(&mut self) {
+    fn run(&mut self) -> Result<()> {
+        if !self.begin() {
+            return Ok(());
+        }
+        for covered in 1..=self.length {
+            let first = self.lattice.hypotheses.len() as u32;
+            let step = self.lattice.arcs.len();
+            self.fill(covered)?;
+            self.prune(first, step);
+            self.lattice.stats.kept += self.lattice.hypotheses.len() as u64 - u64::from(first);
+        }
+        for h in self.stacks.last().cloned().unwrap_or_default() {
+            if let Some(guided) = self.guide.end(&self.guided[h as usize], &mut Vec::new()) {
+                self.lattice.complete.push(h);
+                let ending = guided + self.lattice.end_score(h);
+                self.lattice.endings.push(ending);
+            }
+        }
+        Ok(())
+    }
+
+    /// The hypothesis that has translated nothing; whether the guide takes it.
+    fn begin(&mut self) -> bool {
         let coverage = Coverage { gap: 0, mask: 0 };
         self.lattice.hypotheses.push(Hypothesis {
             score: 0.0,
@@ -479,31 +413,25 @@ impl<G: Guide> Search<'_, '_, G> {
             forward: [0.0; 3],
             key: [0; 3],
             words: if self.lattice.seams.is_some() { Last::BEGIN } else { [NO_WORD; 2] },
-            best: NOBODY,
+            best: NO_HYPOTHESIS,
         });
-        match self.guide.edge(&[], &[], &mut Vec::new()) {
-            Some((state, _)) => self.guided.push(state),
-            None => return,
-        }
+        let Some((state, _)) = self.guide.edge(&[], &[], &mut Vec::new()) else { return false };
+        self.guided.push(state);
         for k in 0..self.lms {
             self.lattice.states.push(self.lattice.model.lms[k].begin());
         }
         self.stacks.push(0..1);
         self.groups.push(vec![Group { coverage, members: 0..1 }]);
-        for covered in 1..=self.length {
-            let first = self.lattice.hypotheses.len() as u32;
-            let arcs = self.lattice.arcs.len();
-            self.fill(covered);
-            self.prune(first, arcs);
-            self.lattice.stats.kept += self.lattice.hypotheses.len() as u64 - u64::from(first);
+        true
+    }
+
+    /// Asks the caller whether to go on, now and then while a stack is filled.
+    #[inline]
+    fn ask(&self, covered: usize) -> Result<()> {
+        if !self.lattice.stats.popped.is_multiple_of(CELLS) {
+            return Ok(());
         }
-        for h in self.stacks.last().cloned().unwrap_or_default() {
-            if let Some(guided) = self.guide.end(&self.guided[h as usize], &mut Vec::new()) {
-                self.lattice.complete.push(h);
-                let ending = guided + self.lattice.end_score(h);
-                self.lattice.endings.push(ending);
-            }
-        }
+        self.progress.count("stacks", covered - 1, self.length)
     }
 
     /// Weight of the sparse source features of a span behind a hypothesis.
@@ -519,7 +447,8 @@ impl<G: Guide> Search<'_, '_, G> {
     }
 
     /// All that can be in a stack: by grids in order of promise, or all of them.
-    fn fill(&mut self, covered: usize) {
+    fn fill(&mut self, covered: usize) -> Result<()> {
+        self.progress.count("stacks", covered - 1, self.length)?;
         self.table.clear();
         let mut grids = Vec::new();
         for before in covered.saturating_sub(self.longest)..covered {
@@ -527,28 +456,40 @@ impl<G: Guide> Search<'_, '_, G> {
                 self.grids(before, g, covered - before, &mut grids);
             }
         }
-        let Some(pop) = self.limits.pop else {
-            for (before, grid) in &grids {
-                let rows = self.groups[*before][grid.group as usize].members.len() as u32;
-                let columns = self.lattice.phrases[grid.span as usize].2.len() as u32;
-                for row in 0..rows {
-                    for column in 0..columns {
-                        self.take(*before, grid, row, column);
-                    }
+        match self.limits.pops() {
+            Some(pops) => self.take_best(covered, &grids, pops),
+            None => self.take_all(covered, &grids),
+        }
+    }
+
+    /// Every cell of the grids.
+    fn take_all(&mut self, covered: usize, grids: &[(usize, Grid)]) -> Result<()> {
+        for (before, grid) in grids {
+            let rows = self.groups[*before][grid.group as usize].members.len() as u32;
+            let columns = self.lattice.phrases[grid.span as usize].2.len() as u32;
+            for row in 0..rows {
+                for column in 0..columns {
+                    self.take(*before, grid, row, column);
+                    self.ask(covered)?;
                 }
             }
-            return;
-        };
+        }
+        Ok(())
+    }
+
+    /// The most promising cells of the grids.
+    fn take_best(&mut self, covered: usize, grids: &[(usize, Grid)], pops: usize) -> Result<()> {
         let mut queue: BinaryHeap<Cell> = (0..grids.len() as u32)
             .map(|g| {
                 let (before, grid) = &grids[g as usize];
                 Cell { priority: self.priority(*before, grid, 0, 0), grid: g, row: 0, column: 0 }
             })
             .collect();
-        for _ in 0..pop {
+        for _ in 0..pops {
             let Some(Cell { grid: g, row, column, .. }) = queue.pop() else { break };
             let (before, grid) = &grids[g as usize];
             self.take(*before, grid, row, column);
+            self.ask(covered)?;
             if column + 1 < self.lattice.phrases[grid.span as usize].2.len() as u32 {
                 let priority = self.priority(*before, grid, row, column + 1);
                 queue.push(Cell { priority, grid: g, row, column: column + 1 });
@@ -558,6 +499,7 @@ impl<G: Guide> Search<'_, '_, G> {
                 queue.push(Cell { priority, grid: g, row: row + 1, column: 0 });
             }
         }
+        Ok(())
     }
 
     /// What a group makes of all spans of a length.
@@ -565,7 +507,7 @@ impl<G: Guide> Search<'_, '_, G> {
         let coverage = self.groups[before][g].coverage;
         let gap = coverage.gap as usize;
         let head = self.lattice.hypotheses[self.groups[before][g].members.start as usize];
-        let (last_end, limit) = (head.end as usize, self.limits.distortion);
+        let (last_end, limit) = (head.end as usize, self.distortion);
         for start in gap..=(gap + limit).min(self.length - 1) {
             let end = start + length;
             if end > self.length {
@@ -616,18 +558,54 @@ impl<G: Guide> Search<'_, '_, G> {
 
     /// Computes a cell exactly, and puts it where it belongs.
     fn take(&mut self, before: usize, grid: &Grid, row: u32, column: u32) {
-        let lattice = &mut self.lattice;
-        lattice.stats.popped += 1;
+        self.lattice.stats.popped += 1;
         let group = &self.groups[before][grid.group as usize];
-        let tail = group.members.start + row;
+        let (tail, coverage) = (group.members.start + row, group.coverage);
+        let Some((made, guided)) = self.extend(coverage, grid, tail, column) else { return };
+        let slot = self.slot(&made, &guided);
+        let phrase = self.lattice.numbers[grid.span as usize] + column;
+        let mut head = self.table.slots[slot];
+        if head == NO_HYPOTHESIS {
+            head = self.lattice.hypotheses.len() as u32;
+            self.table.slots[slot] = head;
+            self.table.used.push(slot as u32);
+            let jump = (made.start).abs_diff(self.lattice.hypotheses[tail as usize].end);
+            let distortion = self.lattice.decoder.weights()[self.lattice.model.layout.distortion];
+            let covered = before + (made.end - made.start) as usize;
+            let mut future = grid.base + distortion * f64::from(jump);
+            future += self.guide.future(&guided, covered as f64 / self.length as f64);
+            self.guided.push(guided);
+            self.lattice.hypotheses.push(Hypothesis { future, ..made });
+        } else {
+            let lattice = &mut self.lattice;
+            lattice.stats.recombined += 1;
+            lattice.states.truncate(lattice.hypotheses.len() * self.lms);
+            let old = &mut lattice.hypotheses[head as usize];
+            if made.score > old.score {
+                old.score = made.score;
+                old.best = made.best;
+            }
+        }
+        self.lattice.arcs.push(Step { head, tail, phrase, score: made.score });
+    }
+
+    /// What a translation of a span makes of a hypothesis; nothing if the guide forbids it. Scores and states of language
+    /// models go to the end of the lattice's.
+    #[inline]
+    fn extend(
+        &mut self,
+        coverage: Coverage,
+        grid: &Grid,
+        tail: u32,
+        column: u32,
+    ) -> Option<(Hypothesis, G::State)> {
+        let lattice = &mut self.lattice;
         let hypothesis = lattice.hypotheses[tail as usize];
         let (start, end, phrases) = &lattice.phrases[grid.span as usize];
         let (start, end) = (*start, *end);
         let phrase = &phrases[column as usize];
         let way = grid.orientation as usize;
-        let coverage = group.coverage.with(start, end - start);
-        let weights = lattice.decoder.weights();
-        let layout = &lattice.model.layout;
+        let (weights, layout) = (lattice.decoder.weights(), &lattice.model.layout);
         let mut score = hypothesis.score + phrase.fixed + grid.seam;
         let mut words = [NO_WORD; 2];
         if let Some(seams) = &mut lattice.seams {
@@ -637,15 +615,12 @@ impl<G: Guide> Search<'_, '_, G> {
                 score += seams.weight(seam, text);
             });
         }
-        let before_it = &self.guided[tail as usize];
-        let Some((guided, added)) = step(self.guide, &mut self.target, before_it, phrase) else { return };
+        let (guided, added) = step(self.guide, &mut self.target, &self.guided[tail as usize], phrase)?;
         score += added;
         if layout.reordering.is_some() {
             score += f64::from(hypothesis.forward[way] + phrase.backward[way]);
         }
         score -= weights[layout.distortion] * start.abs_diff(hypothesis.end as usize) as f64;
-        let arc = lattice.arcs.len() as u32;
-        let new = lattice.hypotheses.len();
         for (k, inner) in phrase.inner.iter().enumerate() {
             let before = lattice.states[tail as usize * self.lms + k];
             let (log10, state) = inner.after(&lattice.model.lms[k], before);
@@ -654,128 +629,124 @@ impl<G: Guide> Search<'_, '_, G> {
             lattice.states.push(state);
         }
         let tables = lattice.model.table.shape().scores;
-        let key: [u32; 3] =
-            std::array::from_fn(|k| phrase.scores.get(tables + 3 + k).map_or(0, |s| s.to_bits()));
+        let key = |k: usize| phrase.scores.get(tables + 3 + k).map_or(0, |s| s.to_bits());
         let made = Hypothesis {
             score,
             future: 0.0,
-            coverage,
+            coverage: coverage.with(start, end - start),
             start: start as u32,
             end: end as u32,
             forward: phrase.forward,
-            key,
+            key: std::array::from_fn(key),
             words,
-            best: arc,
+            best: lattice.arcs.len() as u32,
         };
-        let (hypotheses, states, lms) = (&lattice.hypotheses, &lattice.states, self.lms);
-        let others = &self.guided;
-        let hash_of = |id: u32| {
-            let h = &hypotheses[id as usize];
-            hash(h, &states[id as usize * lms..(id as usize + 1) * lms], &others[id as usize])
-        };
-        self.table.reserve(hash_of);
-        let mine = &states[new * lms..(new + 1) * lms];
-        let slot = self.table.find(hash(&made, mine, &guided), |id| {
-            let h = &hypotheses[id as usize];
-            h.coverage == coverage
-                && (h.start, h.end, h.key, h.words) == (made.start, made.end, key, words)
-                && states[id as usize * lms..(id as usize + 1) * lms] == *mine
-                && others[id as usize] == guided
-        });
-        let head = self.table.slots[slot];
-        let number = lattice.numbers[grid.span as usize] + column;
-        if head == NOBODY {
-            self.table.slots[slot] = new as u32;
-            self.table.used.push(slot as u32);
-            let mut future =
-                grid.base + weights[layout.distortion] * start.abs_diff(hypothesis.end as usize) as f64;
-            let covered = before + end - start;
-            future += self.guide.future(&guided, covered as f64 / self.length as f64);
-            self.guided.push(guided);
-            lattice.hypotheses.push(Hypothesis { future, ..made });
-            lattice.arcs.push(Arc_ { head: new as u32, tail, phrase: number, score });
-        } else {
-            lattice.stats.recombined += 1;
-            lattice.states.truncate(new * lms);
-            let old = &mut lattice.hypotheses[head as usize];
-            if score > old.score {
-                old.score = score;
-                old.best = arc;
-            }
-            lattice.arcs.push(Arc_ { head, tail, phrase: number, score });
-        }
+        Some((made, guided))
     }
 
-    /// Keeps the best of the new stack, in groups, and forgets the rest with their arcs.
-    fn prune(&mut self, first: u32, first_arc: usize) {
-        let lattice = &mut self.lattice;
+    /// The slot of the hypothesis that a new one recombines with, or an empty one.
+    #[inline]
+    fn slot(&mut self, made: &Hypothesis, guided: &G::State) -> usize {
+        let (hypotheses, states, others) = (&self.lattice.hypotheses, &self.lattice.states, &self.guided);
         let lms = self.lms;
-        let from = first as usize;
-        let worth = |h: &Hypothesis| h.score + h.future;
-        let mut order: Vec<u32> = (first..lattice.hypotheses.len() as u32).collect();
-        order.sort_by(|&a, &b| {
-            let (a, b) = (&lattice.hypotheses[a as usize], &lattice.hypotheses[b as usize]);
-            worth(b).total_cmp(&worth(a))
-        });
-        order.truncate(self.limits.stack);
-        if let Some(&best) = order.first().filter(|_| self.limits.beam.is_finite()) {
-            let least = worth(&lattice.hypotheses[best as usize]) - self.limits.beam;
-            order.retain(|&h| worth(&lattice.hypotheses[h as usize]) >= least);
+        let of = |id: usize| &states[id * lms..(id + 1) * lms];
+        self.table.reserve(|id| hash(&hypotheses[id as usize], of(id as usize), &others[id as usize]));
+        let mine = of(hypotheses.len());
+        self.table.find(hash(made, mine, guided), |id| {
+            let h = &hypotheses[id as usize];
+            h.coverage == made.coverage
+                && (h.start, h.end, h.key, h.words) == (made.start, made.end, made.key, made.words)
+                && *of(id as usize) == *mine
+                && others[id as usize] == *guided
+        })
+    }
+
+    /// Keeps the best of the new stack, in groups, and forgets the rest with their steps.
+    fn prune(&mut self, first: u32, first_step: usize) {
+        let kept = self.ranked(first);
+        let moved = self.keep(first, &kept);
+        self.keep_steps(first, first_step, &moved);
+        self.groups.push(self.grouped(first));
+        self.stacks.push(first..self.lattice.hypotheses.len() as u32);
+    }
+
+    /// Hypotheses from `first` on that are kept: by coverage and last span, the best first inside each group.
+    fn ranked(&self, first: u32) -> Vec<u32> {
+        let of = |h: u32| &self.lattice.hypotheses[h as usize];
+        let worth = |h: u32| of(h).score + of(h).future;
+        let mut order: Vec<u32> = (first..self.lattice.hypotheses.len() as u32).collect();
+        order.sort_by(|&a, &b| worth(b).total_cmp(&worth(a)));
+        order.truncate(self.limits.stack_size as usize);
+        if let (Some(&best), Some(beam)) = (order.first(), self.limits.beam) {
+            let least = worth(best) - beam;
+            order.retain(|&h| worth(h) >= least);
         }
-        // Groups by coverage and last span; the best first inside each.
         order.sort_by(|&a, &b| {
-            let (x, y) = (&lattice.hypotheses[a as usize], &lattice.hypotheses[b as usize]);
-            let key = |h: &Hypothesis| (h.coverage, h.start, h.end);
-            key(x).cmp(&key(y)).then(y.score.total_cmp(&x.score)).then(a.cmp(&b))
+            let (x, y) = (of(a), of(b));
+            x.group().cmp(&y.group()).then(y.score.total_cmp(&x.score)).then(a.cmp(&b))
         });
-        let kept: Vec<Hypothesis> = order.iter().map(|&h| lattice.hypotheses[h as usize]).collect();
-        let states: Vec<State> = order
+        order
+    }
+
+    /// Moves the hypotheses that are kept to the places from `first` on; returns the new number of each old one.
+    fn keep(&mut self, first: u32, kept: &[u32]) -> Vec<u32> {
+        let (lattice, lms, from) = (&mut self.lattice, self.lms, first as usize);
+        let hypotheses: Vec<Hypothesis> = kept.iter().map(|&h| lattice.hypotheses[h as usize]).collect();
+        let states: Vec<State> = kept
             .iter()
             .flat_map(|&h| lattice.states[h as usize * lms..(h as usize + 1) * lms].iter().copied())
             .collect();
-        let guided: Vec<G::State> = order.iter().map(|&h| self.guided[h as usize].clone()).collect();
-        self.guided.truncate(from);
-        self.guided.extend(guided);
-        let mut number = vec![NOBODY; lattice.hypotheses.len() - from];
-        for (k, &h) in order.iter().enumerate() {
-            number[h as usize - from] = first + k as u32;
+        let guided: Vec<G::State> = kept.iter().map(|&h| self.guided[h as usize].clone()).collect();
+        let mut moved = vec![NO_HYPOTHESIS; lattice.hypotheses.len() - from];
+        for (k, &h) in kept.iter().enumerate() {
+            moved[h as usize - from] = first + k as u32;
         }
         lattice.hypotheses.truncate(from);
-        lattice.hypotheses.extend(kept);
+        lattice.hypotheses.extend(hypotheses);
         lattice.states.truncate(from * lms);
         lattice.states.extend(states);
-        let mut at = first_arc;
-        let mut moved = vec![NOBODY; lattice.arcs.len() - first_arc];
-        for a in first_arc..lattice.arcs.len() {
-            let head = number[lattice.arcs[a].head as usize - from];
-            if head != NOBODY {
-                lattice.arcs[at] = Arc_ { head, ..lattice.arcs[a] };
+        self.guided.truncate(from);
+        self.guided.extend(guided);
+        moved
+    }
+
+    /// Drops steps to hypotheses that are gone, and gives the others the new numbers.
+    fn keep_steps(&mut self, first: u32, first_step: usize, moved: &[u32]) {
+        let (lattice, lms, from) = (&mut self.lattice, self.lms, first as usize);
+        let mut at = first_step;
+        let mut steps = vec![NO_HYPOTHESIS; lattice.arcs.len() - first_step];
+        for a in first_step..lattice.arcs.len() {
+            let head = moved[lattice.arcs[a].head as usize - from];
+            if head != NO_HYPOTHESIS {
+                lattice.arcs[at] = Step { head, ..lattice.arcs[a] };
                 for k in 0..lms {
                     lattice.arc_lm[at * lms + k] = lattice.arc_lm[a * lms + k];
                 }
-                moved[a - first_arc] = at as u32;
+                steps[a - first_step] = at as u32;
                 at += 1;
             }
         }
         lattice.arcs.truncate(at);
         lattice.arc_lm.truncate(at * lms);
-        let end = lattice.hypotheses.len() as u32;
         for h in &mut lattice.hypotheses[from..] {
-            h.best = moved[h.best as usize - first_arc];
+            h.best = steps[h.best as usize - first_step];
         }
+    }
+
+    /// Groups of the hypotheses from `first` on.
+    fn grouped(&self, first: u32) -> Vec<Group> {
+        let hypotheses = &self.lattice.hypotheses;
         let mut groups: Vec<Group> = Vec::new();
-        for id in first..end {
-            let key = |h: &Hypothesis| (h.coverage, h.start, h.end);
-            let mine = &lattice.hypotheses[id as usize];
+        for id in first..hypotheses.len() as u32 {
+            let mine = &hypotheses[id as usize];
             match groups.last_mut() {
-                Some(g) if key(&lattice.hypotheses[g.members.start as usize]) == key(mine) => {
+                Some(g) if hypotheses[g.members.start as usize].group() == mine.group() => {
                     g.members.end = id + 1;
                 }
                 _ => groups.push(Group { coverage: mine.coverage, members: id..id + 1 }),
             }
         }
-        self.groups.push(groups);
-        self.stacks.push(first..end);
+        groups
     }
 }
 
@@ -816,7 +787,7 @@ impl Lattice<'_> {
 
     /// The best arc into a hypothesis.
     pub(crate) fn best_arc(&self, hypothesis: u32) -> Option<u32> {
-        Some(self.hypotheses[hypothesis as usize].best).filter(|&a| a != NOBODY)
+        Some(self.hypotheses[hypothesis as usize].best).filter(|&a| a != NO_HYPOTHESIS)
     }
 
     pub(crate) fn nodes(&self) -> usize {
@@ -853,7 +824,7 @@ impl Lattice<'_> {
         Text { table: &self.model.table, source: &self.source }
     }
 
-    /// Names of those sparse features of the translations that are wanted.
+    /// Calls `each` with key and name of those sparse features of the translations whose key is `wanted`.
     pub fn sparse_names(&self, wanted: &dyn Fn(FeatureKey) -> bool, each: &mut dyn FnMut(FeatureKey, &str)) {
         let Some(sparse) = &self.model.sparse else { return };
         let text = self.words();
@@ -879,7 +850,7 @@ impl Lattice<'_> {
         }
     }
 
-    /// The best translation and its total score; nothing if there is none.
+    /// The best translation and its total score; nothing if there is no complete translation.
     pub fn best(&self) -> Option<(String, f64)> {
         let mut best: Option<(u32, f64)> = None;
         for (h, end) in self.complete.iter().zip(&self.endings) {
@@ -890,7 +861,7 @@ impl Lattice<'_> {
         }
         let (mut at, score) = best?;
         let mut parts = Vec::new();
-        while self.hypotheses[at as usize].best != NOBODY {
+        while self.hypotheses[at as usize].best != NO_HYPOTHESIS {
             let arc = &self.arcs[self.hypotheses[at as usize].best as usize];
             debug_assert!((arc.score - self.hypotheses[at as usize].score).abs() < 1e-6);
             parts.push(arc.phrase);

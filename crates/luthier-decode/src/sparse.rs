@@ -21,33 +21,35 @@ use crate::model::Model;
 use luthier_core::{Error, FeatureKey, Result, Weights};
 use luthier_table::Table;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use std::{fmt::Write as _, str::FromStr, sync::OnceLock};
 
-/// A kind of sparse features.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A template of sparse features: what words they are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Template {
-    /// The phrase pair itself.
+    /// The phrase pair itself: `pp:das_haus~the_house`.
     PhrasePair,
-    /// Source words next to each other in the order of translation.
+    /// Two or three source words next to each other in the order of translation: `sb:das_haus`.
     SourceBigram,
-    /// Target words next to each other.
+    /// Two or three target words next to each other: `tb:the_house`.
     TargetBigram,
-    /// How two phrase pairs stand to each other.
+    /// The words between two phrase pairs, and how the pairs stand to each other: `or:morgen_ich~tomorrow_i~swap`.
     Orientation,
-    /// How far the source words at a seam are from each other.
+    /// The source words between two phrase pairs, and how far they are from each other: `sd:morgen_ich~3`.
     SourceDistortion,
-    /// Words that are linked.
+    /// Source and target word that are linked: `wp:haus~house`.
     WordPair,
-    /// Lengths of both sides.
+    /// Numbers of source and target words of a phrase pair: `pl:2~3`.
     PhraseLength,
-    /// Frequent target words without link.
+    /// A frequent target word without link: `in:the`.
     Insertion,
-    /// Frequent source words without link.
+    /// A frequent source word without link: `de:das`.
     Deletion,
 }
 
 impl Template {
-    /// All of them.
+    /// All templates, those of Arun and Koehn (2007) first.
     pub const ALL: [Template; 9] = [
         Template::PhrasePair,
         Template::SourceBigram,
@@ -60,7 +62,7 @@ impl Template {
         Template::Deletion,
     ];
 
-    /// Name on the command line.
+    /// The name of the template in settings and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Template::PhrasePair => "phrase-pair",
@@ -75,7 +77,7 @@ impl Template {
         }
     }
 
-    /// What the names of its features begin with.
+    /// The prefix of the names of the features of this template.
     pub fn prefix(self) -> &'static str {
         match self {
             Template::PhrasePair => "pp:",
@@ -91,12 +93,38 @@ impl Template {
     }
 }
 
-/// Which templates are used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// A set of templates of sparse features. As text it is a list of names with commas between them; `arun-koehn` and
+/// `hopkins-may` are the templates of these papers, `none` is the empty set.
+///
+/// ```
+/// use luthier_decode::{Template, Templates};
+///
+/// let on: Templates = "word-pair,phrase-length".parse().unwrap();
+/// assert!(on.has(Template::WordPair) && !on.has(Template::PhrasePair));
+/// assert_eq!(on.with(Template::Deletion).to_string(), "word-pair,phrase-length,deletion");
+/// assert!("none".parse::<Templates>().unwrap().is_empty());
+/// assert!("word".parse::<Templates>().is_err());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Templates(u16);
 
+impl From<Templates> for String {
+    fn from(on: Templates) -> Self {
+        on.to_string()
+    }
+}
+
+impl TryFrom<String> for Templates {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
 impl Templates {
-    /// Those whose features have weights other than 0.
+    /// The templates of those features whose weights are not 0.
     pub fn of(weights: &Weights) -> Self {
         let mut on = Templates::default();
         for (name, _) in weights.iter().filter(|w| w.1 != 0.0) {
@@ -107,18 +135,18 @@ impl Templates {
         on
     }
 
-    /// One more.
+    /// The set with one template more.
     #[must_use]
     pub fn with(self, template: Template) -> Self {
         Templates(self.0 | 1 << template as u16)
     }
 
-    /// Whether there is none.
+    /// Whether the set has no template.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether a template is used.
+    /// Whether the set has a template.
     #[inline]
     pub fn has(self, template: Template) -> bool {
         self.0 >> template as u16 & 1 == 1
@@ -243,31 +271,44 @@ impl Sparse {
             let _ = write!(name, "{}{}~{}", Template::PhraseLength.prefix(), source.len(), target.len());
             each(&name);
         }
-        let known = |side: usize, word: &str| {
-            let id = if side == 0 { table.source_word(word) } else { table.target_word(word) };
-            id.is_some_and(|id| self.frequent[side].get(id as usize).copied().unwrap_or(false))
-        };
         if self.on.has(Template::WordPair) {
-            for &(s, t) in links {
-                let pair = [(0, source.get(s as usize)), (1, target.get(t as usize))];
-                name.clear();
-                name += Template::WordPair.prefix();
-                for (side, word) in pair {
-                    if side == 1 {
-                        name.push('~');
-                    }
-                    match word {
-                        Some(word) if known(side, word) => escape(&mut name, word),
-                        _ => name.push('*'),
-                    }
-                }
-                each(&name);
-            }
+            self.word_pairs(table, [source, target], links, each);
         }
-        for (template, side, all) in [(Template::Deletion, 0, source), (Template::Insertion, 1, target)] {
-            for (at, word) in all.iter().enumerate().filter(|_| self.on.has(template)) {
+        self.unlinked(table, [source, target], links, each);
+    }
+
+    /// Whether a word of one side, 0 or 1, has features of its own.
+    fn is_frequent(&self, table: &Table, side: usize, word: &str) -> bool {
+        let id = if side == 0 { table.source_word(word) } else { table.target_word(word) };
+        id.is_some_and(|id| self.frequent[side].get(id as usize).copied().unwrap_or(false))
+    }
+
+    /// Features of linked words.
+    fn word_pairs(&self, table: &Table, sides: [&[&str]; 2], links: &[(u8, u8)], each: &mut dyn FnMut(&str)) {
+        let mut name = String::new();
+        for &(s, t) in links {
+            name.clear();
+            name += Template::WordPair.prefix();
+            for (side, at) in [s, t].into_iter().enumerate() {
+                if side == 1 {
+                    name.push('~');
+                }
+                match sides[side].get(at as usize) {
+                    Some(word) if self.is_frequent(table, side, word) => escape(&mut name, word),
+                    _ => name.push('*'),
+                }
+            }
+            each(&name);
+        }
+    }
+
+    /// Features of frequent words without link.
+    fn unlinked(&self, table: &Table, sides: [&[&str]; 2], links: &[(u8, u8)], each: &mut dyn FnMut(&str)) {
+        let mut name = String::new();
+        for (side, template) in [Template::Deletion, Template::Insertion].into_iter().enumerate() {
+            for (at, word) in sides[side].iter().enumerate().filter(|_| self.on.has(template)) {
                 let linked = links.iter().any(|&(s, t)| at == usize::from(if side == 0 { s } else { t }));
-                if !linked && known(side, word) {
+                if !linked && self.is_frequent(table, side, word) {
                     start(&mut name, template, &[word]);
                     each(&name);
                 }

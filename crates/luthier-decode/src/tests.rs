@@ -1,6 +1,6 @@
 use super::*;
 use luthier_core::{
-    FeatureKey, Vocabulary,
+    ErrorKind, FeatureKey, Progress, Vocabulary,
     random::{Purpose, Stream},
 };
 use luthier_forest::KBest;
@@ -72,7 +72,7 @@ fn world(seed: u64, lms: usize) -> World {
             .unwrap();
         entries.push((source, target, scores, reordering));
     }
-    let table = builder.finish(&f, &e).unwrap();
+    let table = builder.finish(&f, &e, luthier_core::Progress::NONE).unwrap();
     let lms = (0..lms).map(|_| language_model(&mut s)).collect();
     World { model: Model::new(table, lms, true).unwrap(), entries }
 }
@@ -250,8 +250,9 @@ fn total(made: &Made, weights: &Weights) -> f64 {
     made.features.iter().map(|(n, v)| weight(n) * v).sum()
 }
 
-fn everything(pop: Option<usize>, distortion: usize) -> Limits {
-    Limits { pop, stack: usize::MAX, distortion, table: usize::MAX, ..Limits::default() }
+fn everything(pop: Option<u32>, distortion: u32) -> Limits {
+    let all = Limits { distortion_limit: Some(distortion), ..Limits::default() }.unpruned();
+    pop.map_or(all, |pop_limit| Limits { search: SearchKind::Cube, pop_limit, ..all })
 }
 
 #[test]
@@ -268,9 +269,9 @@ fn searches_equal_enumeration() {
                 .map(|m| (total(m, &weights), m.text.join(" ")))
                 .collect();
             expected.sort_by(|a, b| b.0.total_cmp(&a.0));
-            for pop in [None, Some(usize::MAX)] {
-                let decoder = Decoder::new(&world.model, &weights, everything(pop, distortion));
-                let lattice = decoder.search(&text);
+            for pop in [None, Some(u32::MAX)] {
+                let decoder = Decoder::new(&world.model, &weights, everything(pop, distortion as u32));
+                let lattice = decoder.search(&text, Progress::NONE).unwrap();
                 let (_, score) = lattice.best().unwrap();
                 assert!(
                     (score - expected[0].0).abs() < 1e-3,
@@ -322,9 +323,9 @@ fn sparse_features_are_those_of_the_definition() {
         let weights = Weights::parse("w", &lines).unwrap();
         let mut expected: Vec<f64> = all.iter().map(|m| total(m, &weights)).collect();
         expected.sort_by(|a, b| b.total_cmp(a));
-        for pop in [None, Some(usize::MAX)] {
+        for pop in [None, Some(u32::MAX)] {
             let decoder = Decoder::new(&world.model, &weights, everything(pop, 6));
-            let lattice = decoder.search(&text);
+            let lattice = decoder.search(&text, Progress::NONE).unwrap();
             assert!((lattice.best().unwrap().1 - expected[0]).abs() < 1e-3, "{seed}");
             let forest = lattice.forest();
             let scores = forest.scores(&decoder.local_weights(&forest.local));
@@ -379,7 +380,7 @@ fn dense_features_can_be_left_out() {
     let weights =
         Weights::parse("w", "WordPenalty0 -1\nDistortion0 1\nLM0 5\nTranslationModel0[0] 3\n").unwrap();
     let decoder = Decoder::new(&world.model, &weights, everything(None, 6));
-    let lattice = decoder.search("f0 f1 f2");
+    let lattice = decoder.search("f0 f1 f2", Progress::NONE).unwrap();
     let forest = lattice.forest();
     let scores = forest.scores(&decoder.local_weights(&forest.local));
     let mut expected: Vec<f64> = enumerate(&world, &[0, 1, 2], 6)
@@ -404,11 +405,11 @@ fn features_are_those_of_the_definition() {
     for seed in 0..20 {
         let world = world(seed, 1);
         let weights = weights(&world.model, seed);
-        let decoder = Decoder::new(&world.model, &weights, everything(Some(usize::MAX), 6));
+        let decoder = Decoder::new(&world.model, &weights, everything(Some(u32::MAX), 6));
         let sentence = [seed as u32 % 6, 1, (seed as u32 + 3) % 6];
         let text = sentence.map(|w| format!("f{w}")).join(" ");
         let all = enumerate(&world, &sentence, 6);
-        let lattice = decoder.search(&text);
+        let lattice = decoder.search(&text, Progress::NONE).unwrap();
         let forest = lattice.forest();
         let scores = forest.scores(&decoder.local_weights(&forest.local));
         let mut sums = Vec::new();
@@ -434,21 +435,21 @@ fn pruning_never_finds_more_and_unknown_words_may_be_dropped() {
     let text = "f0 f1 f2 f3 f4 f0 f1 f2";
     let score = |limits: Limits| {
         let decoder = Decoder::new(&world.model, &weights, limits);
-        decoder.search(text).best().unwrap().1
+        decoder.search(text, Progress::NONE).unwrap().best().unwrap().1
     };
     let best = score(everything(None, 4));
-    for (pop, stack) in [(1, 1), (3, 2), (10, 5), (50, 20)] {
-        let some = score(Limits { pop: Some(pop), stack, ..everything(None, 4) });
-        assert!(some <= best + 1e-6, "{pop} {stack}: {some} {best}");
+    for (pop, stack_size) in [(1, 1), (3, 2), (10, 5), (50, 20)] {
+        let some = score(Limits { stack_size, ..everything(Some(pop), 4) });
+        assert!(some <= best + 1e-6, "{pop} {stack_size}: {some} {best}");
     }
-    assert!(score(Limits { beam: 0.5, ..everything(None, 4) }) <= best + 1e-6);
+    assert!(score(Limits { beam: Some(0.5), ..everything(None, 4) }) <= best + 1e-6);
     let decoder = Decoder::new(&world.model, &weights, Limits::default());
-    assert_eq!(decoder.search("x").best().unwrap().0, "x");
-    assert_eq!(decoder.search("").best().unwrap().0, "");
+    assert_eq!(decoder.search("x", Progress::NONE).unwrap().best().unwrap().0, "x");
+    assert_eq!(decoder.search("", Progress::NONE).unwrap().best().unwrap().0, "");
     let dropping = Limits { drop_unknown: true, ..Limits::default() };
     let decoder = Decoder::new(&world.model, &weights, dropping);
-    assert_eq!(decoder.search("x y").best().unwrap().0, "");
-    assert_eq!(decoder.search("x y").stats().unknown, 2);
+    assert_eq!(decoder.search("x y", Progress::NONE).unwrap().best().unwrap().0, "");
+    assert_eq!(decoder.search("x y", Progress::NONE).unwrap().stats().unknown, 2);
 }
 
 #[test]
@@ -456,10 +457,52 @@ fn long_sentences_are_bounded() {
     let world = world(5, 1);
     let weights = weights(&world.model, 5);
     let decoder =
-        Decoder::new(&world.model, &weights, Limits { pop: Some(20), stack: 20, ..Limits::default() });
+        Decoder::new(&world.model, &weights, Limits { pop_limit: 20, stack_size: 20, ..Limits::default() });
     let mut s = Stream::new(5, Purpose::Test, 3, 0);
     let text: Vec<String> = (0..3000).map(|_| format!("f{}", s.below(9))).collect();
-    let lattice = decoder.search(&text.join(" "));
+    let lattice = decoder.search(&text.join(" "), Progress::NONE).unwrap();
     assert!(lattice.best().is_some());
     assert!(lattice.forest().nodes() > 3000);
+}
+
+/// A caller that answers *stop* at some question ends the search of either kind there, and nowhere else.
+#[test]
+fn a_search_stops_when_it_is_asked_to() {
+    use std::{
+        ops::ControlFlow,
+        sync::atomic::{AtomicU64, Ordering},
+    };
+    let phrases = world(5, 1);
+    let rules = crate::chart::tests::world(5, 1);
+    let text: Vec<String> = (0..40).map(|k| format!("f{}", k % 4)).collect();
+    let text = text.join(" ");
+    for model in [&phrases.model, &rules.model] {
+        let weights = weights(model, 5);
+        // One stack or span alone has thousands of cells.
+        let limits = Limits { pop_limit: 5_000, ..Limits::default() };
+        let decoder = Decoder::new(model, &weights, limits);
+        let asked = AtomicU64::new(0);
+        let ask = |last: u64| {
+            asked.store(0, Ordering::Relaxed);
+            let asked = &asked;
+            move |_: &luthier_core::Step| {
+                let n = asked.fetch_add(1, Ordering::Relaxed) + 1;
+                if n < last { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            }
+        };
+        let whole = ask(u64::MAX);
+        let expected = decoder.search(&text, Progress::new(&whole)).unwrap();
+        let questions = asked.load(Ordering::Relaxed);
+        // At every word and every stack or span, and in between where there is much to do.
+        let cells = expected.stats().popped;
+        assert!(questions > 80 && questions >= cells / 2_000, "{questions} {cells}");
+        for last in [1, questions / 3, questions / 2, questions] {
+            let stop = ask(last);
+            let error = decoder.search(&text, Progress::new(&stop)).err().unwrap();
+            assert_eq!(error.kind(), ErrorKind::Interrupted);
+            assert_eq!(asked.load(Ordering::Relaxed), last);
+        }
+        let again = decoder.search(&text, Progress::NONE).unwrap();
+        assert_eq!(again.best(), expected.best());
+    }
 }

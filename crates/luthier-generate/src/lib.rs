@@ -1,7 +1,22 @@
-//! A parallel corpus of our own, for tests and demonstrations: German and English sentences about travel and town, made by
-//! a grammar, with gold alignments and up to four references.
+//! A parallel corpus made by a grammar: German and English sentences about travel and town, with gold
+//! alignments and as many references as wished.
+//!
+//! Tests and demonstrations need parallel text that is free to share, of any size, the same on every machine,
+//! and hard enough to learn from: German verbs at the end of the clause, separable prefixes, compounds, words
+//! with several translations. A [`Generator`] makes such text from a seed.
+//!
+//! Inside, the words are in tab-separated files (`lexicon`). A random tree of clauses and phrases is drawn
+//! (`draw`, `tree`) and said in both languages (`german`, `english`); the words of both carry marks of what
+//! they express, and the gold links follow from these (`links`).
 
+mod dice;
+mod draw;
+mod english;
+mod german;
+mod lexicon;
+mod links;
 mod sentence;
+mod tree;
 
 use luthier_core::{
     Fingerprint,
@@ -10,18 +25,31 @@ use luthier_core::{
 use rustc_hash::FxHashSet;
 pub use sentence::{Pair, sentence};
 
-/// Parts of a corpus.
+/// A part of a corpus. No source sentence of one part stands in another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// To test on.
+    /// The sentences to test on, all different.
     Test,
-    /// To tune on.
+    /// The sentences to tune on, all different.
     Dev,
-    /// To train on.
+    /// The sentences to train on; some come again, as in real text.
     Train,
 }
 
-/// Sentences of a corpus, part by part: no source sentence of one part stands in another one.
+/// A source of sentence pairs for the parts of a corpus: no source sentence of one part stands in another one.
+///
+/// A seed names a corpus for good: the same calls give the same pairs on every machine. A test pins the bytes.
+///
+/// ```
+/// use luthier_generate::{Generator, Part};
+/// let pair = Generator::new(17).next(Part::Train, 2);
+/// assert_eq!(pair.source.join(" "), "er schläft , ohne dem dieb die kleine zeitung zu geben .");
+/// let references: Vec<String> = pair.targets.iter().map(|words| words.join(" ")).collect();
+/// assert_eq!(references[0], "he is sleeping without giving the small newspaper to the thief .");
+/// assert_eq!(references[1], "he is sleeping without giving the thief the small newspaper .");
+/// ```
+///
+/// The parts share no sentence:
 ///
 /// ```
 /// use luthier_generate::{Generator, Part};
@@ -39,13 +67,13 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// A corpus is named by its seed.
+    /// The corpus with this seed, before its first sentence.
     pub fn new(seed: u64) -> Self {
         Generator { seed, made: [0; 3], seen: Default::default() }
     }
 
-    /// The next sentence of a part, with this many translations. Test and development sentences are all different; those
-    /// of the training text may come again, as in real text.
+    /// The next sentence of a part, with this many translations. Source sentences of [`Part::Test`] and
+    /// [`Part::Dev`] are all different; those of [`Part::Train`] may come again, as in real text.
     pub fn next(&mut self, part: Part, references: usize) -> Pair {
         let at = part as usize;
         loop {

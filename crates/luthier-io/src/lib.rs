@@ -14,6 +14,7 @@
 
 pub mod container;
 mod input;
+mod meter;
 pub mod moses_ini;
 #[cfg(feature = "nbest")]
 pub mod nbest;
@@ -25,7 +26,8 @@ mod weights_file;
 mod work_dir;
 
 pub use input::Input;
+pub use meter::Meter;
 pub use output::AtomicFile;
 pub use weights_file::{parse_weights, read_weights};
 #[cfg(feature = "work-dir")]
-pub use work_dir::{Settings, WorkDir, WorkKind};
+pub use work_dir::{Difference, InputFile, WorkDir, WorkKind, differences, to_toml};

@@ -52,6 +52,11 @@ impl Dialect {
         ("flat", Dialect::Flat),
         ("feats", Dialect::Feats),
     ];
+
+    /// The first name of the format in [`Dialect::NAMES`].
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|n| n.1 == self).map_or("unknown", |n| n.0)
+    }
 }
 
 /// What the user says about a list besides its name.

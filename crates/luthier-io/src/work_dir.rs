@@ -1,68 +1,141 @@
-//! Directories that long work is done in: the settings of the work, a lock, and what a killed process left behind.
+//! Directories that hold the settings and results of long, resumable work: a settings file, a lock, and no leftovers of
+//! killed processes.
+//!
+//! Settings are any serialisable struct and stand in a TOML file. A directory is reused only with equal settings; the first
+//! field that differs is named. Files count by the digests of their contents, see [`InputFile`]; a path is only shown.
 
-use crate::AtomicFile;
+use crate::{AtomicFile, Input};
 use luthier_core::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
 use std::{
     fs::{self, File, TryLockError},
     io,
     path::{Path, PathBuf},
 };
+use toml::{Table, Value};
 
-/// Everything that decides a result, as named values.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Settings(Vec<(String, String)>);
+/// A file that some work has read: the digest of its contents decides whether two runs had the same input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct InputFile {
+    /// What the file was read as: `nbest`, `ref`, `source`, `table`.
+    pub role: String,
+    /// The path as the user gave it; shown, never compared.
+    pub path: String,
+    /// Digest of the file's bytes.
+    pub digest: String,
+}
 
-impl Settings {
-    /// Adds one.
-    pub fn add(&mut self, key: &str, value: impl std::fmt::Display) {
-        self.0.push((key.to_owned(), value.to_string()));
+impl InputFile {
+    /// A file in a role.
+    pub fn new(role: &str, path: impl Into<String>, digest: impl Into<String>) -> Self {
+        InputFile { role: role.to_owned(), path: path.into(), digest: digest.into() }
     }
 
-    /// Adds all of another.
-    pub fn extend(&mut self, more: Settings) {
-        self.0.extend(more.0);
-    }
-
-    /// All of them, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(k, v)| (k.as_str(), v.as_str()))
-    }
-
-    /// As lines of TOML.
-    pub fn to_toml(&self) -> String {
-        let line = |(k, v): &(String, String)| format!("{k} = {}\n", toml::Value::String(v.clone()));
-        self.0.iter().map(line).collect()
-    }
-
-    /// The first setting that is not the same as in lines of TOML, as `key is A there and B here`.
-    pub fn difference_to(&self, there: &str) -> Option<String> {
-        match there.parse() {
-            Ok(there) => self.difference(&there),
-            Err(e) => Some(format!("settings cannot be read there: {e}")),
-        }
-    }
-
-    fn difference(&self, there: &toml::Table) -> Option<String> {
-        let text = |v: Option<&toml::Value>| v.and_then(|v| v.as_str()).unwrap_or("not set").to_owned();
-        let changed = self.0.iter().find(|(k, v)| text(there.get(k)) != *v);
-        if let Some((k, v)) = changed {
-            return Some(format!("{k} is {} there and {v} here", text(there.get(k))));
-        }
-        let gone = there.keys().find(|k| !self.0.iter().any(|(mine, _)| mine == *k))?;
-        Some(format!("{gone} is {} there and not set here", text(there.get(gone))))
+    /// A file in a role, read whole for its digest.
+    pub fn read(role: &str, path: &Path) -> Result<Self> {
+        Ok(InputFile::new(role, path.display().to_string(), Input::open(path)?.digest()?))
     }
 }
 
-/// What kind of work.
+/// A setting that is not the same in two places.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference {
+    /// The field, with dots between levels: `recipe.restarts`.
+    pub field: String,
+    /// The value in the directory; none where the field is missing there.
+    pub there: Option<Value>,
+    /// The value that was given; none where the field is missing.
+    pub here: Option<Value>,
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let show = |v: &Option<Value>| match v {
+            None => "not set".to_owned(),
+            Some(Value::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+        };
+        write!(f, "{} is {} there and {} here", self.field, show(&self.there), show(&self.here))
+    }
+}
+
+/// Serialises settings for a work directory. Fails only for types that TOML cannot hold.
+pub fn to_toml(settings: &impl Serialize) -> Result<String> {
+    toml::to_string(settings).map_err(|e| Error::new(format!("the settings cannot be written: {e}")))
+}
+
+/// All settings that differ between two tables, in the order of `here`. Paths of input files and the top-level field
+/// `version` are never compared.
+///
+/// ```
+/// let there = "seed = 1\n[recipe]\nrestarts = 20\n".parse().unwrap();
+/// let here = "seed = 1\n[recipe]\nrestarts = 5\n".parse().unwrap();
+/// let found = luthier_io::differences(&there, &here);
+/// assert_eq!(found[0].to_string(), "recipe.restarts is 20 there and 5 here");
+/// ```
+pub fn differences(there: &Table, here: &Table) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let (mut there, mut here) = (there.clone(), here.clone());
+    there.remove("version");
+    here.remove("version");
+    compare("", Some(&Value::Table(there)), Some(&Value::Table(here)), &mut found);
+    found
+}
+
+fn compare(field: &str, there: Option<&Value>, here: Option<&Value>, found: &mut Vec<Difference>) {
+    let inside = |key: &str| if field.is_empty() { key.to_owned() } else { format!("{field}.{key}") };
+    match (there, here) {
+        (Some(Value::Table(a)), Some(Value::Table(b))) => {
+            let gone = a.keys().filter(|k| !b.contains_key(*k));
+            for key in b.keys().chain(gone) {
+                compare(&inside(key), a.get(key), b.get(key), found);
+            }
+        }
+        (Some(Value::Array(a)), Some(Value::Array(b))) if [a, b].iter().any(|v| v.iter().any(is_file)) => {
+            let (there, here) = (digests(a), digests(b));
+            for i in 0..there.len().max(here.len()) {
+                let (there, here) = (there.get(i), here.get(i));
+                if there.map(|f| (&f.0, &f.2)) != here.map(|f| (&f.0, &f.2)) {
+                    let role = here.or(there).map_or(String::new(), |f| f.0.clone());
+                    let show = |f: Option<&(String, String, String)>| {
+                        f.map(|(_, path, digest)| Value::String(format!("{path} ({digest})")))
+                    };
+                    found.push(Difference {
+                        field: format!("the input {role}"),
+                        there: show(there),
+                        here: show(here),
+                    });
+                }
+            }
+        }
+        (a, b) if a == b => {}
+        (a, b) => {
+            found.push(Difference { field: field.to_owned(), there: a.cloned(), here: b.cloned() });
+        }
+    }
+}
+
+fn is_file(value: &Value) -> bool {
+    value.as_table().is_some_and(|t| t.contains_key("digest"))
+}
+
+/// Role, path and digest of input files.
+fn digests(files: &[Value]) -> Vec<(String, String, String)> {
+    let text = |v: &Value, key: &str| v.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    files.iter().map(|f| (text(f, "role"), text(f, "path"), text(f, "digest"))).collect()
+}
+
+/// The kind of work that a directory holds.
 #[derive(Debug)]
 pub struct WorkKind {
-    /// The file of settings.
+    /// Name of the settings file.
     pub file: &'static str,
     /// What the directory holds, in messages: `run`.
     pub what: &'static str,
     /// The flag that names it.
     pub flag: &'static str,
-    /// What else may be in it before there are settings; directories among them may hold unfinished files.
+    /// What else may be in the directory before there are settings; directories among them may hold unfinished files.
     pub parts: &'static [&'static str],
 }
 
@@ -75,12 +148,23 @@ pub struct WorkDir {
 }
 
 impl WorkDir {
-    /// Makes a directory, or opens one to go on. Settings must be the same as before if work has `begun` there.
+    /// Creates a directory, or opens one to resume its work. Settings must be the same as before if work has `begun` there.
     pub fn open(
         path: &Path,
         kind: &WorkKind,
-        settings: &Settings,
+        settings: &impl Serialize,
         begun: impl Fn(&Path) -> bool,
+    ) -> Result<Self> {
+        Self::open_with(path, kind, settings, begun, |_| false)
+    }
+
+    /// As [`WorkDir::open`]; where every difference is one that `accept` allows, the new settings replace the old ones.
+    pub fn open_with(
+        path: &Path,
+        kind: &WorkKind,
+        settings: &impl Serialize,
+        begun: impl Fn(&Path) -> bool,
+        accept: impl Fn(&Difference) -> bool,
     ) -> Result<Self> {
         let name = path.display().to_string();
         let failed = |doing: &str| {
@@ -88,32 +172,25 @@ impl WorkDir {
             move |e: io::Error| Error::io(name, &doing, &e)
         };
         let (what, flag) = (kind.what, kind.flag);
-        let a = if what.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
         let created = !path.exists();
         let known = path.join(kind.file);
         let foreign = || Ok(!path.is_dir() || !kind.only_ours(path).map_err(failed("read it"))?);
         if !created && !known.exists() && foreign()? {
-            return Err(Error::in_file(&name, format!("exists and is not {a} {what} directory"))
-                .hint(format!("give {flag} a new directory, or one of an earlier {what} to go on with")));
+            return Err(Error::in_file(&name, format!("exists and is not {} directory", kind.a()))
+                .hint(format!("give {flag} a new directory, or one of an earlier {what} to resume")));
         }
         fs::create_dir_all(path).map_err(failed("make it"))?;
         let lock = kind.lock(path)?;
         kind.sweep(path);
+        let text = to_toml(settings)?;
         if known.exists() && begun(path) {
-            let text = fs::read_to_string(&known).map_err(failed("read it"))?;
-            let there: toml::Table = text.parse().map_err(|e: toml::de::Error| {
-                Error::in_file(known.display().to_string(), format!("damaged: {}", e.message()))
-            })?;
-            if let Some(difference) = settings.difference(&there) {
-                return Err(Error::in_file(
-                    &name,
-                    format!("holds {a} {what} with other settings: {difference}"),
-                )
-                .of_kind(ErrorKind::Mismatch)
-                .hint(format!("use the same settings to go on, or another {flag} directory")));
+            let there = fs::read_to_string(&known).map_err(failed("read it"))?;
+            let accepted = kind.check(path, &there, &text, &accept)?;
+            if accepted {
+                AtomicFile::write_all_to(&known, text.as_bytes())?;
             }
         } else {
-            AtomicFile::write_all_to(&known, settings.to_toml().as_bytes())?;
+            AtomicFile::write_all_to(&known, text.as_bytes())?;
         }
         Ok(WorkDir { path: path.to_owned(), created, _lock: lock })
     }
@@ -132,6 +209,47 @@ impl WorkDir {
 }
 
 impl WorkKind {
+    /// `a run`, `an import`.
+    fn a(&self) -> String {
+        let article = if self.what.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+        format!("{article} {}", self.what)
+    }
+
+    /// Whether settings in a directory differ from the given ones, and only by what `accept` allows; an error where they
+    /// differ otherwise.
+    fn check(
+        &self,
+        path: &Path,
+        there: &str,
+        here: &str,
+        accept: &dyn Fn(&Difference) -> bool,
+    ) -> Result<bool> {
+        let name = path.display().to_string();
+        let parse = |text: &str| {
+            text.parse::<Table>().map_err(|e: toml::de::Error| {
+                let file = path.join(self.file).display().to_string();
+                Error::in_file(file, format!("damaged: {}", e.message()))
+            })
+        };
+        let (there, here) = (parse(there)?, parse(here)?);
+        let (what, flag) = (self.a(), self.flag);
+        let format = |table: &Table| table.get("format").and_then(Value::as_integer).unwrap_or(1);
+        if format(&there) != format(&here) {
+            return Err(Error::in_file(name, format!("holds {what} of another version of luthier"))
+                .of_kind(ErrorKind::Mismatch)
+                .hint(format!("its results can be read, but not resumed: use another {flag} directory")));
+        }
+        let found = differences(&there, &here);
+        match found.iter().find(|d| !accept(d)) {
+            None => Ok(!found.is_empty()),
+            Some(difference) => {
+                Err(Error::in_file(name, format!("holds {what} with other settings: {difference}"))
+                    .of_kind(ErrorKind::Mismatch)
+                    .hint(format!("use the same settings to resume, or another {flag} directory")))
+            }
+        }
+    }
+
     fn only_ours(&self, path: &Path) -> io::Result<bool> {
         for entry in fs::read_dir(path)? {
             let name = entry?.file_name();

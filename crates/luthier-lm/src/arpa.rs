@@ -1,66 +1,94 @@
-//! ARPA files in memory, and their reader: those of `KenLM`, SRILM and any other sound file.
+//! ARPA files in memory, and their reader: files of `KenLM`, SRILM and any other program that follows the format.
+//!
+//! The reader checks what a query relies on: the counts of the header, finite numbers, no probability above 1, every word
+//! of a longer n-gram among the 1-grams, each 1-gram once, and `<unk>`, `<s>` and `</s>` among them. `-inf` is read as −99.
 
 use crate::{BEGIN, END, MAX_ORDER, UNKNOWN, marked_vocabulary};
-use luthier_core::{Error, Result, Vocabulary};
-use luthier_io::Input;
+use luthier_core::{Error, Progress, Result, Vocabulary};
+use luthier_io::{Input, Meter};
 use std::path::Path;
 
-/// A model as it stands in an ARPA file.
+/// A back-off model as it is listed in an ARPA file: all words, and all n-grams by order.
+///
+/// ```
+/// use luthier_core::Progress;
+/// use luthier_io::Input;
+/// use luthier_lm::Arpa;
+/// let text = "\\data\\\nngram 1=4\n\n\\1-grams:\n-1\t<unk>\n-99\t<s>\n-0.7\t</s>\n-0.5\ta\n\n\\end\\\n";
+/// let arpa = Arpa::parse(Input::new("lm.arpa", text.as_bytes())?, Progress::NONE)?;
+/// assert_eq!(arpa.orders[0].probability[3], -0.5);
+/// assert_eq!(arpa.vocabulary.word(arpa.orders[0].words(3)[0]), "a");
+/// # luthier_core::Result::Ok(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Arpa {
-    /// The words.
+    /// The words of the model; `<unk>`, `<s>` and `</s>` have the numbers 0, 1 and 2.
     pub vocabulary: Vocabulary,
-    /// N-grams by order, from 1.
+    /// The n-grams of each order: single words at index 0.
     pub orders: Vec<Grams>,
 }
 
-/// N-grams of one order.
+/// The n-grams of one order of an ARPA file, in columns.
 #[derive(Debug, Clone)]
 pub struct Grams {
-    /// Number of words of each.
+    /// Number of words of each n-gram.
     pub n: usize,
-    /// Words, `n` of each, in the order of the text.
+    /// Numbers of the words, `n` for each n-gram, in the order of the text.
     pub words: Vec<u32>,
-    /// log₁₀ of the probability of the last word after the others.
+    /// log₁₀ of the probability of the last word after the others, by n-gram; at most 0.
     pub probability: Vec<f32>,
-    /// log₁₀ of the weight of shorter contexts.
+    /// log₁₀ of the back-off weight, by n-gram: what a longer n-gram that is not in the model adds to the probability of the
+    /// shorter one; 0 where the file has none.
     pub back_off: Vec<f32>,
 }
 
 impl Grams {
-    /// None of them yet.
+    /// An empty list of n-grams of `n` words.
     pub fn new(n: usize) -> Self {
         Grams { n, words: Vec::new(), probability: Vec::new(), back_off: Vec::new() }
     }
 
-    /// How many.
+    /// Number of n-grams.
     pub fn len(&self) -> usize {
         self.probability.len()
     }
 
-    /// True without any.
+    /// Whether there is no n-gram.
     pub fn is_empty(&self) -> bool {
         self.probability.is_empty()
     }
 
-    /// The words of one.
+    /// Numbers of the words of n-gram `i`, in the order of the text.
     pub fn words(&self, i: usize) -> &[u32] {
         &self.words[i * self.n..(i + 1) * self.n]
     }
 }
 
 impl Arpa {
-    /// Reads a file, compressed or not.
-    pub fn read(path: &Path) -> Result<Self> {
-        let mut reader = Reader { input: Input::open(path)?, buffer: Vec::new(), held: None };
+    /// Reads an ARPA file, compressed or not. Fails, with the line, if the file does not follow the format, and with kind
+    /// [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+    pub fn read(path: &Path, progress: Progress<'_>) -> Result<Self> {
+        Self::parse(Input::open(path)?, progress)
+    }
+
+    /// Reads an ARPA file from any input, as [`Arpa::read`] does from a file. Reports `n-grams`.
+    pub fn parse(input: Input, progress: Progress<'_>) -> Result<Self> {
+        let mut reader = Reader { input, buffer: Vec::new(), held: None };
         let counts = reader.header()?;
+        let meter = Meter::new(progress, "n-grams", counts.iter().sum::<u64>() as usize);
         let mut arpa = Arpa { vocabulary: marked_vocabulary(), orders: Vec::new() };
         for (i, &count) in counts.iter().enumerate() {
-            let grams = reader.section(i + 1, count, counts.len(), &mut arpa.vocabulary)?;
+            let grams = reader.section(i + 1, count, counts.len(), &mut arpa.vocabulary, &meter)?;
             arpa.orders.push(grams);
         }
         reader.end(counts.len())?;
+        meter.finish()?;
         Ok(arpa)
+    }
+
+    /// Words as text.
+    pub(crate) fn text(&self, words: &[u32]) -> String {
+        words.iter().map(|&w| self.vocabulary.word(w)).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -145,7 +173,14 @@ impl Reader {
         }
     }
 
-    fn section(&mut self, n: usize, count: u64, order: usize, vocabulary: &mut Vocabulary) -> Result<Grams> {
+    fn section(
+        &mut self,
+        n: usize,
+        count: u64,
+        order: usize,
+        vocabulary: &mut Vocabulary,
+        meter: &Meter<'_>,
+    ) -> Result<Grams> {
         let title = format!("\\{n}-grams:");
         let line = self.line()?.ok_or_else(|| self.cut(&title))?;
         if line.trim() != title {
@@ -153,8 +188,8 @@ impl Reader {
         }
         let mut grams = Grams::new(n);
         for i in 0..count {
-            let wanted = format!("{} more of the {count} {n}-grams of the header", count - i);
-            let line = self.line()?.ok_or_else(|| self.cut(&wanted))?;
+            let wanted = || format!("{} more of the {count} {n}-grams of the header", count - i);
+            let line = self.line()?.ok_or_else(|| self.cut(&wanted()))?;
             if line.starts_with('\\') {
                 return Err(self
                     .input
@@ -162,7 +197,11 @@ impl Reader {
                     .hint("the counts under \\data\\ are wrong, or lines are missing"));
             }
             self.gram(&line, n, order, vocabulary, &mut grams)?;
+            if i % 1024 == 1023 {
+                meter.add(1024)?;
+            }
         }
+        meter.add(count as usize % 1024)?;
         if n == 1 {
             self.check_words(&grams)?;
         }

@@ -1,119 +1,221 @@
-//! Interpolated modified Kneser–Ney estimation (Kneser and Ney 1995; Chen and Goodman 1998).
+//! Interpolated modified Kneser–Ney estimation (Kneser and Ney 1995; Chen and Goodman 1998, section 3).
 //!
 //! The longest n-grams, and those that begin a sentence, have their counts; every other n-gram has the number of
-//! different words before it. A count c is lowered by D₁, D₂ or D₃ (c ≥ 3), and what is taken away goes, within each
-//! context, to the shorter context's distribution; that of single words is mixed with the uniform one. The n-grams
-//! are sorted three times: by their end (to count what stands before), by their beginning (to sum over contexts), by
-//! their end again (to mix with the shorter n-gram). Each time they are streamed, so that they need not fit into memory.
+//! different words before it. With these adjusted counts c, the probability of a word w after a context h = v h′ is
+//!
+//! p(w | h) = max(c(h w) − D(c), 0) / Σₓ c(h x)  +  γ(h) · p(w | h′),
+//!
+//! where D(c) is D₁, D₂ or D₃ (for c ≥ 3) of the order, and γ(h) = Σₓ D(c(h x)) / Σₓ c(h x) is what the discounts took
+//! away; single words are mixed with the uniform distribution over all words and `<unk>`. It is one pass without
+//! iteration: n-grams are sorted three times (by their end, to count what stands before; by their beginning, to sum over
+//! contexts; by their end again, to mix with the shorter n-gram) and streamed in between, so that they need not fit into
+//! memory. The cost is that of the three sorts, O(N log N) for N words of text and order n as a factor.
 
 use crate::{BEGIN, END, MAX_ORDER, UNKNOWN, gram::Gram, marked_vocabulary};
-use luthier_core::{Error, Result, Vocabulary, discounts};
+use luthier_core::{Error, Progress, Result, Vocabulary, discounts};
 use luthier_io::{
-    Input,
-    sort::{Sorted as SortedRecords, Sorter},
+    Input, Meter,
+    sort::{SortSettings, Sorted as SortedRecords, Sorter},
 };
+use serde::{Deserialize, Serialize};
 use std::{fmt::Write as _, io::Write, path::PathBuf};
 
 type Sorted = SortedRecords<Gram>;
 
-/// How to estimate.
-#[derive(Debug, Clone)]
+/// Settings of the estimation of an n-gram language model.
+///
+/// ```
+/// use luthier_lm::Settings;
+/// assert_eq!(Settings::default().order, 5);
+/// let rising = Settings { prune: vec![0, 2, 1], ..Settings::default() };
+/// assert!(rising.check().is_err(), "longer n-grams are rarer, so thresholds must not fall");
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+#[cfg_attr(feature = "clap", derive(clap::Args), group(skip))]
 pub struct Settings {
-    /// Longest n-gram.
-    pub order: usize,
-    /// N-grams of order i + 1 with at most this count are left out; the last one holds for longer ones too.
+    /// Longest n-gram of the model, in words, from 1 to 6.
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "N", default_value_t = Settings::default().order,
+            value_parser = clap::value_parser!(u8).range(1..=MAX_ORDER as i64))
+    )]
+    pub order: u8,
+    /// Prune n-grams that occur at most this often: one number per order, such as 0,0,1; the last one also holds for longer
+    /// n-grams.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N,…", value_delimiter = ','))]
     pub prune: Vec<u64>,
-    /// Bytes for sorting.
-    pub memory: usize,
-    /// Where sorted runs go that do not fit.
-    pub directory: PathBuf,
+    /// Memory and temporary directory of sorting; they do not affect the model.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub sort: SortSettings,
 }
 
-/// Discounts of one order for counts 1, 2 and 3 or more.
+impl Default for Settings {
+    /// Order 5, nothing pruned, 1 GiB of memory.
+    fn default() -> Self {
+        Settings { order: 5, prune: Vec::new(), sort: SortSettings::default() }
+    }
+}
+
+impl Settings {
+    /// Fails if the order is not from 1 to 6, or if thresholds of pruning would remove words, fall with the order, or are
+    /// more than the order has.
+    pub fn check(&self) -> Result<()> {
+        let (order, prune) = (self.order, &self.prune);
+        if !(1..=MAX_ORDER).contains(&self.order()) {
+            return Err(Error::new(format!("the order is {order}, expected 1 to {MAX_ORDER}")));
+        }
+        if prune.first().is_some_and(|&p| p > 0) {
+            return Err(Error::new("--prune begins with a number above 0, but words cannot be pruned")
+                .hint("begin with 0, such as 0,0,1"));
+        }
+        if prune.windows(2).any(|w| w[0] > w[1]) {
+            return Err(Error::new("--prune has numbers that go down")
+                .hint("longer n-grams are rarer: use 0,0,1 or 0,1,2"));
+        }
+        if prune.len() > self.order() {
+            return Err(Error::new(format!("--prune has {} numbers, but the order is {order}", prune.len())));
+        }
+        Ok(())
+    }
+
+    fn order(&self) -> usize {
+        self.order.into()
+    }
+
+    /// The largest count of n-grams that are pruned.
+    fn threshold(&self, n: usize) -> f64 {
+        self.prune.get(n - 1).or(self.prune.last()).copied().unwrap_or(0) as f64
+    }
+}
+
+/// Discounts of one order of n-grams: what is subtracted from adjusted counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Discount {
-    /// What is taken from counts 0 (nothing), 1, 2, and 3 or more.
+    /// What is subtracted from adjusted counts of 0 (always 0), 1, 2, and 3 or more.
     pub amount: [f64; 4],
-    /// Whether they are a guess, because counts of counts gave none.
+    /// Whether the amounts are the fixed guess 0.5, 1 and 1.5, because counts of counts gave no usable ones.
     pub fallback: bool,
 }
 
-/// What was seen on the way.
+/// Statistics of one estimation: size of the text, and n-grams and discounts by order.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// Sentences.
+    /// Number of sentences of the text.
     pub sentences: u64,
-    /// Words, without the ends of sentences.
+    /// Number of words of the text, without the ends of sentences.
     pub words: u64,
-    /// By order.
+    /// Number of different words of the text.
+    pub different: u64,
+    /// Discounts of each order, from single words on.
     pub discounts: Vec<Discount>,
-    /// N-grams of the model, by order.
+    /// Number of n-grams in the model, by order, from single words on.
     pub grams: Vec<u64>,
-    /// N-grams that pruning left out, by order.
+    /// Number of n-grams that pruning removed, by order, from single words on.
     pub pruned: Vec<u64>,
 }
 
 /// Discounts where counts of counts are no help, as in artificial or tiny text.
 const FALLBACK: [f64; 4] = [0.0, 0.5, 1.0, 1.5];
 
-/// Estimates a model of text, a sentence a line, and writes it as an ARPA file.
+/// What all steps share.
+struct Job<'a> {
+    settings: &'a Settings,
+    directory: PathBuf,
+    progress: Progress<'a>,
+}
+
+impl<'a> Job<'a> {
+    /// A sorter that shares the memory with those of the other orders.
+    fn sorter(&self) -> Sorter<'a, Gram> {
+        let bytes = self.settings.sort.memory.bytes() / 2 / self.settings.order();
+        Sorter::new(bytes, false, &self.directory, self.progress)
+    }
+
+    fn tape(&self) -> Sorter<'a, Gram> {
+        Sorter::tape(self.settings.sort.memory.bytes() / 16, &self.directory, self.progress)
+    }
+}
+
+/// Estimates a model of tokenised text, one sentence per line, and writes it as an ARPA file to `out`.
+///
+/// Reports `lines` while the text is read, then `n-grams` for each step over each order. Fails if the text is empty or
+/// contains `<s>`, `</s>` or `<unk>`, if reading, sorting or writing fails, and with kind
+/// [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*; what was written to `out` is
+/// then no complete model.
+///
+/// ```
+/// use luthier_core::Progress;
+/// use luthier_io::Input;
+/// use luthier_lm::{Settings, estimate};
+/// let mut text = Input::new("text", "a b c\na b\n".as_bytes())?;
+/// let mut arpa = Vec::new();
+/// let settings = Settings { order: 2, ..Settings::default() };
+/// let report = estimate(&mut text, &settings, &mut arpa, Progress::NONE)?;
+/// assert_eq!((report.sentences, report.words, report.grams[0]), (2, 5, 6)); // a b c <unk> <s> </s>
+/// assert!(arpa.starts_with(b"\\data\\\nngram 1=6\n"));
+/// # luthier_core::Result::Ok(())
+/// ```
 pub fn estimate(
     input: &mut Input,
     settings: &Settings,
     out: &mut dyn Write,
-    told: &mut dyn FnMut(&str),
+    progress: Progress<'_>,
 ) -> Result<Report> {
-    let order = settings.order;
+    settings.check()?;
+    let order = settings.order();
+    let job = Job { settings, directory: settings.sort.directory(), progress };
     let mut vocabulary = marked_vocabulary();
     let mut report = Report::default();
-    let counted = count(input, settings, &mut vocabulary, &mut report)?;
-    told(&format!(
-        "{} sentences, {} words, {} different",
-        report.sentences,
-        report.words,
-        vocabulary.len() - 3
-    ));
-    let (adjusted, tables) = adjust(counted, settings, &mut report)?;
+    let counted = count(input, &job, &mut vocabulary, &mut report)?;
+    report.different = vocabulary.len() as u64 - 3;
+    let (adjusted, tables) = adjust(counted, &job, &mut report)?;
     report.discounts = tables.iter().map(Discount::of).collect();
-    told("counted what stands before");
     let mut levels = Vec::new();
-    let mut contexts = Sorter::tape(settings.memory / 16, &settings.directory).finish()?;
+    let mut contexts = job.tape().finish()?;
     // From the longest to the shortest: an n-gram's back-off comes from those that begin with it.
     for (n, grams) in (1..=order).rev().zip(adjusted.into_iter().rev()) {
-        let (level, shorter) = weigh(grams, n, &report.discounts[n - 1], contexts, settings)?;
+        let (level, shorter) = weigh(grams, n, &report, contexts, &job)?;
         levels.push(level);
         contexts = shorter;
     }
-    told("summed over contexts");
-    let unwritten = |e: std::io::Error| Error::io("the model", "write it", &e);
     out.write_all(b"\\data\\\n").map_err(unwritten)?;
     for (n, grams) in report.grams.iter().enumerate() {
         writeln!(out, "ngram {}={grams}", n + 1).map_err(unwritten)?;
     }
-    let mut mixer =
-        Mixer { out, vocabulary: &vocabulary, order, uniform: 1.0 / (vocabulary.len() as f64 - 1.0) };
-    let mut shorter = Sorter::tape(settings.memory / 16, &settings.directory).finish()?;
+    let uniform = 1.0 / (vocabulary.len() as f64 - 1.0);
+    let mut mixer = Mixer { out, vocabulary: &vocabulary, report: &report, uniform };
+    let mut shorter = job.tape().finish()?;
     for (n, level) in (1..=order).zip(levels.into_iter().rev()) {
-        shorter = mixer.mix(level, n, shorter, settings)?;
+        shorter = mixer.mix(level, n, shorter, &job)?;
     }
     mixer.out.write_all(b"\n\\end\\\n").map_err(unwritten)?;
     Ok(report)
+}
+
+#[allow(clippy::needless_pass_by_value)]
+fn unwritten(e: std::io::Error) -> Error {
+    Error::io("the model", "write it", &e)
 }
 
 /// Counts of the longest n-grams, sorted by their end. Those at the beginning of a sentence are shorter; what is
 /// missing is `BEGIN`.
 fn count(
     input: &mut Input,
-    settings: &Settings,
+    job: &Job<'_>,
     vocabulary: &mut Vocabulary,
     report: &mut Report,
 ) -> Result<Sorted> {
-    let mut sorter = Sorter::new(settings.memory / 2, true, &settings.directory);
+    let bytes = job.settings.sort.memory.bytes() / 2;
+    let mut sorter = Sorter::new(bytes, true, &job.directory, job.progress);
+    let meter = Meter::new(job.progress, "lines", 0);
+    let order = job.settings.order();
     let (mut buffer, mut words) = (Vec::new(), Vec::new());
     while input.line(&mut buffer)? {
         let text = input.utf8(&buffer)?;
         words.clear();
-        words.resize(settings.order.max(2) - 1, BEGIN);
+        words.resize(order.max(2) - 1, BEGIN);
         for word in text.split_ascii_whitespace() {
             if matches!(word, "<s>" | "</s>" | "<unk>" | "<UNK>") {
                 return Err(input
@@ -125,18 +227,19 @@ fn count(
         }
         words.push(END);
         report.sentences += 1;
-        let first = settings.order.max(2) - 1;
-        for end in first..words.len() {
+        for end in order.max(2) - 1..words.len() {
             let mut key = [0; MAX_ORDER];
-            for (k, w) in key.iter_mut().zip(words[..=end].iter().rev().take(settings.order)) {
+            for (k, w) in key.iter_mut().zip(words[..=end].iter().rev().take(order)) {
                 *k = *w;
             }
             sorter.push(Gram { key, numbers: [1.0, 0.0, 0.0] })?;
         }
+        meter.set(report.sentences as usize)?;
     }
     if report.words == 0 {
-        return Err(Error::in_file(input.name(), "has no words, expected a sentence a line"));
+        return Err(Error::in_file(input.name(), "has no words, expected one sentence per line"));
     }
+    meter.finish()?;
     sorter.finish()
 }
 
@@ -151,57 +254,67 @@ struct Open {
     count: f64,
 }
 
+/// Adjusted counts in the making, from records in order of their end.
+struct Adjuster<'a> {
+    settings: &'a Settings,
+    sorters: Vec<Sorter<'a, Gram>>,
+    tables: Vec<CountsOfCounts>,
+    kept: Vec<u64>,
+    pruned: Vec<u64>,
+    open: [Open; MAX_ORDER],
+}
+
 /// Adjusted counts of all orders, each sorted by the beginning.
 fn adjust(
     mut counted: Sorted,
-    settings: &Settings,
+    job: &Job<'_>,
     report: &mut Report,
 ) -> Result<(Vec<Sorted>, Vec<CountsOfCounts>)> {
-    let order = settings.order;
-    let part = settings.part();
-    let mut sorters: Vec<Sorter<Gram>> =
-        (0..order).map(|_| Sorter::new(part, false, &settings.directory)).collect();
-    let mut tables: Vec<CountsOfCounts> = vec![[0; 5]; order];
-    report.pruned = vec![0; order];
-    report.grams = vec![0; order];
-    let threshold =
-        |n: usize| settings.prune.get(n - 1).or(settings.prune.last()).copied().unwrap_or(0) as f64;
-    let mut open = [Open::default(); MAX_ORDER];
-    let mut last: Option<[u32; MAX_ORDER]> = None;
-    let mut close = |n: usize, key: &[u32; MAX_ORDER], gram: Open, begins: bool| -> Result<()> {
-        let adjusted = if n == order || begins { gram.count } else { gram.lefts };
-        // The beginning of a sentence is never predicted.
-        if n == 1 && key[0] == BEGIN {
-            return Ok(());
-        }
-        if let Some(t) = tables[n - 1].get_mut(adjusted as usize) {
-            *t += 1;
-        }
-        let kept = n == 1 || gram.count > threshold(n);
-        report.pruned[n - 1] += u64::from(!kept);
-        report.grams[n - 1] += u64::from(kept);
-        let mut forward = [0; MAX_ORDER];
-        for (f, w) in forward.iter_mut().zip(key[..n].iter().rev()) {
-            *f = *w;
-        }
-        sorters[n - 1].push(Gram { key: forward, numbers: [adjusted, f64::from(u8::from(kept)), 0.0] })
+    let order = job.settings.order();
+    let mut adjuster = Adjuster {
+        settings: job.settings,
+        sorters: (0..order).map(|_| job.sorter()).collect(),
+        tables: vec![[0; 5]; order],
+        kept: vec![0; order],
+        pruned: vec![0; order],
+        open: [Open::default(); MAX_ORDER],
     };
+    let meter = Meter::new(job.progress, "n-grams", 0);
+    let (mut last, mut done) = (None, 0);
     loop {
         let record = counted.next()?;
-        // How many words at the end are the same as before.
-        let same = match (&last, &record) {
-            (Some(l), Some(r)) => l.iter().zip(&r.key).take_while(|(a, b)| a == b).count().min(order),
-            _ => 0,
-        };
-        if let Some(key) = &last {
-            let length = length(key, order);
-            for n in (same + 1..=length).rev() {
-                close(n, key, open[n - 1], key[n - 1] == BEGIN)?;
-            }
-        }
+        adjuster.close_until(last.as_ref(), record.as_ref())?;
         let Some(record) = record else { break };
-        let length = length(&record.key, order);
-        for (n, gram) in open.iter_mut().enumerate().take(length) {
+        adjuster.take(last.as_ref(), &record);
+        last = Some(record.key);
+        done += 1;
+        meter.set(done)?;
+    }
+    meter.finish()?;
+    adjuster.finish(report)
+}
+
+impl Adjuster<'_> {
+    /// How many words at the end are the same in two records.
+    fn same(&self, a: &[u32; MAX_ORDER], b: &[u32; MAX_ORDER]) -> usize {
+        a.iter().zip(b).take_while(|(a, b)| a == b).count().min(self.settings.order())
+    }
+
+    /// Closes the n-grams of the last record that the next one does not share.
+    fn close_until(&mut self, last: Option<&[u32; MAX_ORDER]>, next: Option<&Gram>) -> Result<()> {
+        let Some(key) = last else { return Ok(()) };
+        let same = next.map_or(0, |r| self.same(key, &r.key));
+        for n in (same + 1..=length(key, self.settings.order())).rev() {
+            self.close(n, key, key[n - 1] == BEGIN)?;
+        }
+        Ok(())
+    }
+
+    /// Counts a record for all n-grams that end it.
+    fn take(&mut self, last: Option<&[u32; MAX_ORDER]>, record: &Gram) {
+        let same = last.map_or(0, |l| self.same(l, &record.key));
+        let length = length(&record.key, self.settings.order());
+        for (n, gram) in self.open.iter_mut().enumerate().take(length) {
             if n >= same {
                 *gram = Open::default();
             }
@@ -211,16 +324,42 @@ fn adjust(
                 gram.lefts += 1.0;
             }
         }
-        last = Some(record.key);
     }
-    // They take part with count 0.
-    for word in [UNKNOWN, BEGIN] {
-        let mut key = [0; MAX_ORDER];
-        key[0] = word;
-        sorters[0].push(Gram { key, numbers: [0.0, 1.0, 0.0] })?;
-        report.grams[0] += 1;
+
+    /// Hands on an n-gram, of which all records have been seen.
+    fn close(&mut self, n: usize, key: &[u32; MAX_ORDER], begins: bool) -> Result<()> {
+        let gram = self.open[n - 1];
+        let adjusted = if n == self.settings.order() || begins { gram.count } else { gram.lefts };
+        // The beginning of a sentence is never predicted.
+        if n == 1 && key[0] == BEGIN {
+            return Ok(());
+        }
+        if let Some(t) = self.tables[n - 1].get_mut(adjusted as usize) {
+            *t += 1;
+        }
+        let kept = n == 1 || gram.count > self.settings.threshold(n);
+        self.pruned[n - 1] += u64::from(!kept);
+        self.kept[n - 1] += u64::from(kept);
+        let mut forward = [0; MAX_ORDER];
+        for (f, w) in forward.iter_mut().zip(key[..n].iter().rev()) {
+            *f = *w;
+        }
+        let numbers = [adjusted, f64::from(u8::from(kept)), 0.0];
+        self.sorters[n - 1].push(Gram { key: forward, numbers })
     }
-    Ok((sorters.into_iter().map(Sorter::finish).collect::<Result<Vec<_>>>()?, tables))
+
+    fn finish(mut self, report: &mut Report) -> Result<(Vec<Sorted>, Vec<CountsOfCounts>)> {
+        // They take part with count 0.
+        for word in [UNKNOWN, BEGIN] {
+            let mut key = [0; MAX_ORDER];
+            key[0] = word;
+            self.sorters[0].push(Gram { key, numbers: [0.0, 1.0, 0.0] })?;
+            self.kept[0] += 1;
+        }
+        (report.grams, report.pruned) = (self.kept, self.pruned);
+        let sorted = self.sorters.into_iter().map(Sorter::finish).collect::<Result<Vec<_>>>()?;
+        Ok((sorted, self.tables))
+    }
 }
 
 /// Number of words of a record: up to the first beginning of a sentence, that one included.
@@ -235,6 +374,11 @@ impl Discount {
         let sound = (1..4).all(|k| (0.0..=k as f64).contains(&amount[k]));
         Discount { amount: if sound { amount } else { FALLBACK }, fallback: !sound }
     }
+
+    /// What is subtracted from an adjusted count.
+    fn from_count(&self, count: f64) -> f64 {
+        self.amount[(count as usize).min(3)]
+    }
 }
 
 /// From counts in order of their beginning to records in order of their end with the discounted probability, the
@@ -242,14 +386,22 @@ impl Discount {
 fn weigh(
     mut grams: Sorted,
     n: usize,
-    discount: &Discount,
-    mut longer: Sorted,
-    settings: &Settings,
+    report: &Report,
+    longer: Sorted,
+    job: &Job<'_>,
 ) -> Result<(Sorted, Sorted)> {
-    let mut out = Sorter::new(settings.part(), false, &settings.directory);
-    let mut contexts = Sorter::tape(settings.memory / 16, &settings.directory);
-    let mut next = longer.next()?;
+    let meter = Meter::new(job.progress, "n-grams", (report.grams[n - 1] + report.pruned[n - 1]) as usize);
+    let mut weigher = Weigher {
+        n,
+        discount: report.discounts[n - 1],
+        out: job.sorter(),
+        contexts: job.tape(),
+        longer,
+        next: None,
+    };
+    weigher.next = weigher.longer.next()?;
     let mut group: Vec<Gram> = Vec::new();
+    let mut done = 0;
     loop {
         let record = grams.next()?;
         let ended = match (&record, group.last()) {
@@ -258,61 +410,71 @@ fn weigh(
             (Some(r), Some(g)) => r.key[..n - 1] != g.key[..n - 1],
         };
         if ended {
-            let total: f64 = group.iter().map(|g| g.numbers[0]).sum();
-            let taken: f64 = group
-                .iter()
-                .map(|g| {
-                    if g.numbers[1] > 0.0 {
-                        discount.amount[(g.numbers[0] as usize).min(3)]
-                    } else {
-                        g.numbers[0]
-                    }
-                })
-                .sum();
-            let rest = taken / total;
-            let mut context = [0; MAX_ORDER];
-            context[..n - 1].copy_from_slice(&group[0].key[..n - 1]);
-            contexts.push(Gram { key: context, numbers: [rest, 0.0, 0.0] })?;
-            for gram in group.drain(..).filter(|g| g.numbers[1] > 0.0) {
-                let share = (gram.numbers[0] - discount.amount[(gram.numbers[0] as usize).min(3)]) / total;
-                while next.is_some_and(|l| l.key < gram.key) {
-                    next = longer.next()?;
-                }
-                let back_off = next.filter(|l| l.key == gram.key).map_or(NO_CONTEXT, |l| l.numbers[0]);
-                let mut key = [0; MAX_ORDER];
-                for (k, w) in key.iter_mut().zip(gram.key[..n].iter().rev()) {
-                    *k = *w;
-                }
-                out.push(Gram { key, numbers: [share, rest, back_off] })?;
-            }
+            weigher.context(&mut group)?;
         }
-        match record {
-            Some(record) => group.push(record),
-            None => break,
-        }
+        let Some(record) = record else { break };
+        group.push(record);
+        done += 1;
+        meter.set(done)?;
     }
-    Ok((out.finish()?, contexts.finish()?))
+    meter.finish()?;
+    Ok((weigher.out.finish()?, weigher.contexts.finish()?))
+}
+
+/// Makes probabilities and back-offs of the n-grams of one order, context by context.
+struct Weigher<'a> {
+    n: usize,
+    discount: Discount,
+    out: Sorter<'a, Gram>,
+    contexts: Sorter<'a, Gram>,
+    /// Weights of the contexts of the longer n-grams, of which `next` is the first that was not asked for yet.
+    longer: Sorted,
+    next: Option<Gram>,
+}
+
+impl Weigher<'_> {
+    /// Takes all n-grams of one context.
+    fn context(&mut self, group: &mut Vec<Gram>) -> Result<()> {
+        let (n, discount) = (self.n, self.discount);
+        let total: f64 = group.iter().map(|g| g.numbers[0]).sum();
+        let taken = |g: &Gram| {
+            if g.numbers[1] > 0.0 { discount.from_count(g.numbers[0]) } else { g.numbers[0] }
+        };
+        let taken: f64 = group.iter().map(taken).sum();
+        let rest = taken / total;
+        let mut context = [0; MAX_ORDER];
+        context[..n - 1].copy_from_slice(&group[0].key[..n - 1]);
+        self.contexts.push(Gram { key: context, numbers: [rest, 0.0, 0.0] })?;
+        for gram in group.drain(..).filter(|g| g.numbers[1] > 0.0) {
+            let share = (gram.numbers[0] - discount.from_count(gram.numbers[0])) / total;
+            while self.next.is_some_and(|l| l.key < gram.key) {
+                self.next = self.longer.next()?;
+            }
+            let back_off = self.next.filter(|l| l.key == gram.key).map_or(NO_CONTEXT, |l| l.numbers[0]);
+            let mut key = [0; MAX_ORDER];
+            for (k, w) in key.iter_mut().zip(gram.key[..n].iter().rev()) {
+                *k = *w;
+            }
+            self.out.push(Gram { key, numbers: [share, rest, back_off] })?;
+        }
+        Ok(())
+    }
 }
 
 /// What is written in the end.
 struct Mixer<'a> {
     out: &'a mut dyn Write,
     vocabulary: &'a Vocabulary,
-    order: usize,
+    report: &'a Report,
     uniform: f64,
 }
 
 impl Mixer<'_> {
     /// p = share + rest·p(shorter), in order of the end, where the shorter n-gram stands before the longer ones.
-    fn mix(
-        &mut self,
-        mut level: Sorted,
-        n: usize,
-        mut shorter: Sorted,
-        settings: &Settings,
-    ) -> Result<Sorted> {
-        let unwritten = |e: std::io::Error| Error::io("the model", "write it", &e);
-        let mut kept = Sorter::tape(settings.memory / 16, &settings.directory);
+    fn mix(&mut self, mut level: Sorted, n: usize, mut shorter: Sorted, job: &Job<'_>) -> Result<Sorted> {
+        let meter = Meter::new(job.progress, "n-grams", self.report.grams[n - 1] as usize);
+        let mut kept = job.tape();
+        let mut done = 0;
         let mut before = shorter.next()?;
         let mut line = String::new();
         writeln!(self.out, "\n\\{n}-grams:").map_err(unwritten)?;
@@ -336,13 +498,16 @@ impl Mixer<'_> {
                 line += if i > 0 { " " } else { "" };
                 line += self.vocabulary.word(w);
             }
-            if n < self.order {
+            if n < self.report.grams.len() {
                 let _ = write!(line, "\t{}", logarithm(back_off));
             }
             line.push('\n');
             self.out.write_all(line.as_bytes()).map_err(unwritten)?;
             kept.push(Gram { key: record.key, numbers: [p, 0.0, 0.0] })?;
+            done += 1;
+            meter.set(done)?;
         }
+        meter.finish()?;
         kept.finish()
     }
 }
@@ -356,12 +521,5 @@ fn logarithm(back_off: f64) -> f32 {
         NO_CONTEXT => 0.0,
         b if b > 0.0 => b.log10() as f32,
         _ => -99.0,
-    }
-}
-
-impl Settings {
-    /// Bytes for one of the sorters that are there at the same time.
-    fn part(&self) -> usize {
-        self.memory / 2 / self.order
     }
 }

@@ -1,7 +1,25 @@
-//! N-gram language models: estimation, ARPA files, one mapped binary layout, queries with carried state.
+//! N-gram language models: estimation, ARPA files, one memory-mapped binary layout, queries with carried state.
 //!
-//! [`estimate`] makes an [`Arpa`] of text (interpolated modified Kneser–Ney), [`Model::compile`] a binary of an
-//! `Arpa`; a [`Model`] answers queries from many threads. Probabilities are logarithms to base 10, as in ARPA files.
+//! [`estimate`] writes an ARPA file from text (interpolated modified Kneser–Ney), [`Arpa::read`] reads one,
+//! [`Model::compile`] converts it to a memory-mapped binary, and a [`Model`] answers queries from many threads.
+//! Probabilities are logarithms to base 10, as in ARPA files.
+//!
+//! ```
+//! use luthier_core::Progress;
+//! use luthier_io::Input;
+//! use luthier_lm::{Arpa, Model, Settings, estimate};
+//! let mut text = Input::new("text", "the house\nthe small house\n".as_bytes())?;
+//! let mut file = Vec::new();
+//! estimate(&mut text, &Settings { order: 2, ..Settings::default() }, &mut file, Progress::NONE)?;
+//! let arpa = Arpa::parse(Input::new("lm.arpa", std::io::Cursor::new(file))?, Progress::NONE)?;
+//! let model = Model::of_arpa(&arpa, "lm.arpa", Progress::NONE)?;
+//! let score = |text: &str| {
+//!     let words: Vec<u32> = text.split(' ').map(|w| model.word(w)).collect();
+//!     model.sentence(&words).log10
+//! };
+//! assert!(score("the house") > score("house the"));
+//! # luthier_core::Result::Ok(())
+//! ```
 
 mod arpa;
 mod estimate;
@@ -14,11 +32,11 @@ pub use estimate::{Discount, Report, Settings, estimate};
 pub use fragment::Fragment;
 pub use model::{Info, Model, Scored, Sentence, State};
 
-/// Number of the unknown word, `<unk>`.
+/// Number of the unknown word, `<unk>`, in every model and ARPA file.
 pub const UNKNOWN: u32 = 0;
-/// Number of the beginning of a sentence, `<s>`.
+/// Number of the mark for the beginning of a sentence, `<s>`, in every model and ARPA file.
 pub const BEGIN: u32 = 1;
-/// Number of the end of a sentence, `</s>`.
+/// Number of the mark for the end of a sentence, `</s>`, in every model and ARPA file.
 pub const END: u32 = 2;
 
 /// A vocabulary whose first three words are `<unk>`, `<s>` and `</s>`.
@@ -30,7 +48,7 @@ fn marked_vocabulary() -> luthier_core::Vocabulary {
     new
 }
 
-/// Longest n-gram.
+/// Words of the longest n-gram that a model may have.
 pub const MAX_ORDER: usize = 6;
 
 #[cfg(test)]

@@ -1,4 +1,7 @@
-//! One binary layout for queries: a table per order, mapped from a file.
+//! One binary layout for queries: a hash table per order, memory-mapped from a file.
+//!
+//! A query finds log₁₀ p(w | h) by back-off: the longest n-gram that ends in h w, plus the back-off weights of the longer
+//! contexts that were not found. It reads one slot of a table per word of context, n at most.
 //!
 //! All numbers are little-endian. After the header come the 1-grams by number of the word, then for each longer order
 //! an open-addressing table of (key, probability, back-off), then the words. The key of an n-gram is made from its
@@ -7,9 +10,12 @@
 //! The sign of a stored probability says whether some longer n-gram ends in this one (negative: yes), a back-off of
 //! −0 that no longer n-gram begins with it: a query then stops early, and states forget the rest.
 
-use crate::{Arpa, BEGIN, END, MAX_ORDER, UNKNOWN};
-use luthier_core::{Error, Result};
-use luthier_io::container::{self, Container, HEADER, Layout, NUMBERS, SLOT, Words, extend, slot_of};
+use crate::{Arpa, BEGIN, END, Grams, MAX_ORDER, UNKNOWN};
+use luthier_core::{Error, Progress, Result};
+use luthier_io::{
+    Meter,
+    container::{self, Container, HEADER, Layout, NUMBERS, SLOT, Words, extend, slot_of},
+};
 use rustc_hash::FxHashSet;
 use std::path::Path;
 
@@ -35,7 +41,24 @@ const WORD_TABLE: usize = MAX_ORDER;
 const WORD_ENDS: usize = MAX_ORDER + 1;
 const WORD_TEXT: usize = MAX_ORDER + 2;
 
-/// A model that answers queries. It is read only, so threads share it, and processes that map the same file do too.
+/// An n-gram language model that answers queries. It is read-only: threads share it, and so do processes that map the same
+/// file.
+///
+/// ```
+/// # use luthier_core::Progress;
+/// # use luthier_io::Input;
+/// use luthier_lm::{Arpa, END, Model};
+/// # let text = "\\data\\\nngram 1=4\nngram 2=2\n\n\\1-grams:\n-1\t<unk>\n-99\t<s>\t-0.5\n-0.7\t</s>\n-0.5\ta\t-0.3\n\n\
+/// #     \\2-grams:\n-0.2\t<s> a\n-0.3\ta </s>\n\n\\end\\\n";
+/// # let arpa = Arpa::parse(Input::new("lm", text.as_bytes())?, Progress::NONE)?;
+/// // A model of order 2 with the 2-grams `<s> a` (log₁₀ p = −0.2) and `a </s>` (−0.3).
+/// let model = Model::of_arpa(&arpa, "lm.arpa", Progress::NONE)?;
+/// let first = model.score(&model.begin(), model.word("a"));
+/// let second = model.score(&first.state, END);
+/// assert!((first.log10 + second.log10 - -0.5).abs() < 1e-6);
+/// assert_eq!((first.matched, model.word("zebra")), (2, luthier_lm::UNKNOWN));
+/// # luthier_core::Result::Ok(())
+/// ```
 pub struct Model {
     bytes: Container,
     order: usize,
@@ -44,8 +67,14 @@ pub struct Model {
     vocabulary: Words,
 }
 
-/// What later words can still depend on: the last words, as far as some n-gram goes on from them, with their
-/// back-offs. Equal states score everything that follows alike.
+/// What the scores of later words can still depend on: the last words, as far as some n-gram continues them, with their
+/// back-off weights. Equal states score everything that follows alike.
+///
+/// ```
+/// use luthier_lm::State;
+/// let nothing = State::default();
+/// assert!(nothing.is_empty() && nothing.words().is_empty());
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct State {
     /// The latest word first.
@@ -55,17 +84,17 @@ pub struct State {
 }
 
 impl State {
-    /// How many words it remembers.
+    /// Number of words that the state remembers, at most one less than the order of the model.
     pub fn len(&self) -> usize {
         self.length as usize
     }
 
-    /// Whether it remembers nothing.
+    /// Whether the state remembers no word, so that nothing that follows depends on the words before.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// The words, the latest first.
+    /// Numbers of the words that the state remembers, the latest first.
     pub fn words(&self) -> &[u32] {
         &self.words[..self.len()]
     }
@@ -85,38 +114,38 @@ impl std::hash::Hash for State {
     }
 }
 
-/// The answer to a query.
+/// The answer of [`Model::score`] for one word in its context.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scored {
-    /// log₁₀ of the probability.
+    /// log₁₀ of the probability of the word in its context.
     pub log10: f32,
-    /// Length of the n-gram that gave it.
+    /// Number of words, from 1 to the order of the model, of the longest n-gram that was found.
     pub matched: usize,
-    /// What comes next starts from here.
+    /// The state behind the word, for the query of the next one.
     pub state: State,
 }
 
-/// The score of a sentence.
+/// The score of a sentence with its end, as [`Model::sentence`] gives it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Sentence {
-    /// log₁₀ of the probability of its words and its end.
+    /// log₁₀ of the probability of all words and of the end of the sentence.
     pub log10: f64,
-    /// The same without unknown words.
+    /// log₁₀ of the probability of the known words and of the end of the sentence: unknown words are left out of the sum.
     pub known_log10: f64,
-    /// How many words are unknown.
+    /// Number of words that are not in the model.
     pub unknown: usize,
 }
 
-/// What a model is made of.
+/// Size and kind of a model, as [`Model::info`] gives them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Info {
-    /// Longest n-gram.
+    /// Words of the longest n-gram.
     pub order: usize,
-    /// N-grams by order.
+    /// Number of n-grams by order, from single words on.
     pub counts: Vec<u64>,
-    /// Size in bytes.
+    /// Bytes of the layout for queries, in memory or in the mapped file.
     pub bytes: usize,
-    /// Whether it is mapped from a file.
+    /// Whether the model is memory-mapped from a binary file.
     pub mapped: bool,
 }
 
@@ -126,28 +155,38 @@ fn key_of(words: &[u32]) -> u64 {
 }
 
 impl Model {
-    /// Opens a binary model, or reads an ARPA file.
+    /// Opens a model: a binary file is memory-mapped at once, an ARPA file is read. Fails if the file is neither, or is
+    /// damaged.
     pub fn open(path: &Path) -> Result<Self> {
+        Self::open_with(path, Progress::NONE)
+    }
+
+    /// Opens a model as [`Model::open`] does, and reports `n-grams` while an ARPA file is read. Fails also with kind
+    /// [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+    pub fn open_with(path: &Path, progress: Progress<'_>) -> Result<Self> {
         let name = path.display().to_string();
         if !Self::is_binary(path) {
-            return Self::of_arpa(&Arpa::read(path)?, &name);
+            return Self::of_arpa(&Arpa::read(path, progress)?, &name, progress);
         }
         Self::check(LAYOUT.open(path)?, &name)
     }
 
-    /// Whether a file is a binary model.
+    /// Whether a file is a binary model, by its first bytes.
     pub fn is_binary(path: &Path) -> bool {
         LAYOUT.fits(path)
     }
 
-    /// A model in memory.
-    pub fn of_arpa(arpa: &Arpa, name: &str) -> Result<Self> {
-        Self::check(LAYOUT.seal(Builder::new(arpa, name)?.bytes), name)
+    /// Makes a model in memory from an ARPA file that was read; messages call it `name`. Fails if an n-gram is there twice, or
+    /// if back-off would give a probability above 1, and with kind [`Interrupted`](luthier_core::ErrorKind::Interrupted) when
+    /// `progress` answers *stop*.
+    pub fn of_arpa(arpa: &Arpa, name: &str, progress: Progress<'_>) -> Result<Self> {
+        Self::check(LAYOUT.seal(Builder::new(arpa, name, progress)?.bytes), name)
     }
 
-    /// Writes a binary model.
-    pub fn compile(arpa: &Arpa, name: &str, path: &Path) -> Result<Self> {
-        let model = Self::of_arpa(arpa, name)?;
+    /// Writes the memory-mapped binary of an ARPA file to `path`, and returns the model. Fails where [`Model::of_arpa`] fails
+    /// or where the file cannot be written; it appears complete or not at all.
+    pub fn compile(arpa: &Arpa, name: &str, path: &Path, progress: Progress<'_>) -> Result<Self> {
+        let model = Self::of_arpa(arpa, name, progress)?;
         LAYOUT.write(&model.bytes, path)?;
         Ok(model)
     }
@@ -236,7 +275,7 @@ impl Model {
         None
     }
 
-    /// What is known at the beginning of a sentence.
+    /// The state at the beginning of a sentence, behind `<s>`.
     pub fn begin(&self) -> State {
         let mut state = State::default();
         state.words[0] = BEGIN;
@@ -250,7 +289,8 @@ impl Model {
         self.pair_at(self.sections[0] + 8 * word as usize)
     }
 
-    /// The probability of a word after what `state` remembers.
+    /// The probability of a word in the context that `state` remembers, and the state behind it. `word` is a number of this
+    /// model, below [`Model::words`].
     #[inline]
     pub fn score(&self, state: &State, word: u32) -> Scored {
         let (p, b) = self.unigram(word);
@@ -286,7 +326,7 @@ impl Model {
         Scored { log10, matched, state: next }
     }
 
-    /// The score of a sentence with its end.
+    /// The score of a sentence with its beginning and end; `words` are numbers of this model.
     pub fn sentence(&self, words: &[u32]) -> Sentence {
         let mut state = self.begin();
         let mut sentence = Sentence::default();
@@ -304,27 +344,27 @@ impl Model {
         sentence
     }
 
-    /// The number of a word; that of `<unk>` for one that is not in the model.
+    /// The number of a word in this model; [`UNKNOWN`] for a word that is not in it.
     pub fn word(&self, word: &str) -> u32 {
         self.vocabulary.find(&self.bytes, word).unwrap_or(UNKNOWN)
     }
 
-    /// The word of a number.
+    /// The word that has a number in this model; empty for a number that no word has.
     pub fn text(&self, id: u32) -> &str {
         self.vocabulary.word(&self.bytes, id)
     }
 
-    /// Longest n-gram.
+    /// Words of the longest n-gram of the model.
     pub fn order(&self) -> usize {
         self.order
     }
 
-    /// Number of words, `<unk>`, `<s>` and `</s>` included.
+    /// Number of words in the model, `<unk>`, `<s>` and `</s>` included.
     pub fn words(&self) -> usize {
         self.vocabulary.words as usize
     }
 
-    /// What it is made of.
+    /// Size and kind of the model.
     pub fn info(&self) -> Info {
         Info {
             order: self.order,
@@ -352,47 +392,59 @@ struct Builder {
 type Blank = Vec<u32>;
 
 impl Builder {
-    fn new(arpa: &Arpa, name: &str) -> Result<Self> {
+    fn new(arpa: &Arpa, name: &str, progress: Progress<'_>) -> Result<Self> {
         let order = arpa.orders.len();
-        let blanks = blanks(arpa);
+        let meter = Meter::new(progress, "n-grams", arpa.orders.iter().map(Grams::len).sum());
+        let blanks = blanks(arpa, &meter)?;
         let mut b = Builder { bytes: vec![0; HEADER], slots: [0; MAX_ORDER], sections: [0; SECTIONS] };
         b.unigrams(arpa);
         for n in 2..=order {
             b.table(n, arpa.orders[n - 1].len() + blanks[n - 1].len());
-            let grams = &arpa.orders[n - 1];
-            for i in 0..grams.len() {
-                let (words, back_off) = (grams.words(i), grams.back_off[i]);
-                if !b.insert(n, words, grams.probability[i], back_off) {
-                    let text: Vec<&str> = words.iter().map(|&w| arpa.vocabulary.word(w)).collect();
-                    return Err(Error::in_file(name, format!("has the {n}-gram `{}` twice", text.join(" ")))
-                        .hint("remove one of the two lines and correct the count"));
-                }
-            }
-            for words in &blanks[n - 1] {
-                let (p, _) = b.value(n - 1, &words[1..]);
-                let (_, back_off) = b.value(n - 1, &words[..n - 1]);
-                if back_off - p.abs() > 0.0 {
-                    let text: Vec<&str> = words.iter().map(|&w| arpa.vocabulary.word(w)).collect();
-                    return Err(Error::in_file(
-                        name,
-                        format!(
-                            "has no {n}-gram `{}`, and by back-off its probability is above 1",
-                            text.join(" ")
-                        ),
-                    )
-                    .hint("a back-off before it is too large: estimate the model again"));
-                }
-                b.insert(n, words, back_off - p.abs(), 0.0);
-            }
-            for words in grams.words.chunks_exact(n).chain(blanks[n - 1].iter().map(Vec::as_slice)) {
+            b.insert_all(arpa, n, name, &meter)?;
+            b.insert_blanks(arpa, n, &blanks[n - 1], name)?;
+            let listed = arpa.orders[n - 1].words.chunks_exact(n);
+            for (i, words) in listed.chain(blanks[n - 1].iter().map(Vec::as_slice)).enumerate() {
                 b.mark(n - 1, &words[1..], true);
                 b.mark(n - 1, &words[..n - 1], false);
+                asked(&meter, i)?;
             }
         }
-        b.orphans(arpa);
+        b.orphans(arpa, &meter)?;
         b.vocabulary(arpa);
         b.header(arpa, &blanks);
+        meter.finish()?;
         Ok(b)
+    }
+
+    /// The n-grams of one order as the file lists them.
+    fn insert_all(&mut self, arpa: &Arpa, n: usize, name: &str, meter: &Meter<'_>) -> Result<()> {
+        let grams = &arpa.orders[n - 1];
+        for (i, words) in grams.words.chunks_exact(n).enumerate() {
+            if !self.insert(n, words, grams.probability[i], grams.back_off[i]) {
+                return Err(Error::in_file(name, format!("has the {n}-gram `{}` twice", arpa.text(words)))
+                    .hint("remove one of the two lines and correct the count"));
+            }
+            if i % 1024 == 1023 {
+                meter.add(1024)?;
+            }
+        }
+        meter.add(grams.len() % 1024)
+    }
+
+    /// N-grams that the file leaves out, with the probability that back-off gives.
+    fn insert_blanks(&mut self, arpa: &Arpa, n: usize, blanks: &[Blank], name: &str) -> Result<()> {
+        for words in blanks {
+            let (p, _) = self.value(n - 1, &words[1..]);
+            let (_, back_off) = self.value(n - 1, &words[..n - 1]);
+            if back_off - p.abs() > 0.0 {
+                let text = arpa.text(words);
+                let found = format!("has no {n}-gram `{text}`, and by back-off its probability is above 1");
+                return Err(Error::in_file(name, found)
+                    .hint("a back-off before it is too large: estimate the model again"));
+            }
+            self.insert(n, words, back_off - p.abs(), 0.0);
+        }
+        Ok(())
     }
 
     fn unigrams(&mut self, arpa: &Arpa) {
@@ -468,7 +520,7 @@ impl Builder {
 
     /// A back-off where nothing goes on is charged all the same, so states must remember the words before it: what such
     /// an n-gram ends in goes on, too.
-    fn orphans(&mut self, arpa: &Arpa) {
+    fn orphans(&mut self, arpa: &Arpa, meter: &Meter<'_>) -> Result<()> {
         for n in 2..arpa.orders.len() {
             let parents: FxHashSet<u64> =
                 arpa.orders[n].words.chunks_exact(n + 1).map(|words| key_of(&words[..n])).collect();
@@ -478,8 +530,10 @@ impl Builder {
                 if !parents.contains(&key_of(words)) {
                     (1..n).for_each(|m| self.mark(m, &words[n - m..], false));
                 }
+                asked(meter, i)?;
             }
         }
+        Ok(())
     }
 
     fn vocabulary(&mut self, arpa: &Arpa) {
@@ -513,14 +567,15 @@ fn stored(p: f32, back_off: f32) -> u64 {
 
 /// Queries go from short n-grams to long ones, so every n-gram's beginning and end must be there too. Pruned models of
 /// other programs may lack them.
-fn blanks(arpa: &Arpa) -> Vec<Vec<Blank>> {
+fn blanks(arpa: &Arpa, meter: &Meter<'_>) -> Result<Vec<Vec<Blank>>> {
     let mut all: Vec<Vec<Blank>> = vec![Vec::new(); arpa.orders.len()];
     for n in (3..=arpa.orders.len()).rev() {
         let shorter = &arpa.orders[n - 2];
         let mut known: FxHashSet<u64> = shorter.words.chunks_exact(n - 1).map(key_of).collect();
         let mut missing = Vec::new();
         let longer = arpa.orders[n - 1].words.chunks_exact(n).chain(all[n - 1].iter().map(Vec::as_slice));
-        for words in longer {
+        for (i, words) in longer.enumerate() {
+            asked(meter, i)?;
             for part in [&words[1..], &words[..n - 1]] {
                 if known.insert(key_of(part)) {
                     missing.push(part.to_vec());
@@ -529,5 +584,10 @@ fn blanks(arpa: &Arpa) -> Vec<Vec<Blank>> {
         }
         all[n - 2] = missing;
     }
-    all
+    Ok(all)
+}
+
+/// Asks every now and then whether to stop; counts nothing.
+fn asked(meter: &Meter<'_>, turn: usize) -> Result<()> {
+    if turn.is_multiple_of(1024) { meter.add(0) } else { Ok(()) }
 }

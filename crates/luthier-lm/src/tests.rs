@@ -1,25 +1,32 @@
 //! Estimates against slow, obvious ones; queries against recursion; fragments against left to right.
 
 use super::*;
-use luthier_core::random::{Purpose, Stream};
-use luthier_io::Input;
-use std::{collections::BTreeMap, path::Path};
+use luthier_core::{
+    ErrorKind, Progress, Step,
+    random::{Purpose, Stream},
+};
+use luthier_io::{
+    AtomicFile, Input,
+    sort::{ByteSize, SortSettings},
+};
+use std::{collections::BTreeMap, ops::ControlFlow, path::Path};
 
 fn settings(order: usize, memory: usize) -> Settings {
-    Settings { order, prune: Vec::new(), memory, directory: std::env::temp_dir() }
+    let sort = SortSettings { memory: ByteSize::new(memory), directory: None };
+    Settings { order: order as u8, prune: Vec::new(), sort }
 }
 
 fn built(text: &str, settings: &Settings) -> (String, Report) {
     let mut input = Input::new("text", std::io::Cursor::new(text.to_owned().into_bytes())).unwrap();
     let mut out = Vec::new();
-    let report = estimate(&mut input, settings, &mut out, &mut |_| {}).unwrap();
+    let report = estimate(&mut input, settings, &mut out, Progress::NONE).unwrap();
     (String::from_utf8(out).unwrap(), report)
 }
 
 fn read(arpa: &str) -> Arpa {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), arpa).unwrap();
-    Arpa::read(file.path()).unwrap()
+    Arpa::read(file.path(), Progress::NONE).unwrap()
 }
 
 /// Random sentences over few words, some of them frequent.
@@ -149,7 +156,7 @@ fn estimates_against_the_textbook() {
             }
         }
         // Probabilities after every context sum to 1.
-        let model = Model::of_arpa(&arpa, "m").unwrap();
+        let model = Model::of_arpa(&arpa, "m", Progress::NONE).unwrap();
         let mut state = model.begin();
         for word in text.split_whitespace().take(20) {
             let sum: f64 = (0..model.words() as u32)
@@ -226,7 +233,7 @@ fn queries_against_recursion_and_recombination() {
     for seed in 0..12 {
         let order = 1 + seed as usize % 6;
         let arpa = whole_or_with_holes(seed, order);
-        let (model, slow) = (Model::of_arpa(&arpa, "m").unwrap(), table(&arpa));
+        let (model, slow) = (Model::of_arpa(&arpa, "m", Progress::NONE).unwrap(), table(&arpa));
         let mut s = Stream::new(12, Purpose::Test, 0, seed);
         let mut met: BTreeMap<Vec<u32>, Vec<u32>> = BTreeMap::new();
         for _ in 0..200 {
@@ -275,7 +282,7 @@ fn any_bracketing_is_left_to_right() {
     for seed in 0..12 {
         let order = 1 + seed as usize % 6;
         let arpa = whole_or_with_holes(seed, order);
-        let model = Model::of_arpa(&arpa, "m").unwrap();
+        let model = Model::of_arpa(&arpa, "m", Progress::NONE).unwrap();
         let mut s = Stream::new(14, Purpose::Test, 0, seed);
         for _ in 0..300 {
             let n = 1 + s.below(12);
@@ -301,11 +308,11 @@ fn binaries_are_checked() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("lm.bin");
     let arpa = read(&built(&random_text(1, 50), &settings(3, 1 << 24)).0);
-    Model::compile(&arpa, "m", &path).unwrap();
+    Model::compile(&arpa, "m", &path, Progress::NONE).unwrap();
     let model = Model::open(&path).unwrap();
     assert!(model.info().mapped);
     let words: Vec<u32> = ["w0", "w1", "none"].iter().map(|w| model.word(w)).collect();
-    assert_eq!(model.sentence(&words), Model::of_arpa(&arpa, "m").unwrap().sentence(&words));
+    assert_eq!(model.sentence(&words), Model::of_arpa(&arpa, "m", Progress::NONE).unwrap().sentence(&words));
     assert_eq!((words[2], model.text(words[1]), model.sentence(&words).unknown), (UNKNOWN, "w1", 1));
     let whole = std::fs::read(&path).unwrap();
     let broken = |change: &dyn Fn(&mut Vec<u8>), expected: &str| {
@@ -343,4 +350,41 @@ fn binaries_are_checked() {
             }
         }
     }
+}
+
+/// Wherever the callback answers stop, the work ends in that error, and no file appears.
+#[test]
+fn interrupted_work_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let (arpa_path, binary_path) = (dir.path().join("lm.arpa"), dir.path().join("lm.bin"));
+    let text = random_text(3, 300);
+    let whole = read(&built(&text, &settings(3, 1 << 24)).0);
+    let make = |progress: Progress<'_>| -> luthier_core::Result<()> {
+        let mut input = Input::new("text", std::io::Cursor::new(text.clone().into_bytes()))?;
+        let mut out = AtomicFile::create(&arpa_path)?;
+        estimate(&mut input, &settings(3, 1 << 24), &mut out, progress)?;
+        out.commit()?;
+        let arpa = Arpa::read(&arpa_path, progress)?;
+        std::fs::remove_file(&arpa_path).unwrap();
+        Model::compile(&arpa, "lm", &binary_path, progress).map(|_| ())
+    };
+    let calls = std::sync::atomic::AtomicUsize::new(0);
+    for last in 0.. {
+        calls.store(0, std::sync::atomic::Ordering::Relaxed);
+        let stop = |step: &Step| {
+            assert!(["lines", "n-grams", "records"].contains(&step.what));
+            match calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+                n if n < last => ControlFlow::Continue(()),
+                _ => ControlFlow::Break(()),
+            }
+        };
+        let Err(error) = make(Progress::new(&stop)) else {
+            assert!(last > 10, "{last}");
+            break;
+        };
+        assert_eq!(error.kind(), ErrorKind::Interrupted);
+        let left = std::fs::read_dir(dir.path()).unwrap().flatten().map(|e| e.path());
+        assert!(left.filter(|p| *p != arpa_path).count() == 0);
+    }
+    assert_eq!(Model::open(&binary_path).unwrap().words(), whole.vocabulary.len());
 }

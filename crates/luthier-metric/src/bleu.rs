@@ -5,7 +5,6 @@
 //! two equally close). Statistics: `match₁…match_N`, `total₁…total_N`, r.
 
 use crate::{Prepared, Scratch, Tokenizer, ngram, ngram::NgramTable};
-use serde::{Deserialize, Serialize};
 
 /// Settings of BLEU. The default is sacreBLEU's but for the tokeniser: n-best lists are tokenised already.
 ///
@@ -16,8 +15,12 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(score.to_string(), format!("BLEU 40.94 ({})", bleu.signature(Some(1), "")));
 /// # Ok::<(), luthier_metric::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", default)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case", default)
+)]
 pub struct Bleu {
     /// Length of the longest n-gram, from 1 to 8; 4 by default.
     pub order: usize,
@@ -44,8 +47,8 @@ impl Default for Bleu {
 }
 
 /// Smoothing of BLEU where an n-gram order has no match (Chen and Cherry 2014).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Smooth {
     /// No smoothing: BLEU is 0 if some order has no match.
     None,
@@ -90,8 +93,12 @@ impl Smooth {
 /// let expected = 100.0 * (7. / 7. * 5. / 6. * 3. / 5. * 2. / 4f64).powf(0.25) * (1. - 7. / 6f64).exp();
 /// assert!((Bleu::default().sentence_score(&stats, smoothing) - expected).abs() < 1e-9);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case", default)
+)]
 #[cfg_attr(feature = "clap", derive(clap::Args), group(skip))]
 pub struct SentenceSmoothing {
     /// Add 1 to the unigram counts of sentence BLEU too, as in Moses' PRO.
@@ -99,12 +106,14 @@ pub struct SentenceSmoothing {
         feature = "clap",
         arg(id = "smooth-unigrams", long = "smooth-unigrams", help_heading = "Sentence BLEU")
     )]
+    #[cfg_attr(feature = "serde", serde(rename = "smooth-unigrams"))]
     pub unigrams: bool,
     /// Add 1 to the reference length in sentence BLEU, against a drift to short output (Nakov et al. 2012).
     #[cfg_attr(
         feature = "clap",
         arg(id = "smooth-brevity", long = "smooth-brevity", help_heading = "Sentence BLEU")
     )]
+    #[cfg_attr(feature = "serde", serde(rename = "smooth-brevity"))]
     pub brevity: bool,
 }
 

@@ -9,7 +9,6 @@ use crate::{
     ngram::{self, NgramTable},
     tokenize::{is_space, lowered, words},
 };
-use serde::{Deserialize, Serialize};
 
 /// Settings of chrF and chrF++; the default is sacreBLEU's chrF2.
 ///
@@ -19,8 +18,12 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!(metric, "chrf++".parse()?);
 /// # Ok::<(), luthier_metric::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", default)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case", default)
+)]
 pub struct Chrf {
     /// Length of the longest character n-gram, from 1 to 16; 6 by default.
     pub char_order: usize,

@@ -6,23 +6,23 @@
 
 use crate::{Error, ErrorKind, Hypothesis, Metric, Scratch, Tokenizer};
 use rayon::prelude::*;
-use serde::Serialize;
 use std::fmt;
 
 /// A score as it is published: the number, the metric's name, and the settings behind it. Displayed as
 /// `BLEU 48.53 (nrefs:1|…)`; `{:.4}` asks for four decimals.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Score {
     /// Name of the metric, such as `BLEU` or `chrF2`.
     pub metric: String,
     /// The score. BLEU and chrF are from 0 to 100, higher is better; TER, WER and CER are per cent of the reference's
     /// length, lower is better.
-    #[serde(rename = "score")]
+    #[cfg_attr(feature = "serde", serde(rename = "score"))]
     pub value: f64,
     /// Settings of the metric in sacreBLEU's form, such as `nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:…`.
     pub signature: String,
     /// For BLEU its precisions, brevity penalty and lengths in sacreBLEU's form; nothing for other metrics.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub details: Option<String>,
 }
 

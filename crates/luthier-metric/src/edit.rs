@@ -6,11 +6,14 @@ use crate::{
     Scratch, ngram,
     tokenize::{lowered, words},
 };
-use serde::{Deserialize, Serialize};
 
 /// Settings of the word error rate (WER, the default) and the character error rate (CER).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case", default)
+)]
 pub struct ErrorRate {
     /// Whether edits are counted in characters, with one blank between words (CER), instead of words (WER).
     pub characters: bool,

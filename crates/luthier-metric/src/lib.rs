@@ -21,7 +21,7 @@
 //! # Ok::<(), luthier_metric::Error>(())
 //! ```
 //!
-//! With the cargo feature `clap`, settings that are flags of a command line derive clap's traits.
+//! The cargo features `clap` and `serde`, both off by default, make settings flags of a command line and values in files.
 
 mod bleu;
 mod chrf;

@@ -4,7 +4,6 @@ use crate::{
     Bleu, Chrf, ErrorRate, SentenceSmoothing, Ter, Tokenizer, bleu::PreparedBleu, chrf::PreparedChrf, edit,
     ngram::NgramScratch, ter::Shifter, tokenize::TokenScratch,
 };
-use serde::{Deserialize, Serialize};
 
 /// A metric with its settings. Parsed from, displayed and serialised as names such as `bleu`,
 /// `bleu:order=2,tokenize=13a,lowercase`, `chrf:word-order=2`, `ter`, `wer`, `column:comet` or `0.5*bleu+0.5*chrf`.
@@ -17,8 +16,12 @@ use serde::{Deserialize, Serialize};
 /// assert!(metric.needs_references() && !metric.is_error());
 /// # Ok::<(), luthier_metric::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "String", into = "String")
+)]
 pub enum Metric {
     /// BLEU (Papineni et al. 2002).
     Bleu(Bleu),

@@ -22,11 +22,10 @@ use crate::{
     numpy::{BitBuffer, Generator, pairwise_sum},
 };
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
 /// Significance test of the difference between two systems.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Test {
     /// Paired bootstrap resampling: draws segments with replacement, 1,000 times as a rule.
@@ -55,8 +54,8 @@ impl Test {
 }
 
 /// A significance test with its number of samples and its seed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub struct Question {
     /// The significance test.
     pub test: Test,

@@ -10,11 +10,14 @@ use crate::{
     Scratch, edit, ngram,
     tokenize::{undo_entities, words},
 };
-use serde::{Deserialize, Serialize};
 
 /// Settings of TER; the default is sacreBLEU's.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case", default)
+)]
 pub struct Ter {
     /// Whether words that differ only in case are different; false by default.
     pub case: bool,

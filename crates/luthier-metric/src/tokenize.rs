@@ -1,7 +1,6 @@
 //! Tokenisers, equal to sacreBLEU's.
 
 use crate::{Error, spec::choose};
-use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
@@ -13,15 +12,15 @@ use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 /// assert!(Tokenizer::parse("13b").unwrap_err().to_string().contains("did you mean 13a?"));
 /// # Ok::<(), luthier_metric::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Tokenizer {
     /// White space only, for text that is tokenised already.
     #[default]
     None,
     /// mteval-v13a, the usual tokeniser for published scores.
-    #[serde(rename = "13a")]
+    #[cfg_attr(feature = "serde", serde(rename = "13a"))]
     #[cfg_attr(feature = "clap", value(name = "13a"))]
     V13a,
     /// mteval-v14 international: punctuation and symbols by Unicode property.

@@ -5,8 +5,6 @@
 //! no line gains more than a threshold, or after a fixed number of moves. The cost is that of the line searches: for koehn
 //! one per free coordinate and move.
 
-use serde::{Deserialize, Serialize};
-
 /// Direction of a line search.
 #[derive(Debug, Clone, Copy)]
 pub enum Direction<'a> {
@@ -49,8 +47,8 @@ pub trait Walker {
 }
 
 /// Search strategy of an [`Ascent`]: how directions of line searches are chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Strategy {
     /// Searches all axes and moves along the best one, until none gains (Cer et al. 2008, §2.2.2).

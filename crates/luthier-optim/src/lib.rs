@@ -9,7 +9,7 @@
 //! | which of many lines is highest where | [`Envelope`] |
 //!
 //! Results are the same to the bit on every machine: sums have a fixed order, and random numbers come from the caller.
-//! With the cargo feature `clap`, settings that are flags of a command line derive clap's traits.
+//! The cargo features `clap` and `serde`, both off by default, make settings flags of a command line and values in files.
 
 pub mod ascend;
 mod dual;

@@ -1,7 +1,5 @@
 //! What minimisers of smooth functions see, and the few vector operations that they need.
 
-use serde::{Deserialize, Serialize};
-
 /// A function to minimise. Laws: the same point gives the same bits; `gradient` and `curve` are derivatives of the
 /// value where it has them.
 pub trait Objective {
@@ -23,8 +21,12 @@ pub trait Objective {
 /// let limit = Limit { steps: 50, ..Limit::default() };
 /// assert_eq!((limit.tolerance, limit.steps), (1e-4, 50));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", default)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case", default)
+)]
 pub struct Limit {
     /// Norm of the gradient at which the minimiser stops, relative to the norm at the start; above 0.
     pub tolerance: f64,

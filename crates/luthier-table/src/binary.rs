@@ -1,11 +1,14 @@
-//! One binary layout for look-ups: sources are a trie whose nodes are found by key, entries are columns.
+//! One binary layout for look-ups, memory-mapped: sources are a trie whose nodes are found by key, entries are columns.
 //!
 //! The key of a node is made from its parent's and one symbol, so that a decoder walks along a sentence, or over words
-//! and gaps, one look-up a step. Scores are natural logarithms.
+//! and gaps, with one look-up in a hash table per step. Scores are natural logarithms; that of 0 is −100, as in Moses.
 
 use crate::{Entry, GAPS};
-use luthier_core::{Error, Result, Vocabulary};
-use luthier_io::container::{self, Container, HEADER, Layout, NUMBERS, SLOT, Words, extend, slot_of};
+use luthier_core::{Error, Progress, Result, Vocabulary};
+use luthier_io::{
+    Meter,
+    container::{self, Container, HEADER, Layout, NUMBERS, SLOT, Words, extend, slot_of},
+};
 use rustc_hash::FxHashMap;
 use std::{ops::Range, path::Path};
 
@@ -40,20 +43,20 @@ const TARGETS: usize = 4;
 const LINK_ENDS: usize = 5;
 const LINKS: usize = 6;
 
-/// What every entry of a table has.
+/// How many numbers every entry of a table has, and whether it may have gaps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// Translation scores.
+    /// Number of translation scores of each entry, up to 255; 4 in Moses' tables.
     pub scores: usize,
-    /// Reordering scores.
+    /// Number of reordering scores of each entry: 6, or 0 without a reordering model.
     pub reordering: usize,
-    /// Counts.
+    /// Number of counts of each entry: 3, or 0 where they are not known.
     pub counts: usize,
-    /// Whether sources and targets may have gaps.
+    /// Whether the entries are rules, whose sources and targets may have gaps.
     pub hierarchical: bool,
 }
 
-/// A place in the trie of sources.
+/// A node in the trie of sources of a [`Table`]: the symbols on the way to it are the beginning of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node {
     key: u64,
@@ -62,13 +65,29 @@ pub struct Node {
 }
 
 impl Node {
-    /// The entries whose source ends here.
+    /// Numbers of the entries whose source ends at this node; empty if it is only the beginning of longer sources.
     pub fn entries(&self) -> Range<u32> {
         self.first..self.first + self.count
     }
 }
 
-/// A table that answers look-ups. It is read only: threads share it, and processes that map the same file do too.
+/// A table of phrases or rules that answers look-ups. It is read-only: threads share it, and so do processes that map the
+/// same file.
+///
+/// ```
+/// # use luthier_core::Progress;
+/// use luthier_table::{Table, read_text};
+/// let dir = tempfile::tempdir().unwrap();
+/// let (text, binary) = (dir.path().join("phrase-table"), dir.path().join("table.bin"));
+/// std::fs::write(&text, "das haus ||| the house ||| 0.5 1 ||| 0-0 1-1 ||| 4 2 2\n").unwrap();
+/// read_text(&text, None, Progress::NONE)?.write(&binary)?;
+/// let table = Table::open(&binary)?;
+/// let node = ["das", "haus"].iter().try_fold(table.root(), |n, w| table.step(n, table.source_word(w)?)).unwrap();
+/// let mut target = Vec::new();
+/// table.target(node.entries().start, &mut target);
+/// assert_eq!(target.iter().map(|w| table.target_text(*w)).collect::<Vec<_>>(), ["the", "house"]);
+/// # luthier_core::Result::Ok(())
+/// ```
 pub struct Table {
     file: Container,
     shape: Shape,
@@ -90,17 +109,17 @@ impl std::fmt::Debug for Table {
 }
 
 impl Table {
-    /// Maps a binary table.
+    /// Memory-maps a binary table. Fails if the file is no binary table, or is damaged.
     pub fn open(path: &Path) -> Result<Self> {
         Self::check(LAYOUT.open(path)?, &path.display().to_string())
     }
 
-    /// Whether a file is a binary table.
+    /// Whether a file is a binary table, by its first bytes.
     pub fn is_binary(path: &Path) -> bool {
         LAYOUT.fits(path)
     }
 
-    /// Writes a binary table.
+    /// Writes the table as a binary file, which appears complete or not at all. Fails if it cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         LAYOUT.write(&self.file, path)
     }
@@ -144,67 +163,67 @@ impl Table {
         Ok(Table { file, shape, entries, slots, longest, sources, sections, words })
     }
 
-    /// What every entry has.
+    /// How many numbers every entry has, and whether it may have gaps.
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// Number of entries.
+    /// Number of entries: phrase pairs or rules.
     pub fn len(&self) -> usize {
         self.entries as usize
     }
 
-    /// Whether there is no entry.
+    /// Whether the table has no entry.
     pub fn is_empty(&self) -> bool {
         self.entries == 0
     }
 
-    /// Symbols of the longest source.
+    /// Number of symbols (words and gaps) of the longest source.
     pub fn longest(&self) -> usize {
         self.longest
     }
 
-    /// Different sources.
+    /// Number of different sources.
     pub fn sources(&self) -> usize {
         self.sources as usize
     }
 
-    /// Bytes of the file.
+    /// Bytes of the binary layout, in memory or in the mapped file.
     pub fn bytes(&self) -> usize {
         self.file.bytes().len()
     }
 
-    /// The number of a source word.
+    /// The number of a source word in this table; `None` if no source has it.
     pub fn source_word(&self, word: &str) -> Option<u32> {
         self.words[0].find(&self.file, word)
     }
 
-    /// The number of a target word.
+    /// The number of a target word in this table; `None` if no target has it.
     pub fn target_word(&self, word: &str) -> Option<u32> {
         self.words[1].find(&self.file, word)
     }
 
-    /// A source word.
+    /// The source word that has a number in this table; empty for a number that no word has.
     pub fn source_text(&self, id: u32) -> &str {
         self.words[0].word(&self.file, id)
     }
 
-    /// A target word.
+    /// The target word that has a number in this table; empty for a number that no word has.
     pub fn target_text(&self, id: u32) -> &str {
         self.words[1].word(&self.file, id)
     }
 
-    /// Different source and target words.
+    /// Number of different source words and of different target words.
     pub fn words(&self) -> [usize; 2] {
         self.words.map(|w| w.words as usize)
     }
 
-    /// Where every source begins.
+    /// The root of the trie of sources: no symbol yet.
     pub fn root(&self) -> Node {
         Node { key: 0, first: 0, count: 0 }
     }
 
-    /// One symbol further; nothing if no source goes on like that.
+    /// The node behind one more symbol (a source word of this table, or a gap); `None` if no source begins like that.
     #[inline]
     pub fn step(&self, node: Node, symbol: u32) -> Option<Node> {
         let key = extend(node.key, symbol).max(1);
@@ -225,7 +244,7 @@ impl Table {
         None
     }
 
-    /// Target words and gaps of an entry.
+    /// Writes the target symbols of an entry, numbers of target words and [`GAPS`], to `out`.
     #[inline]
     pub fn target(&self, entry: u32, out: &mut Vec<u32>) {
         out.clear();
@@ -234,7 +253,7 @@ impl Table {
         out.extend(bytes.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)));
     }
 
-    /// Links between words of an entry.
+    /// Writes the word alignment of an entry, pairs of source and target position from 0, to `out`.
     pub fn links(&self, entry: u32, out: &mut Vec<(u8, u8)>) {
         out.clear();
         let range = self.range(LINK_ENDS, entry);
@@ -242,13 +261,13 @@ impl Table {
         out.extend(bytes.as_chunks::<2>().0.iter().map(|b| (b[0], b[1])));
     }
 
-    /// Logarithms of translation and reordering scores of an entry.
+    /// Writes the natural logarithms of the translation scores and then of the reordering scores of an entry to `out`.
     #[inline]
     pub fn scores(&self, entry: u32, out: &mut Vec<f32>) {
         self.floats(SCORES, self.shape.scores + self.shape.reordering, entry, out);
     }
 
-    /// Counts of an entry.
+    /// Writes the counts of an entry (target, source, both together) to `out`; none if the table has none.
     pub fn counts(&self, entry: u32, out: &mut Vec<f32>) {
         self.floats(COUNTS, self.shape.counts, entry, out);
     }
@@ -271,7 +290,17 @@ impl Table {
     }
 }
 
-/// A table in the making: entries in any order.
+/// A table under construction: takes entries in any order. Those of one source keep the order in which they come.
+///
+/// ```
+/// use luthier_table::{Builder, Entry};
+/// let entry = |scores| Entry { source: &[0], target: &[0], links: &[], scores, counts: &[], reordering: &[] };
+/// let mut builder = Builder::new(false);
+/// builder.entry(&entry(&[0.5]))?;
+/// assert!(builder.entry(&entry(&[0.5, 0.5])).is_err(), "all entries have the same number of scores");
+/// assert_eq!(builder.shape().unwrap().scores, 1);
+/// # luthier_core::Result::Ok(())
+/// ```
 #[derive(Debug, Default)]
 pub struct Builder {
     shape: Option<Shape>,
@@ -292,17 +321,18 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// An empty table.
+    /// An empty table of rules if `hierarchical`, else of phrases.
     pub fn new(hierarchical: bool) -> Self {
         Builder { hierarchical, ..Builder::default() }
     }
 
-    /// What the entries so far have.
+    /// How many numbers the entries so far have; `None` before the first entry.
     pub fn shape(&self) -> Option<Shape> {
         self.shape
     }
 
-    /// Takes one entry. All entries must have as many scores and counts.
+    /// Adds an entry. Fails if its source is empty, if it has another number of scores or counts than the entries before, or
+    /// if the table gets too large (four billion target words).
     pub fn entry(&mut self, entry: &Entry<'_>) -> Result<()> {
         let shape = Shape {
             scores: entry.scores.len(),
@@ -347,75 +377,112 @@ impl Builder {
         Ok(())
     }
 
-    /// The table, with the vocabularies that entries used.
-    pub fn finish(self, source: &Vocabulary, target: &Vocabulary) -> Result<Table> {
-        let shape = self.shape.unwrap_or_default();
-        let (nodes, entries) = (self.keys.len(), self.node.len());
-        // Entries of a node stand together, in the order that they came.
-        let mut first = Vec::with_capacity(nodes + 1);
+    /// Makes the table. `source` and `target` are the vocabularies that the symbols of the entries belong to. Reports
+    /// `entries`; fails with kind [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+    pub fn finish(self, source: &Vocabulary, target: &Vocabulary, progress: Progress<'_>) -> Result<Table> {
+        let meter = Meter::new(progress, "entries", COLUMNS * self.node.len());
+        let (first, order) = self.grouped();
+        let mut file = File { bytes: vec![0; HEADER], sections: [0; SECTIONS] };
+        let slots = self.put_nodes(&mut file, &first, &meter)?;
+        self.put_numbers(&mut file, &order, &meter)?;
+        self.put_ends(&mut file, &order, &meter)?;
+        self.put_lists(&mut file, &order, &meter)?;
+        let words = [source, target].map(|v| Words::append(&mut file.bytes, v));
+        self.put_header(&mut file, slots, &words);
+        meter.finish()?;
+        Table::check(LAYOUT.seal(file.bytes), "the table")
+    }
+
+    /// Entries of a node stand together, in the order that they came: the first place of each node, and the entry at each
+    /// place.
+    fn grouped(&self) -> (Vec<u32>, Vec<u32>) {
+        let mut first = Vec::with_capacity(self.here.len());
         let mut at = 0;
         for &n in &self.here {
             first.push(at);
             at += n;
         }
-        let mut order = vec![0u32; entries];
+        let mut order = vec![0u32; self.node.len()];
         let mut next = first.clone();
         for (entry, &node) in self.node.iter().enumerate() {
             order[next[node as usize] as usize] = entry as u32;
             next[node as usize] += 1;
         }
-        let mut bytes = vec![0; HEADER];
-        let mut sections = [0; SECTIONS];
-        let slots = (nodes + nodes / 2 + 1) as u64;
-        sections[NODES] = container::begin_section(&mut bytes);
+        (first, order)
+    }
+
+    /// The hash table of nodes; returns its number of slots.
+    fn put_nodes(&self, file: &mut File, first: &[u32], meter: &Meter<'_>) -> Result<u64> {
+        let slots = (self.keys.len() + self.keys.len() / 2 + 1) as u64;
+        let section = file.begin(NODES);
+        let bytes = &mut file.bytes;
         bytes.resize(bytes.len() + slots as usize * SLOT, 0);
         for (node, &key) in self.keys.iter().enumerate() {
-            let at = container::place(&bytes, sections[NODES], slots, key);
+            let at = container::place(bytes, section, slots, key);
             bytes[at..at + 8].copy_from_slice(&key.to_le_bytes());
             bytes[at + 8..at + 12].copy_from_slice(&first[node].to_le_bytes());
             bytes[at + 12..at + 16].copy_from_slice(&self.here[node].to_le_bytes());
+            if node.is_multiple_of(BLOCK) {
+                meter.add(0)?;
+            }
         }
-        for (section, column, width) in
-            [(SCORES, &self.scores, shape.scores + shape.reordering), (COUNTS, &self.counts, shape.counts)]
-        {
-            sections[section] = container::begin_section(&mut bytes);
-            for &entry in &order {
+        Ok(slots)
+    }
+
+    /// Scores and counts.
+    fn put_numbers(&self, file: &mut File, order: &[u32], meter: &Meter<'_>) -> Result<()> {
+        let shape = self.shape.unwrap_or_default();
+        let columns =
+            [(SCORES, &self.scores, shape.scores + shape.reordering), (COUNTS, &self.counts, shape.counts)];
+        for (section, column, width) in columns {
+            file.begin(section);
+            in_blocks(order, meter, |entry| {
                 for n in &column[width * entry as usize..width * (entry as usize + 1)] {
-                    bytes.extend(n.to_le_bytes());
+                    file.bytes.extend(n.to_le_bytes());
                 }
-            }
+            })?;
         }
-        let range = |ends: &[u32], entry: u32| {
-            let start = if entry == 0 { 0 } else { ends[entry as usize - 1] };
-            start as usize..ends[entry as usize] as usize
-        };
+        Ok(())
+    }
+
+    /// Where the target and the links of each entry end.
+    fn put_ends(&self, file: &mut File, order: &[u32], meter: &Meter<'_>) -> Result<()> {
         for (section, ends) in [(TARGET_ENDS, &self.target_ends), (LINK_ENDS, &self.link_ends)] {
-            sections[section] = container::begin_section(&mut bytes);
+            file.begin(section);
             let mut end = 0;
-            for &entry in &order {
-                end += range(ends, entry).len() as u32;
-                bytes.extend(end.to_le_bytes());
-            }
+            in_blocks(order, meter, |entry| {
+                end += range_of(ends, entry).len() as u32;
+                file.bytes.extend(end.to_le_bytes());
+            })?;
         }
-        sections[TARGETS] = container::begin_section(&mut bytes);
-        for &entry in &order {
-            for w in &self.targets[range(&self.target_ends, entry)] {
-                bytes.extend(w.to_le_bytes());
+        Ok(())
+    }
+
+    /// Targets and links, one list behind another.
+    fn put_lists(&self, file: &mut File, order: &[u32], meter: &Meter<'_>) -> Result<()> {
+        file.begin(TARGETS);
+        in_blocks(order, meter, |entry| {
+            for w in &self.targets[range_of(&self.target_ends, entry)] {
+                file.bytes.extend(w.to_le_bytes());
             }
-        }
-        sections[LINKS] = container::begin_section(&mut bytes);
-        for &entry in &order {
-            for (s, t) in &self.links[range(&self.link_ends, entry)] {
-                bytes.extend([*s, *t]);
+        })?;
+        file.begin(LINKS);
+        in_blocks(order, meter, |entry| {
+            for (s, t) in &self.links[range_of(&self.link_ends, entry)] {
+                file.bytes.extend([*s, *t]);
             }
-        }
-        let words = [source, target].map(|v| Words::append(&mut bytes, v));
+        })
+    }
+
+    fn put_header(&self, file: &mut File, slots: u64, words: &[Words; 2]) {
+        let shape = self.shape.unwrap_or_default();
+        let sections = file.sections;
         let mut put = |k: usize, n: u64| {
-            bytes[NUMBERS + 8 * k..NUMBERS + 8 * (k + 1)].copy_from_slice(&n.to_le_bytes());
+            file.bytes[NUMBERS + 8 * k..NUMBERS + 8 * (k + 1)].copy_from_slice(&n.to_le_bytes());
         };
         let packed = shape.scores | shape.reordering << 8 | shape.counts << 16;
         put(at::SHAPE, packed as u64 | u64::from(self.hierarchical) << 24);
-        put(at::ENTRIES, entries as u64);
+        put(at::ENTRIES, self.node.len() as u64);
         put(at::SLOTS, slots);
         put(at::LONGEST, self.longest as u64);
         put(at::SOURCES, self.here.iter().filter(|&&n| n > 0).count() as u64);
@@ -430,11 +497,42 @@ impl Builder {
                 put(from + 2 + k, *section as u64);
             }
         }
-        Table::check(LAYOUT.seal(bytes), "the table")
     }
 }
 
-/// Whether a symbol is a word.
+/// Passes over the entries in [`Builder::finish`].
+const COLUMNS: usize = 6;
+/// Entries or nodes between two looks at the meter.
+const BLOCK: usize = 4096;
+
+/// The bytes of a table in the making.
+struct File {
+    bytes: Vec<u8>,
+    sections: [usize; SECTIONS],
+}
+
+impl File {
+    /// Begins a section; returns its place.
+    fn begin(&mut self, section: usize) -> usize {
+        self.sections[section] = container::begin_section(&mut self.bytes);
+        self.sections[section]
+    }
+}
+
+fn in_blocks(order: &[u32], meter: &Meter<'_>, mut each: impl FnMut(u32)) -> Result<()> {
+    for block in order.chunks(BLOCK) {
+        block.iter().for_each(|&entry| each(entry));
+        meter.add(block.len())?;
+    }
+    Ok(())
+}
+
+fn range_of(ends: &[u32], entry: u32) -> Range<usize> {
+    let start = if entry == 0 { 0 } else { ends[entry as usize - 1] };
+    start as usize..ends[entry as usize] as usize
+}
+
+/// Whether a symbol of a source or target is a word; otherwise it is one of the [`GAPS`].
 pub fn is_word(symbol: u32) -> bool {
     !GAPS.contains(&symbol)
 }

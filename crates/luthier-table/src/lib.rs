@@ -1,4 +1,24 @@
-//! Tables of phrases and hierarchical rules: text as Moses writes it, and one binary form that is mapped.
+//! Tables of phrases and hierarchical rules: text as Moses writes it, and one memory-mapped binary layout.
+//!
+//! [`read_text`] reads Moses' tables and [`TextWriter`] writes them; a [`Builder`] makes a [`Table`], which a decoder walks
+//! symbol by symbol from its root.
+//!
+//! ```
+//! use luthier_core::{Progress, Vocabulary};
+//! use luthier_table::{Builder, Entry};
+//! let (mut german, mut english) = (Vocabulary::default(), Vocabulary::default());
+//! let (haus, house) = (german.add("haus"), english.add("house"));
+//! let mut builder = Builder::new(false);
+//! builder.entry(&Entry {
+//!     source: &[haus], target: &[house], links: &[(0, 0)], scores: &[0.5, 0.25], counts: &[], reordering: &[],
+//! })?;
+//! let table = builder.finish(&german, &english, Progress::NONE)?;
+//! let node = table.step(table.root(), table.source_word("haus").unwrap()).unwrap();
+//! let mut scores = Vec::new();
+//! table.scores(node.entries().start, &mut scores);
+//! assert_eq!(scores, [0.5f32.ln(), 0.25f32.ln()]);
+//! # luthier_core::Result::Ok(())
+//! ```
 
 mod binary;
 mod entry;

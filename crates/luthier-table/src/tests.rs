@@ -1,6 +1,11 @@
 use super::*;
-use luthier_core::Vocabulary;
-use std::{fs, path::Path};
+use luthier_core::{ErrorKind, Progress, Step, Vocabulary};
+use std::{
+    fs,
+    ops::ControlFlow,
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 const PHRASES: &str = "\
 das haus ||| the house ||| 0.6 0.55 0.7 0 ||| 0-0 1-1 ||| 80 70 49 ||| |||
@@ -24,7 +29,7 @@ fn read(table: &str, reordering: Option<&str>) -> luthier_core::Result<Table> {
         fs::write(dir.path().join("r"), r).unwrap();
         dir.path().join("r")
     });
-    read_text(&dir.path().join("t"), other.as_deref())
+    read_text(&dir.path().join("t"), other.as_deref(), Progress::NONE)
 }
 
 fn node(table: &Table, source: &str) -> Option<Node> {
@@ -127,7 +132,7 @@ fn written_and_read_again() {
         String::from_utf8(line).unwrap(),
         "[X][X] haus [X] ||| house house [X][X] [X] ||| 0.333333 1.5e-07 1 0.0001 ||| 1-0 1-1 0-2 ||| 123456 2 1.25 ||| |||"
     );
-    assert_eq!(read_text(&at("t.gz"), None).unwrap().len(), 1);
+    assert_eq!(read_text(&at("t.gz"), None, Progress::NONE).unwrap().len(), 1);
 }
 
 #[test]
@@ -181,7 +186,7 @@ fn mistakes_in_text_are_told() {
             "t:1: found \"0-1\", expected a link such as 0-1 inside 1 source and 1 target words",
         ),
         (" ||| b ||| 1\n", None, "t:1: the source is empty, expected a word at least"),
-        ("", None, "t: is empty, expected a line per phrase pair"),
+        ("", None, "t: is empty, expected one phrase pair per line"),
         ("[X][X] a [X] ||| b [X] ||| 1\n", None, "the source has 1 gaps and the target 0"),
         (
             "[X][X] a [X] ||| b [X][X] [X] ||| 1 ||| 1-0\n",
@@ -198,4 +203,32 @@ fn mistakes_in_text_are_told() {
         let message = read(table, reordering).unwrap_err().to_string();
         assert!(message.contains(expected), "{message}\n{expected}");
     }
+}
+
+/// Wherever the callback answers stop, reading and compiling end in that error, and no file appears.
+#[test]
+fn interrupted_work_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    fs::write(at("t"), PHRASES).unwrap();
+    fs::write(at("r"), REORDERING).unwrap();
+    let calls = AtomicUsize::new(0);
+    for last in 0.. {
+        calls.store(0, Ordering::Relaxed);
+        let stop = |step: &Step| {
+            assert!(["lines", "entries"].contains(&step.what));
+            match calls.fetch_add(1, Ordering::Relaxed) {
+                n if n < last => ControlFlow::Continue(()),
+                _ => ControlFlow::Break(()),
+            }
+        };
+        let compiled = read_text(&at("t"), Some(&at("r")), Progress::new(&stop));
+        let Err(error) = compiled.and_then(|table| table.write(&at("t.bin"))) else {
+            assert!(last >= 6, "{last}");
+            break;
+        };
+        assert_eq!(error.kind(), ErrorKind::Interrupted);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+    assert_eq!(Table::open(&at("t.bin")).unwrap().len(), 4);
 }

@@ -1,8 +1,9 @@
-//! Tables as text, in the form of Moses.
+//! Phrase, rule and reordering tables as text, in the format of Moses:
+//! `source ||| target ||| scores ||| alignment ||| counts`, one entry per line.
 
 use crate::{Builder, Entry, GAPS, Table};
-use luthier_core::{Error, Fingerprint, Result, Vocabulary};
-use luthier_io::{AtomicFile, Input};
+use luthier_core::{Error, Fingerprint, Progress, Result, Vocabulary};
+use luthier_io::{AtomicFile, Input, Meter};
 use rustc_hash::FxHashMap;
 use std::{
     fmt::Write as _,
@@ -10,7 +11,23 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Writes a table of phrases or rules, and one of reordering if entries have it.
+/// Writer of a phrase or rule table, and of a reordering table beside it if entries have one, in the format of Moses. The
+/// files appear when [`TextWriter::commit`] is called; dropped before, nothing is left of them.
+///
+/// ```
+/// use luthier_core::Vocabulary;
+/// use luthier_table::{Entry, TextWriter};
+/// let dir = tempfile::tempdir().unwrap();
+/// let path = dir.path().join("phrase-table");
+/// let (mut german, mut english) = (Vocabulary::default(), Vocabulary::default());
+/// let (source, target) = ([german.add("haus")], [english.add("house")]);
+/// let mut writer = TextWriter::create(&path, None, false)?;
+/// let entry = Entry { source: &source, target: &target, links: &[(0, 0)], scores: &[0.5], counts: &[1.0], reordering: &[] };
+/// writer.entry(&entry, &german, &english)?;
+/// writer.commit()?;
+/// assert_eq!(std::fs::read_to_string(&path).unwrap(), "haus ||| house ||| 0.5 ||| 0-0 ||| 1 ||| |||\n");
+/// # luthier_core::Result::Ok(())
+/// ```
 pub struct TextWriter {
     table: AtomicFile,
     reordering: Option<AtomicFile>,
@@ -20,7 +37,8 @@ pub struct TextWriter {
 }
 
 impl TextWriter {
-    /// Opens the files; names that end in `.gz` are compressed.
+    /// Opens the files of a table (of rules if `hierarchical`) and of its reordering table; names that end in `.gz` are
+    /// compressed. Fails if a file cannot be created.
     pub fn create(table: &Path, reordering: Option<&Path>, hierarchical: bool) -> Result<Self> {
         Ok(TextWriter {
             table: AtomicFile::create(table)?,
@@ -31,7 +49,7 @@ impl TextWriter {
         })
     }
 
-    /// Writes one line of each table.
+    /// Writes one line of each table; `source` and `target` spell the symbols of the entry. Fails if writing fails.
     pub fn entry(&mut self, entry: &Entry<'_>, source: &Vocabulary, target: &Vocabulary) -> Result<()> {
         let line = &mut self.line;
         line.clear();
@@ -57,7 +75,7 @@ impl TextWriter {
         Ok(())
     }
 
-    /// Gives the files their names.
+    /// Completes the files and gives them their names. Fails if that is not possible.
     pub fn commit(self) -> Result<()> {
         self.table.commit()?;
         self.reordering.map_or(Ok(()), AtomicFile::commit)
@@ -121,9 +139,13 @@ fn number(line: &mut String, n: f64) {
     }
 }
 
-/// Reads tables as Moses writes them: phrases or rules, and reordering if there is a table of it.
-pub fn read_text(table: &Path, reordering: Option<&Path>) -> Result<Table> {
-    let orientations = reordering.map(Orientations::read).transpose()?;
+/// Reads a phrase or rule table of Moses, and its reordering table (msd-bidirectional-fe) if there is one, compressed or
+/// not. Pairs that the reordering table lacks get probability 1 for every orientation, as in Moses. Reports `lines`, then
+/// `entries`. Fails, with the line, if a table does not follow the format or the two do not belong together, and with kind
+/// [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+pub fn read_text(table: &Path, reordering: Option<&Path>, progress: Progress<'_>) -> Result<Table> {
+    let orientations = reordering.map(|path| Orientations::read(path, progress)).transpose()?;
+    let meter = Meter::new(progress, "lines", 0);
     let mut input = Input::open(table)?;
     let mut reader = Reader::default();
     let mut builder: Option<Builder> = None;
@@ -131,6 +153,7 @@ pub fn read_text(table: &Path, reordering: Option<&Path>) -> Result<Table> {
     let mut line = Vec::new();
     while input.line(&mut line)? {
         let text = input.utf8(&line)?;
+        meter.set(input.line_number() as usize)?;
         if text.trim().is_empty() {
             continue;
         }
@@ -164,9 +187,10 @@ pub fn read_text(table: &Path, reordering: Option<&Path>) -> Result<Table> {
         .hint("do the two tables belong together?"));
     }
     let Some(builder) = builder else {
-        return Err(Error::in_file(input.name(), "is empty, expected a line per phrase pair"));
+        return Err(Error::in_file(input.name(), "is empty, expected one phrase pair per line"));
     };
-    builder.finish(&reader.words[0], &reader.words[1])
+    meter.finish()?;
+    builder.finish(&reader.words[0], &reader.words[1], progress)
 }
 
 /// One line in parts.
@@ -205,31 +229,10 @@ impl Reader {
             return Err(Error::new(format!("the line has {} scores", self.scores.len()))
                 .hint("expected four as a rule, and all lines alike"));
         }
-        let mut gaps = [0; 2];
-        for (side, text) in [source, target].into_iter().enumerate() {
-            let (symbols, words) = match side {
-                0 => (&mut self.source, &mut self.words[0]),
-                _ => (&mut self.target, &mut self.words[1]),
-            };
-            symbols.clear();
-            for word in text.split_ascii_whitespace() {
-                if hierarchical && word == "[X][X]" {
-                    symbols.push(
-                        *GAPS.get(gaps[side]).ok_or_else(|| Error::new("a rule has more than two gaps"))?,
-                    );
-                    gaps[side] += 1;
-                } else if hierarchical && word.starts_with('[') && word.ends_with(']') && word.contains("][")
-                {
-                    return Err(Error::new(format!("found the gap {word}, expected [X][X]"))
-                        .hint("only rules with one kind of gap can be used"));
-                } else {
-                    symbols.push(words.add(word));
-                }
-            }
-            if symbols.len() > 255 {
-                return Err(Error::new(format!("a side has {} words, 255 at most", symbols.len())));
-            }
-        }
+        let gaps = [
+            read_side(source, hierarchical, &mut self.words[0], &mut self.source)?,
+            read_side(target, hierarchical, &mut self.words[1], &mut self.target)?,
+        ];
         if gaps[0] != gaps[1] {
             return Err(Error::new(format!("the source has {} gaps and the target {}", gaps[0], gaps[1])));
         }
@@ -276,6 +279,32 @@ impl Reader {
     }
 }
 
+/// Reads the symbols of a source or target; returns the number of gaps.
+fn read_side(
+    text: &str,
+    hierarchical: bool,
+    words: &mut Vocabulary,
+    symbols: &mut Vec<u32>,
+) -> Result<usize> {
+    let mut gaps = 0;
+    symbols.clear();
+    for word in text.split_ascii_whitespace() {
+        if hierarchical && word == "[X][X]" {
+            symbols.push(*GAPS.get(gaps).ok_or_else(|| Error::new("a rule has more than two gaps"))?);
+            gaps += 1;
+        } else if hierarchical && word.starts_with('[') && word.ends_with(']') && word.contains("][") {
+            return Err(Error::new(format!("found the gap {word}, expected [X][X]"))
+                .hint("only rules with one kind of gap can be used"));
+        } else {
+            symbols.push(words.add(word));
+        }
+    }
+    if symbols.len() > 255 {
+        return Err(Error::new(format!("a side has {} words, 255 at most", symbols.len())));
+    }
+    Ok(gaps)
+}
+
 fn is_rule(side: &str) -> bool {
     side == "[X]" || side.ends_with(" [X]")
 }
@@ -295,12 +324,14 @@ struct Orientations {
 const UNKNOWN_PAIR: [f64; 6] = [1.0; 6];
 
 impl Orientations {
-    fn read(path: &Path) -> Result<Self> {
+    fn read(path: &Path, progress: Progress<'_>) -> Result<Self> {
         let mut input = Input::open(path)?;
+        let meter = Meter::new(progress, "lines", 0);
         let mut new = Orientations { by_pair: FxHashMap::default(), values: Vec::new() };
         let mut line = Vec::new();
         while input.line(&mut line)? {
             let text = input.utf8(&line)?;
+            meter.set(input.line_number() as usize)?;
             if text.trim_ascii().is_empty() {
                 continue;
             }
@@ -324,6 +355,7 @@ impl Orientations {
                 return Err(input.error("the pair of phrases stands there twice"));
             }
         }
+        meter.finish()?;
         Ok(new)
     }
 

@@ -1,8 +1,31 @@
 //! Word alignment by expectation–maximisation, both directions in one pass.
 //!
+//! A generated sentence e₁…e_J and a given one f₁…f_I have the probability Σₐ Πⱼ p(aⱼ | …)·t(eⱼ | f_aⱼ), where the word
+//! behind eⱼ is f_aⱼ or the null word. The models differ in p(aⱼ | …): uniform for IBM Model 1 (Brown et al. 1993, eq. 5),
+//! ∝ exp(−λ |i/I − j/J|) for IBM Model 2 (Dyer et al. 2013, section 2), and by the distance from the word before for the
+//! HMM (Vogel et al. 1996). Each iteration computes posterior probabilities of all links (the HMM by
+//! forward–backward) and makes the expected counts into new probabilities: relative frequencies, or, with a sparse prior
+//! α, exp ψ(c + α)/exp ψ(Σ(c + α)) (variational Bayes). With agreement, a share of each posterior is multiplied by that
+//! of the other direction (after Liang et al. 2006). Training stops after a fixed number of iterations. One costs
+//! O(Σ I·J) for the IBM models and O(Σ I²·J) for the HMM.
+//!
 //! Pairs of words that stand together in some pair of sentences are numbered once; both directions keep their
 //! probabilities at that number. Expected counts are sums of whole multiples of 2⁻³², so that they are the same in any
 //! order and for any number of threads.
+//!
+//! ```
+//! use luthier_core::Progress;
+//! use luthier_io::Input;
+//! use luthier_train::{Corpus, align::{Model, Settings}};
+//! let input = |text: &'static str| Input::new("text", text.as_bytes()).unwrap();
+//! let (mut f, mut e) = (input("das haus\ndas buch\n"), input("the house\nthe book\n"));
+//! let corpus = Corpus::read(&mut f, &mut e, 100, Progress::NONE)?;
+//! let settings = Settings::default();
+//! let model = Model::train(&corpus, &settings, Progress::NONE)?;
+//! let links = model.align(&corpus, settings.symmetrize, Progress::NONE)?;
+//! assert_eq!(links, [[(0, 0), (1, 1)], [(0, 0), (1, 1)]]);
+//! # luthier_core::Result::Ok(())
+//! ```
 
 mod position;
 mod saved;
@@ -10,55 +33,146 @@ mod saved;
 mod tests;
 
 use crate::{Corpus, Link, Symmetrization, links};
-use luthier_core::sum::map_chunks;
+use luthier_core::{Error, Progress, Result, Step, sum::map_chunks};
+use luthier_io::Meter;
 use position::{Expected, Prepared, Scratch};
 pub use position::{Positions, Steps};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Which model is trained in the end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The model of word alignment that is trained after the first iterations of IBM Model 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Kind {
-    /// IBM model 1: words alone.
-    Ibm1,
-    /// IBM model 2 along the diagonal.
-    Ibm2,
-    /// The hidden Markov model.
+    /// Hidden Markov model: distance from the word before (Vogel et al. 1996).
+    #[default]
     Hmm,
+    /// IBM Model 2 along the diagonal, as in `fast_align` (Dyer et al. 2013).
+    Ibm2,
+    /// IBM Model 1: words alone (Brown et al. 1993).
+    Ibm1,
 }
 
-/// How to train.
-#[derive(Debug, Clone)]
+/// Settings of word alignment: model, iterations, priors and symmetrisation.
+///
+/// ```
+/// use luthier_train::align::{Kind, Settings};
+/// let settings = Settings { kind: Kind::Ibm2, ..Settings::default() };
+/// assert_eq!((settings.first_rounds, settings.rounds), (10, 5));
+/// assert!(Settings { null: 1.0, ..settings }.check().is_err());
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "clap", derive(clap::Args), group(skip))]
 pub struct Settings {
-    /// The model.
+    /// Alignment model that is trained.
+    #[serde(rename = "align-model")]
+    #[cfg_attr(
+        feature = "clap",
+        arg(id = "align-model", long, value_name = "MODEL", value_enum, default_value_t)
+    )]
     pub kind: Kind,
-    /// Rounds of model 1 before it.
-    pub first_rounds: usize,
-    /// Rounds of the model.
-    pub rounds: usize,
-    /// Probability that a word has no word behind it.
+    /// Training iterations of the alignment model.
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "N", default_value_t = Settings::default().rounds, allow_negative_numbers = true)
+    )]
+    pub rounds: u16,
+    /// IBM Model 1 iterations before the main model.
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "N", default_value_t = Settings::default().first_rounds, allow_negative_numbers = true)
+    )]
+    pub first_rounds: u16,
+    /// Probability that a word has no counterpart, between 0 and 1.
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "P", default_value_t = Settings::default().null, allow_negative_numbers = true,
+            value_parser = |text: &str| flag(text, is_null, "a number between 0 and 1"))
+    )]
     pub null: f64,
-    /// Strength of a sparse prior over translations (variational Bayes); 0 is maximum likelihood.
+    /// Sparse prior over translations (variational Bayes); 0 is maximum likelihood. Perplexities with and without a prior
+    /// are not comparable.
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "A", default_value_t = Settings::default().prior, allow_negative_numbers = true,
+            value_parser = |text: &str| flag(text, is_prior, "a number, 0 or more"))
+    )]
     pub prior: f64,
-    /// How much each direction listens to the other in the rounds of the model, from 0 to 1; 0 is maximum likelihood.
+    /// Strength of agreement between the two directions in the iterations of the main model, from 0 to 1 (Liang et al. 2006).
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "A", default_value_t = Settings::default().agreement, allow_negative_numbers = true,
+            value_parser = |text: &str| flag(text, is_share, "a number from 0 to 1"))
+    )]
     pub agreement: f64,
+    /// Symmetrisation of the alignments of both directions.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "HOW", value_enum, default_value_t))]
+    pub symmetrize: Symmetrization,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { kind: Kind::Hmm, first_rounds: 10, rounds: 5, null: 0.02, prior: 0.01, agreement: 0.5 }
+        Settings {
+            kind: Kind::default(),
+            rounds: 5,
+            first_rounds: 10,
+            null: 0.02,
+            prior: 0.01,
+            agreement: 0.5,
+            symmetrize: Symmetrization::default(),
+        }
     }
 }
 
-/// What is told after each round.
-#[derive(Debug, Clone, Copy)]
+fn is_null(p: f64) -> bool {
+    p > 0.0 && p < 1.0
+}
+
+fn is_prior(a: f64) -> bool {
+    a >= 0.0 && a.is_finite()
+}
+
+fn is_share(a: f64) -> bool {
+    (0.0..=1.0).contains(&a)
+}
+
+/// A number on the command line.
+#[cfg(feature = "clap")]
+fn flag(text: &str, good: fn(f64) -> bool, expected: &str) -> std::result::Result<f64, String> {
+    text.parse().ok().filter(|&v| good(v)).ok_or_else(|| format!("expected {expected}"))
+}
+
+impl Settings {
+    /// Fails if there is no iteration at all, or if a number is out of its range.
+    pub fn check(&self) -> Result<()> {
+        if self.first_rounds == 0 && self.rounds == 0 {
+            return Err(Error::new("--rounds and --first-rounds are both 0: nothing would be learned"));
+        }
+        for (name, value, good, expected) in [
+            ("null", self.null, is_null(self.null), "a number between 0 and 1"),
+            ("prior", self.prior, is_prior(self.prior), "a number, 0 or more"),
+            ("agreement", self.agreement, is_share(self.agreement), "a number from 0 to 1"),
+        ] {
+            if !good {
+                return Err(Error::new(format!("{name} is {value}, expected {expected}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One training iteration, as [`Model::rounds`] lists them.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Round {
-    /// Model of this round.
+    /// Model that was trained in this iteration.
     pub kind: Kind,
-    /// Which round, from 1, over both models.
+    /// Number of the iteration, from 1, counted over both models.
     pub round: usize,
-    /// ln p(target | source) and ln p(source | target) with the parameters that the round began with.
+    /// ln p(target | source) and ln p(source | target) of the whole corpus under the parameters before this iteration.
     pub log_likelihood: [f64; 2],
 }
 
@@ -72,11 +186,25 @@ struct Direction {
     positions: Positions,
 }
 
-/// A trained pair of models.
+/// A trained aligner: one model of the target given the source, and one of the source given the target.
+///
+/// ```
+/// # use luthier_core::Progress;
+/// # use luthier_io::Input;
+/// # use luthier_train::{Corpus, align::{Model, Settings}};
+/// # let input = |text: &'static str| Input::new("text", text.as_bytes()).unwrap();
+/// # let corpus = Corpus::read(&mut input("das haus\ndas buch\n"), &mut input("the house\nthe book\n"), 100, Progress::NONE)?;
+/// let model = Model::train(&corpus, &Settings { prior: 0.0, agreement: 0.0, ..Settings::default() }, Progress::NONE)?;
+/// let rounds = model.rounds();
+/// assert_eq!(rounds.len(), 15);
+/// assert!(rounds[9].log_likelihood[0] > rounds[0].log_likelihood[0], "the likelihood rises");
+/// # luthier_core::Result::Ok(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Model {
     kind: Kind,
     null: f64,
+    rounds: Vec<Round>,
     pairs: FxHashMap<u64, u32>,
     directions: [Direction; 2],
     /// Pair of words at each place of each pair of sentences, while they are trained on.
@@ -89,6 +217,10 @@ const UNSEEN: f64 = 1e-9;
 const NO_PAIR: u32 = u32::MAX;
 /// Sentences that are worked on together.
 const CHUNK: usize = 256;
+/// Sentences between two looks at the clock.
+const TURNS: usize = 8;
+/// Pairs of words between two looks at the clock.
+const PART: usize = 1 << 14;
 /// Counts are multiples of one in this many.
 const UNIT: f64 = 4_294_967_296.0;
 
@@ -109,6 +241,11 @@ impl Counts {
     }
 }
 
+/// Counts sentences, and asks every few of them whether to stop.
+fn asked(meter: &Meter<'_>, s: usize, all: usize) -> Result<()> {
+    if s.is_multiple_of(TURNS) { meter.add(TURNS.min(all - s)) } else { Ok(()) }
+}
+
 #[inline]
 fn count(at: &AtomicU64, p: f64) {
     let units = (p * UNIT + 0.5) as u64;
@@ -118,14 +255,18 @@ fn count(at: &AtomicU64, p: f64) {
 }
 
 impl Model {
-    /// Trains on a corpus.
-    pub fn train(corpus: &Corpus, settings: &Settings, told: &mut dyn FnMut(&Round)) -> Model {
-        let mut model = Self::untrained(corpus, settings);
+    /// Trains an aligner on a corpus. Reports `lines` within each iteration, and after it a step `rounds` whose value is the
+    /// log-likelihood of both directions. Fails if settings are out of range, and with kind
+    /// [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+    pub fn train(corpus: &Corpus, settings: &Settings, progress: Progress<'_>) -> Result<Model> {
+        settings.check()?;
+        let mut model = Self::untrained(corpus, settings, progress)?;
         let starts = model.starts(corpus);
         let given: Given = model.given(corpus);
-        let rounds = (0..settings.first_rounds).map(|_| Kind::Ibm1);
-        for (round, kind) in rounds.chain((0..settings.rounds).map(|_| settings.kind)).enumerate() {
-            if round == settings.first_rounds {
+        let [first_rounds, rounds] = [settings.first_rounds, settings.rounds].map(usize::from);
+        let kinds = (0..first_rounds).map(|_| Kind::Ibm1).chain((0..rounds).map(|_| settings.kind));
+        for (round, kind) in kinds.enumerate() {
+            if round == first_rounds {
                 for direction in &mut model.directions {
                     direction.positions = match kind {
                         Kind::Ibm1 => Positions::Uniform,
@@ -134,15 +275,20 @@ impl Model {
                     };
                 }
             }
-            let agreement = if round < settings.first_rounds { 0.0 } else { settings.agreement };
-            let log_likelihood = model.round(corpus, &starts, &given, settings.prior, agreement);
-            told(&Round { kind, round: round + 1, log_likelihood });
+            let agreement = if round < first_rounds { 0.0 } else { settings.agreement };
+            let meter = Meter::new(progress, "lines", corpus.len());
+            let log_likelihood = model.round(corpus, &starts, &given, settings.prior, agreement, &meter)?;
+            model.rounds.push(Round { kind, round: round + 1, log_likelihood });
+            let total = (first_rounds + rounds) as u64;
+            let value = Some(log_likelihood[0] + log_likelihood[1]);
+            progress.report(&Step { what: "rounds", done: round as u64 + 1, total, value })?;
         }
-        model
+        Ok(model)
     }
 
     /// Numbers the pairs, all equally likely.
-    fn untrained(corpus: &Corpus, settings: &Settings) -> Model {
+    fn untrained(corpus: &Corpus, settings: &Settings, progress: Progress<'_>) -> Result<Model> {
+        let meter = Meter::new(progress, "lines", corpus.len());
         let mut pairs: FxHashMap<u64, u32> = FxHashMap::default();
         let places = (0..corpus.len())
             .map(|s| corpus.source.sentence(s).len() * corpus.target.sentence(s).len())
@@ -155,6 +301,9 @@ impl Model {
                     cells.push(*pairs.entry(pair_key(f, e)).or_insert(next));
                 }
             }
+            if s.is_multiple_of(TURNS) {
+                meter.add(if s == 0 { 0 } else { TURNS })?;
+            }
         }
         let direction = |generated: usize| Direction {
             words: vec![1.0; pairs.len()],
@@ -166,6 +315,7 @@ impl Model {
         let mut model = Model {
             kind: if settings.rounds > 0 { settings.kind } else { Kind::Ibm1 },
             null: settings.null,
+            rounds: Vec::new(),
             pairs,
             directions,
             cells,
@@ -183,8 +333,9 @@ impl Model {
             }
             let all = direction.of_null.len() as f32;
             direction.of_null.fill(1.0 / all);
+            meter.add(0)?;
         }
-        model
+        Ok(model)
     }
 
     /// Where the cells of each pair of sentences begin.
@@ -227,7 +378,8 @@ impl Model {
         given: &Given,
         prior: f64,
         agreement: f64,
-    ) -> [f64; 2] {
+        meter: &Meter<'_>,
+    ) -> Result<[f64; 2]> {
         let counts = [0, 1].map(|d| Counts::new(self.pairs.len(), self.directions[d].of_null.len()));
         let parts = {
             let prepared = self.prepared(corpus);
@@ -235,6 +387,7 @@ impl Model {
                 let mut expected = [Expected::default(), Expected::default()];
                 let mut scratch = [Scratch::default(), Scratch::default()];
                 for s in range {
+                    asked(meter, s, corpus.len())?;
                     let cells = self.cells_of(corpus, starts, s);
                     let views = [0, 1].map(|d| View::new(corpus, s, d));
                     for d in 0..2 {
@@ -248,21 +401,21 @@ impl Model {
                         views[d].scatter(cells, &scratch[d], &counts[d]);
                     }
                 }
-                expected
+                Ok(expected)
             })
         };
         let mut expected = [Expected::default(), Expected::default()];
         for part in parts {
-            for (e, p) in expected.iter_mut().zip(part) {
+            for (e, p) in expected.iter_mut().zip(part?) {
                 e.add(p);
             }
         }
         for d in 0..2 {
             let direction = &mut self.directions[d];
-            direction.positions = direction.positions.raised(&expected[d]);
-            direction.raise_words(&counts[d], &given.of_pair[d], given.words[d], prior);
+            direction.positions = direction.positions.raised(&expected[d], meter)?;
+            direction.raise_words(&counts[d], &given.of_pair[d], given.words[d], prior, meter)?;
         }
-        [expected[0].log_likelihood, expected[1].log_likelihood]
+        Ok([expected[0].log_likelihood, expected[1].log_likelihood])
     }
 
     fn cells_of(&self, corpus: &Corpus, starts: &[usize], s: usize) -> &[u32] {
@@ -290,15 +443,24 @@ impl Model {
         of_null.extend(view.generated.iter().map(|&w| null(w)));
     }
 
-    /// The links of each pair of sentences, both directions joined.
-    pub fn align(&self, corpus: &Corpus, how: Symmetrization) -> Vec<Vec<Link>> {
+    /// The links of each pair of sentences of a corpus, in order: the best alignment of each direction, symmetrised. The
+    /// corpus is the one that the model was trained on, or one that was read with the model's vocabularies. Reports `lines`;
+    /// fails with kind [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+    pub fn align(
+        &self,
+        corpus: &Corpus,
+        how: Symmetrization,
+        progress: Progress<'_>,
+    ) -> Result<Vec<Vec<Link>>> {
         let starts = if self.cells.is_empty() { Vec::new() } else { self.starts(corpus) };
         let prepared = self.prepared(corpus);
+        let meter = Meter::new(progress, "lines", corpus.len());
         let chunks = map_chunks(corpus.len(), CHUNK, |range| {
             let mut scratch = Scratch::default();
             let (mut best, mut looked_up) = (Vec::new(), Vec::new());
             let mut answer = Vec::with_capacity(range.len());
             for s in range {
+                asked(&meter, s, corpus.len())?;
                 let cells = if starts.is_empty() {
                     self.look_up(corpus, s, &mut looked_up);
                     &looked_up
@@ -318,9 +480,11 @@ impl Model {
                 let lengths = (corpus.source.sentence(s).len(), corpus.target.sentence(s).len());
                 answer.push(links::symmetrize(&both[0], &both[1], lengths, how));
             }
-            answer
+            Ok(answer)
         });
-        chunks.into_iter().flatten().collect()
+        let chunks = chunks.into_iter().collect::<Result<Vec<_>>>()?;
+        meter.finish()?;
+        Ok(chunks.into_iter().flatten().collect())
     }
 
     fn look_up(&self, corpus: &Corpus, s: usize, cells: &mut Vec<u32>) {
@@ -332,12 +496,17 @@ impl Model {
         }
     }
 
-    /// What is believed about positions: of the target given the source, and the other way round.
+    /// The training iterations in order, with their log-likelihoods; none for a model that was loaded.
+    pub fn rounds(&self) -> &[Round] {
+        &self.rounds
+    }
+
+    /// The priors over positions: of the target given the source, and of the source given the target.
     pub fn positions(&self) -> [&Positions; 2] {
         [&self.directions[0].positions, &self.directions[1].positions]
     }
 
-    /// Pairs of words that have a probability.
+    /// Number of pairs of a source word and a target word that have a probability.
     pub fn pairs(&self) -> usize {
         self.pairs.len()
     }
@@ -391,7 +560,14 @@ impl<'a> View<'a> {
 
 impl Direction {
     /// Relative frequencies of the counts, or their mean under a sparse prior.
-    fn raise_words(&mut self, counts: &Counts, given: &[u32], words: usize, prior: f64) {
+    fn raise_words(
+        &mut self,
+        counts: &Counts,
+        given: &[u32],
+        words: usize,
+        prior: f64,
+        meter: &Meter<'_>,
+    ) -> Result<()> {
         let read = |c: &AtomicU64| c.load(Ordering::Relaxed);
         let (mut totals, mut partners) = (vec![0u64; words], vec![0u32; words]);
         for (c, &g) in counts.words.iter().zip(given) {
@@ -409,13 +585,19 @@ impl Direction {
                 (count as f64 / total.max(1) as f64) as f32
             }
         };
-        self.words.par_iter_mut().zip(&counts.words).zip(given).for_each(|((p, c), &g)| {
-            *p = share(read(c), totals[g as usize], partners[g as usize]);
-        });
+        let parts =
+            self.words.par_chunks_mut(PART).zip(counts.words.par_chunks(PART)).zip(given.par_chunks(PART));
+        parts.try_for_each(|((words, counts), given)| {
+            for ((p, c), &g) in words.iter_mut().zip(counts).zip(given) {
+                *p = share(read(c), totals[g as usize], partners[g as usize]);
+            }
+            meter.add(0)
+        })?;
         let words = self.of_null.len() as u32;
         for (p, c) in self.of_null.iter_mut().zip(&counts.of_null) {
             *p = share(read(c), all, words);
         }
+        Ok(())
     }
 }
 

@@ -1,26 +1,26 @@
-//! Parallel text as numbers.
+//! Parallel text in memory: sentences of word numbers, and what had to be left out.
 
-use luthier_core::{Error, Result, Vocabulary};
-use luthier_io::Input;
+use luthier_core::{Error, Progress, Result, Vocabulary};
+use luthier_io::{Input, Meter};
 
-/// One language of a parallel text.
+/// One language of a parallel text: its vocabulary, and its sentences as numbers of words.
 #[derive(Debug, Clone, Default)]
 pub struct Side {
-    /// Words and their numbers.
+    /// The words of this language and their numbers.
     pub vocabulary: Vocabulary,
     words: Vec<u32>,
     ends: Vec<usize>,
 }
 
 impl Side {
-    /// The words of one sentence.
+    /// Numbers of the words of sentence `s`, which counts the pairs that are kept, from 0.
     #[inline]
     pub fn sentence(&self, s: usize) -> &[u32] {
         let start = if s == 0 { 0 } else { self.ends[s - 1] };
         &self.words[start..self.ends[s]]
     }
 
-    /// All words.
+    /// Number of running words of all sentences.
     pub fn tokens(&self) -> usize {
         self.words.len()
     }
@@ -34,38 +34,51 @@ impl Side {
     }
 }
 
-/// What is left out, and how often.
+/// Numbers of sentence pairs that were left out of a [`Corpus`], by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// A side has no word.
+    /// Number of pairs of which a side has no word.
     pub empty: usize,
-    /// A side has too many words.
+    /// Number of pairs of which a side has too many words.
     pub long: usize,
-    /// A word means something else in tables or models: `|||`, `<s>`, `[X]` and the like.
+    /// Number of pairs with a word that has a meaning in tables or models: `|||`, `<s>`, `[X]` and the like.
     pub marks: usize,
 }
 
 impl Dropped {
-    /// Pairs that are left out.
+    /// Number of pairs that were left out for any reason.
     pub fn all(&self) -> usize {
         self.empty + self.long + self.marks
     }
 }
 
-/// Parallel text in memory: the pairs that can be learned from.
+/// A parallel text in memory: the sentence pairs that can be learned from.
+///
+/// ```
+/// use luthier_core::Progress;
+/// use luthier_io::Input;
+/// use luthier_train::Corpus;
+/// let mut german = Input::new("train.de", "das haus\n\n".as_bytes())?;
+/// let mut english = Input::new("train.en", "the house\nnothing\n".as_bytes())?;
+/// let corpus = Corpus::read(&mut german, &mut english, 100, Progress::NONE)?;
+/// assert_eq!((corpus.len(), corpus.total, corpus.dropped.empty), (1, 2, 1));
+/// let words: Vec<&str> = corpus.target.sentence(0).iter().map(|&w| corpus.target.vocabulary.word(w)).collect();
+/// assert_eq!(words, ["the", "house"]);
+/// # luthier_core::Result::Ok(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Corpus {
-    /// The language that is translated.
+    /// The source side: the language that is translated.
     pub source: Side,
-    /// The language it is translated into.
+    /// The target side: the language that the source is translated into.
     pub target: Side,
-    /// Line number of each pair, from 0.
+    /// Line number, from 0, of each pair that is kept.
     pub lines: Vec<u32>,
-    /// Lines of each file.
+    /// Number of lines of each of the two files.
     pub total: usize,
-    /// Pairs that are left out.
+    /// Numbers of pairs that were left out, by reason.
     pub dropped: Dropped,
-    /// Lines with blanks that do not part words, such as no-break spaces.
+    /// Number of lines with white space that does not separate words, such as no-break spaces.
     pub odd_blanks: usize,
 }
 
@@ -76,15 +89,30 @@ fn is_mark(word: &str) -> bool {
 }
 
 impl Corpus {
-    /// Reads two files of equally many lines. Pairs with an empty side, more than `max_words` words, or marks as words
-    /// are counted and left out.
-    pub fn read(source: &mut Input, target: &mut Input, max_words: usize) -> Result<Corpus> {
-        Self::with(source, target, max_words, Corpus::default())
+    /// Reads a parallel text from two files, one tokenised sentence per line. Pairs with an empty side, more than `max_words`
+    /// words on a side, or marks of tables and models as words are counted and left out. Reports `lines`. Fails if the files
+    /// differ in length, are not UTF-8 or leave no pair, and with kind
+    /// [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+    pub fn read(
+        source: &mut Input,
+        target: &mut Input,
+        max_words: usize,
+        progress: Progress<'_>,
+    ) -> Result<Corpus> {
+        Self::with(source, target, max_words, Corpus::default(), progress)
     }
 
-    /// The same, with vocabularies that are there already.
-    pub fn with(source: &mut Input, target: &mut Input, max_words: usize, start: Corpus) -> Result<Corpus> {
+    /// Reads a parallel text as [`Corpus::read`] does, and adds it to `start`, whose vocabularies are kept: the one of a
+    /// saved aligner, for instance.
+    pub fn with(
+        source: &mut Input,
+        target: &mut Input,
+        max_words: usize,
+        start: Corpus,
+        progress: Progress<'_>,
+    ) -> Result<Corpus> {
         let mut corpus = start;
+        let meter = Meter::new(progress, "lines", 0);
         let (mut f, mut e) = (Vec::new(), Vec::new());
         loop {
             let (more_f, more_e) = (source.line(&mut f)?, target.line(&mut e)?);
@@ -97,14 +125,16 @@ impl Corpus {
             }
             let (f, e) = (source.utf8(&f)?, target.utf8(&e)?);
             corpus.take(f, e, max_words);
+            meter.set(corpus.total)?;
         }
+        meter.finish()?;
         if corpus.lines.is_empty() {
             let found = match corpus.total {
                 0 => "is empty".to_owned(),
                 n => format!("has {n} lines, but none that can be used"),
             };
             return Err(Error::in_file(source.name(), found)
-                .hint("expected a sentence a line, and its translation in the other file"));
+                .hint("expected one sentence per line, and its translation in the other file"));
         }
         Ok(corpus)
     }
@@ -133,7 +163,7 @@ impl Corpus {
         }
     }
 
-    /// Pairs that are kept.
+    /// Number of pairs that are kept.
     pub fn len(&self) -> usize {
         self.lines.len()
     }

@@ -1,67 +1,92 @@
 //! From aligned text to tables: phrases or rules are found, sorted, counted and scored.
 //!
+//! Each entry gets p(f | e), its lexical weight, p(e | f) and its lexical weight (Koehn et al. 2003), and phrases six
+//! orientation probabilities. p(e | f) is the relative frequency c(f, e)/c(f) or, with modified Kneser–Ney smoothing
+//! (Foster et al. 2006), (c − D(c))/c(f) + γ(f)·n(e)/n: what the discounts D take away from the pairs of f goes to all
+//! targets by how many sources n(e) they were seen with. An occurrence of a phrase counts 1, shared equally among the rules
+//! that are made from it. It is one pass without iteration; the cost is that of sorting all occurrences, O(N log N).
+//!
 //! All that is found goes through three sorts that may leave memory: by source and target (to count pairs and sources),
 //! by target (to count targets), and back by number of the pair. Words are sorted by their bytes and phrases as if `|||`
 //! stood behind them, so that tables come out in the order that other programs expect.
 
 use crate::{
-    Corpus, Lexicon, Link, Linked, RuleFinder, RuleLimits,
+    Corpus, Lexicon, Link, Linked, PhraseSettings, RuleFinder, RuleLimits, Smoothing,
     phrases::{Rule, Spans},
 };
-use luthier_core::{Error, Result, Vocabulary, discounts, sum::map_chunks};
-use luthier_io::sort::{Record, Sorted, Sorter, read_or_end};
+use luthier_core::{Error, Progress, Result, Vocabulary, discounts, sum::map_chunks};
+use luthier_io::{
+    Meter,
+    sort::{Record, SortSettings, Sorted, Sorter, read_or_end},
+};
 use luthier_table::{Entry, GAPS};
+use serde::{Deserialize, Serialize};
 use std::{
     cmp::Ordering,
     io::{self, Read, Write},
     path::PathBuf,
 };
 
-/// What is extracted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What is extracted from aligned text, with its limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum What {
-    /// Phrases of at most so many words, with reordering.
-    Phrases(usize),
-    /// Rules.
+    /// Phrase pairs with lexical reordering.
+    Phrases(PhraseSettings),
+    /// Hierarchical rules.
     Rules(RuleLimits),
 }
 
-/// How probabilities are made of counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Smoothing {
-    /// Relative frequencies.
-    None,
-    /// Modified Kneser–Ney, as Foster et al. (2006) have it for phrases.
-    KneserNey,
+impl What {
+    /// Whether hierarchical rules are extracted.
+    pub fn is_rules(&self) -> bool {
+        matches!(self, What::Rules(_))
+    }
+
+    fn name(&self) -> &'static str {
+        if self.is_rules() { "rules" } else { "phrases" }
+    }
+
+    fn smoothing(&self) -> Smoothing {
+        match self {
+            What::Phrases(phrases) => phrases.smoothing,
+            What::Rules(_) => Smoothing::None,
+        }
+    }
 }
 
-/// How to extract.
-#[derive(Debug, Clone)]
+/// Settings of the extraction of phrases or rules from aligned text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Settings {
-    /// What.
+    /// What is extracted, with its limits.
     pub what: What,
-    /// Smoothing of p(target | source) and p(source | target); for phrases.
-    pub smoothing: Smoothing,
-    /// Bytes for sorting.
-    pub memory: usize,
-    /// Where sorted runs go that do not fit.
-    pub directory: PathBuf,
+    /// Memory and temporary directory of sorting; they do not affect the table.
+    #[serde(flatten)]
+    pub sort: SortSettings,
 }
 
-/// What was found.
+impl Default for Settings {
+    /// Phrases with their default limits, 1 GiB of memory.
+    fn default() -> Self {
+        Settings { what: What::Phrases(PhraseSettings::default()), sort: SortSettings::default() }
+    }
+}
+
+/// Statistics of one extraction.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
-    /// Phrases or rules as they occur.
+    /// Number of occurrences of phrases or rules in the text.
     pub found: u64,
-    /// Different ones.
+    /// Number of different phrase pairs or rules: entries of the table.
     pub pairs: u64,
-    /// The same, by number of gaps.
+    /// Number of entries of the table with no, one and two gaps.
     pub entries: [u64; 3],
-    /// Different sources.
+    /// Number of different sources.
     pub sources: u64,
-    /// Discounts for pairs seen once, twice and more often, if smoothed.
+    /// Kneser–Ney discounts for pairs seen once, twice, and three times or more; `None` without smoothing.
     pub discounts: Option<[f64; 3]>,
-    /// Whether the discounts are a guess, because counts of counts gave none.
+    /// Whether the discounts are the fixed guess 0.5, 1 and 1.5, because counts of counts gave no usable ones.
     pub guessed: bool,
 }
 
@@ -242,56 +267,86 @@ impl Encoder<'_> {
 const BLOCK: usize = 1024;
 const CHUNK: usize = 32;
 
-/// Extracts, and hands on each entry in order of the table.
+/// What all steps share.
+struct Job<'a> {
+    ranks: Ranks,
+    settings: &'a Settings,
+    directory: PathBuf,
+    progress: Progress<'a>,
+}
+
+impl<'a> Job<'a> {
+    /// A sorter; the first one, which adds equal records, has half of the memory.
+    fn sorter(&self, add: bool) -> Sorter<'a, Counted> {
+        let bytes = self.settings.sort.memory.bytes() / if add { 2 } else { 4 };
+        Sorter::new(bytes, add, &self.directory, self.progress)
+    }
+
+    fn tape(&self) -> Sorter<'a, Counted> {
+        Sorter::tape(self.settings.sort.memory.bytes() / 4, &self.directory, self.progress)
+    }
+}
+
+/// Extracts the phrases or rules of aligned text, scores them, and calls `each` with every entry, sorted as Moses sorts
+/// tables. `links` has one sorted list for each pair of the corpus.
+///
+/// Reports `lines` while words are counted and phrases are found, then `phrases` (or `rules`) while occurrences are
+/// counted, then `pairs` while they are scored. Fails if the links leave no phrase, if sorting or `each` fails, and with
+/// kind [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+///
+/// ```
+/// use luthier_core::Progress;
+/// use luthier_io::Input;
+/// use luthier_train::{Corpus, extract::{Settings, extract}};
+/// let input = |text: &'static str| Input::new("text", text.as_bytes()).unwrap();
+/// let corpus = Corpus::read(&mut input("das haus\n"), &mut input("the house\n"), 100, Progress::NONE)?;
+/// let mut sources = Vec::new();
+/// let report = extract(&corpus, &[vec![(0, 0), (1, 1)]], &Settings::default(), Progress::NONE, &mut |entry| {
+///     sources.push(entry.source.len());
+///     Ok(())
+/// })?;
+/// assert_eq!((report.pairs, sources), (3, vec![2, 1, 1])); // das haus, das, haus
+/// # luthier_core::Result::Ok(())
+/// ```
 pub fn extract(
     corpus: &Corpus,
     links: &[Vec<Link>],
     settings: &Settings,
-    told: &mut dyn FnMut(&str),
+    progress: Progress<'_>,
     each: &mut dyn FnMut(&Entry<'_>) -> Result<()>,
 ) -> Result<Report> {
     let mut report = Report::default();
     let ranks = Ranks::new(&corpus.source.vocabulary, &corpus.target.vocabulary);
-    let lexicon = Lexicon::new(corpus, links);
-    let found = find(corpus, links, &ranks, settings, &mut report)?;
-    told(&format!("found {} {}", report.found, if settings.is_rules() { "rules" } else { "phrases" }));
+    let job = Job { ranks, settings, directory: settings.sort.directory(), progress };
+    let lexicon = Lexicon::new(corpus, links, progress)?;
+    let found = find(corpus, links, &job, &mut report)?;
     if report.found == 0 {
         return Err(Error::new("the links leave no phrase to extract")
             .hint("is the alignment empty, or are its lines not those of the text?"));
     }
-    let (pairs, totals) = count(found, &ranks, settings, &mut report)?;
-    told("counted");
-    score(pairs, totals, &ranks, &lexicon, settings, &mut report, each)?;
+    let (pairs, totals) = count(found, &job, &mut report)?;
+    score(pairs, totals, &job, &lexicon, &mut report, each)?;
     Ok(report)
 }
 
-impl Settings {
-    fn is_rules(&self) -> bool {
-        matches!(self.what, What::Rules(_))
-    }
-}
-
 /// All phrases or rules, sorted, equal ones together.
-fn find(
-    corpus: &Corpus,
-    links: &[Vec<Link>],
-    ranks: &Ranks,
-    settings: &Settings,
-    report: &mut Report,
-) -> Result<Sorted<Counted>> {
-    let mut sorter = Sorter::new(settings.memory / 2, true, &settings.directory);
+fn find(corpus: &Corpus, links: &[Vec<Link>], job: &Job<'_>, report: &mut Report) -> Result<Sorted<Counted>> {
+    let meter = Meter::new(job.progress, "lines", corpus.len());
+    let mut sorter = job.sorter(true);
     for block in (0..corpus.len()).step_by(BLOCK) {
         let sentences = BLOCK.min(corpus.len() - block);
         let chunks = map_chunks(sentences, CHUNK, |range| {
             let mut linked = Linked::default();
             let mut finder = RuleFinder::default();
-            let mut encoder = Encoder { corpus, ranks, key: Vec::new(), place: [Vec::new(), Vec::new()] };
+            let mut encoder =
+                Encoder { corpus, ranks: &job.ranks, key: Vec::new(), place: [Vec::new(), Vec::new()] };
+            meter.add(range.len())?;
             let (mut phrases, mut records) = (Vec::new(), Vec::new());
             for s in range.map(|s| s + block) {
                 linked.set(corpus.source.sentence(s).len(), corpus.target.sentence(s).len(), &links[s]);
-                match &settings.what {
-                    What::Phrases(max) => {
-                        linked.phrases(*max, &mut phrases);
+                match &job.settings.what {
+                    What::Phrases(limits) => {
+                        linked.phrases(limits.max_length.into(), &mut phrases);
                         for spans in &phrases {
                             let [backward, forward] = linked.orientations(spans);
                             let rule = Rule { whole: *spans, gaps: [None; 2] };
@@ -310,13 +365,16 @@ fn find(
                     }),
                 }
             }
-            records
+            Result::Ok(records)
         });
-        for record in chunks.into_iter().flatten() {
-            report.found += 1;
-            sorter.push(record)?;
+        for records in chunks {
+            for record in records? {
+                report.found += 1;
+                sorter.push(record)?;
+            }
         }
     }
+    meter.finish()?;
     sorter.finish()
 }
 
@@ -407,52 +465,26 @@ fn u64_at(bytes: &[u8], k: usize) -> u64 {
 /// Pairs in order with the counts of their sources, and the counts of their targets in the same order.
 fn count(
     mut found: Sorted<Counted>,
-    ranks: &Ranks,
-    settings: &Settings,
+    job: &Job<'_>,
     report: &mut Report,
 ) -> Result<(Sorted<Counted>, Sorted<Counted>)> {
-    let mut tape = Sorter::tape(settings.memory / 4, &settings.directory);
-    let mut by_target = Sorter::new(settings.memory / 4, false, &settings.directory);
-    let mut number = 0u64;
-    let mut by_times = [0u64; 5];
+    let meter = Meter::new(job.progress, job.settings.what.name(), 0);
+    let mut counter = Counter {
+        tape: job.tape(),
+        by_target: job.sorter(false),
+        number: 0,
+        by_times: [0; 5],
+        key: Vec::new(),
+    };
     let mut source: Vec<u8> = Vec::new();
     let mut group: Vec<Pair> = Vec::new();
-    let mut key = Vec::new();
-    let mut close = |source: &[u8], group: &mut Vec<Pair>| -> Result<()> {
-        let mut seen = Seen::default();
-        for pair in group.iter() {
-            seen.add(pair.joint);
-        }
-        for mut pair in group.drain(..) {
-            pair.close();
-            if let Some(t) = by_times.get_mut(times(pair.joint)) {
-                *t += 1;
-            }
-            key.clear();
-            key.extend(&pair.target);
-            key.extend(number.to_be_bytes());
-            by_target.push(Counted::new(&key, pair.joint))?;
-            key.clear();
-            key.extend(source);
-            key.extend(&pair.target);
-            key.extend(&pair.links);
-            key.extend((pair.links.len() as u32).to_be_bytes());
-            seen.put(&mut key);
-            for n in &pair.orientations {
-                key.extend(n.to_be_bytes());
-            }
-            tape.push(Counted::new(&key, pair.joint))?;
-            number += 1;
-        }
-        Ok(())
-    };
-    let ends = ranks.end;
+    let mut done = 0;
     while let Some(record) = found.next()? {
-        let (f, rest) = record.key.split_at(symbols_end(&record.key, ends[0]));
-        let (e, rest) = rest.split_at(symbols_end(rest, ends[1]));
+        let (f, rest) = record.key.split_at(symbols_end(&record.key, job.ranks.end[0]));
+        let (e, rest) = rest.split_at(symbols_end(rest, job.ranks.end[1]));
         let (links, orientation) = rest.split_at(rest.len() - 2);
         if f != source {
-            close(&source, &mut group)?;
+            counter.close(&source, &mut group)?;
             source.clear();
             source.extend(f);
             report.sources += 1;
@@ -463,17 +495,72 @@ fn count(
         if let Some(pair) = group.last_mut() {
             pair.take(links, orientation[1], record.count);
         }
+        done += 1;
+        meter.set(done)?;
     }
-    close(&source, &mut group)?;
-    report.pairs = number;
-    if settings.smoothing == Smoothing::KneserNey && !settings.is_rules() {
-        let found = discounts(&by_times);
+    counter.close(&source, &mut group)?;
+    meter.finish()?;
+    report.pairs = counter.number;
+    if job.settings.what.smoothing() == Smoothing::KneserNey {
+        report.smooth(&counter.by_times);
+    }
+    Ok((counter.tape.finish()?, count_targets(counter.by_target.finish()?, job)?))
+}
+
+/// Hands on pairs, source by source.
+struct Counter<'a> {
+    /// Pairs in order, with the counts of their sources.
+    tape: Sorter<'a, Counted>,
+    by_target: Sorter<'a, Counted>,
+    /// Pairs so far.
+    number: u64,
+    /// How many pairs were seen 0 to 4 times.
+    by_times: [u64; 5],
+    key: Vec<u8>,
+}
+
+impl Counter<'_> {
+    /// Ends a source, all targets of which are in the group.
+    fn close(&mut self, source: &[u8], group: &mut Vec<Pair>) -> Result<()> {
+        let mut seen = Seen::default();
+        for pair in group.iter() {
+            seen.add(pair.joint);
+        }
+        let key = &mut self.key;
+        for mut pair in group.drain(..) {
+            pair.close();
+            if let Some(t) = self.by_times.get_mut(times(pair.joint)) {
+                *t += 1;
+            }
+            key.clear();
+            key.extend(&pair.target);
+            key.extend(self.number.to_be_bytes());
+            self.by_target.push(Counted::new(key, pair.joint))?;
+            key.clear();
+            key.extend(source);
+            key.extend(&pair.target);
+            key.extend(&pair.links);
+            key.extend((pair.links.len() as u32).to_be_bytes());
+            seen.put(key);
+            for n in &pair.orientations {
+                key.extend(n.to_be_bytes());
+            }
+            self.tape.push(Counted::new(key, pair.joint))?;
+            self.number += 1;
+        }
+        Ok(())
+    }
+}
+
+impl Report {
+    /// Discounts by how many pairs were seen 0 to 4 times.
+    fn smooth(&mut self, by_times: &[u64; 5]) {
+        let found = discounts(by_times);
         let sound = by_times[1..].iter().all(|&t| t > 0)
             && found.iter().zip([1.0, 2.0, 3.0]).all(|(d, most)| (0.0..most).contains(d));
-        report.guessed = !sound;
-        report.discounts = Some(if sound { found } else { FALLBACK });
+        self.guessed = !sound;
+        self.discounts = Some(if sound { found } else { FALLBACK });
     }
-    Ok((tape.finish()?, count_targets(by_target.finish()?, settings)?))
 }
 
 /// Length of the symbols up to the mark of their end, that included.
@@ -483,8 +570,10 @@ fn symbols_end(bytes: &[u8], end: u32) -> usize {
 }
 
 /// By number of the pair: how often its target was seen, and with how many sources.
-fn count_targets(mut sorted: Sorted<Counted>, settings: &Settings) -> Result<Sorted<Counted>> {
-    let mut back = Sorter::new(settings.memory / 4, false, &settings.directory);
+fn count_targets(mut sorted: Sorted<Counted>, job: &Job<'_>) -> Result<Sorted<Counted>> {
+    let meter = Meter::new(job.progress, "pairs", 0);
+    let mut back = job.sorter(false);
+    let mut done = 0;
     let mut group: Vec<Counted> = Vec::new();
     let mut close = |group: &mut Vec<Counted>| -> Result<()> {
         let mut seen = Seen::default();
@@ -504,8 +593,11 @@ fn count_targets(mut sorted: Sorted<Counted>, settings: &Settings) -> Result<Sor
             close(&mut group)?;
         }
         group.push(record);
+        done += 1;
+        meter.set(done)?;
     }
     close(&mut group)?;
+    meter.finish()?;
     back.finish()
 }
 
@@ -513,13 +605,14 @@ fn count_targets(mut sorted: Sorted<Counted>, settings: &Settings) -> Result<Sor
 fn score(
     mut pairs: Sorted<Counted>,
     mut totals: Sorted<Counted>,
-    ranks: &Ranks,
+    job: &Job<'_>,
     lexicon: &Lexicon,
-    settings: &Settings,
     report: &mut Report,
     each: &mut dyn FnMut(&Entry<'_>) -> Result<()>,
 ) -> Result<()> {
-    let (mut source, mut target, mut links) = (Vec::new(), Vec::new(), Vec::new());
+    let ranks = &job.ranks;
+    let meter = Meter::new(job.progress, "pairs", report.pairs as usize);
+    let (mut source, mut target, mut links, mut done) = (Vec::new(), Vec::new(), Vec::new(), 0);
     while let (Some(pair), Some(total)) = (pairs.next()?, totals.next()?) {
         let (key, tail) = pair.key.split_at(pair.key.len() - TAIL);
         let rest = ranks.read(1, ranks.read(0, key, &mut source), &mut target);
@@ -543,10 +636,12 @@ fn score(
             links: &links,
             scores: &[inverse, lexical_inverse, direct, lexical_direct],
             counts: &[of_target.total, of_source.total, pair.count].map(real),
-            reordering: if settings.is_rules() { &[] } else { &reordering },
+            reordering: if job.settings.what.is_rules() { &[] } else { &reordering },
         })?;
+        done += 1;
+        meter.set(done)?;
     }
-    Ok(())
+    meter.finish()
 }
 
 /// How counts become probabilities.

@@ -1,9 +1,30 @@
-//! Word translation probabilities of an alignment, and lexical weights of phrases.
+//! Word translation probabilities of an alignment, and lexical weights of phrases (Koehn et al. 2003, section 4.4).
+//!
+//! w(e | f) = c(e, f)/Σₑ c(e, f) over the links of the corpus, words without a link counted with the null word. The lexical
+//! weight of a phrase is Πₑ of the mean of w(e | f) over the words f that e is linked to. Counting is one pass over the
+//! links.
 
 use crate::{Corpus, Link};
+use luthier_core::{Progress, Result};
+use luthier_io::Meter;
 use rustc_hash::FxHashMap;
 
-/// Relative frequencies of links, both ways; a word without link is linked to the null word.
+/// Word translation probabilities: relative frequencies of links, in both directions. A word without a link is linked to
+/// the null word.
+///
+/// ```
+/// # use luthier_core::Progress;
+/// # use luthier_io::Input;
+/// # use luthier_train::{Corpus, Lexicon};
+/// # let input = |text: &'static str| Input::new("text", text.as_bytes()).unwrap();
+/// # let corpus = Corpus::read(&mut input("das haus\ndas buch\n"), &mut input("the house\nthe book\n"), 100, Progress::NONE)?;
+/// // das haus → the house, das buch → the book, with `das` unaligned in the second pair.
+/// let lexicon = Lexicon::new(&corpus, &[vec![(0, 0), (1, 1)], vec![(1, 1)]], Progress::NONE)?;
+/// let (das, the) = (corpus.source.vocabulary.get("das"), corpus.target.vocabulary.get("the"));
+/// assert_eq!(lexicon.target_given_source(das, the), 0.5);
+/// assert_eq!(lexicon.target_given_source(das, None), 0.5);
+/// # luthier_core::Result::Ok(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Lexicon {
     pairs: FxHashMap<u64, u32>,
@@ -20,8 +41,10 @@ fn key(source: u32, target: u32) -> u64 {
 }
 
 impl Lexicon {
-    /// Counts the links of a corpus.
-    pub fn new(corpus: &Corpus, links: &[Vec<Link>]) -> Self {
+    /// Counts the links of a corpus, one list for each pair. Reports `lines`; fails with kind
+    /// [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+    pub fn new(corpus: &Corpus, links: &[Vec<Link>], progress: Progress<'_>) -> Result<Self> {
+        let meter = Meter::new(progress, "lines", links.len());
         let mut new = Lexicon {
             source_total: vec![0; corpus.source.vocabulary.len()],
             target_total: vec![0; corpus.target.vocabulary.len()],
@@ -45,8 +68,12 @@ impl Lexicon {
             for (&w, _) in e.iter().zip(&target_has).filter(|w| !*w.1) {
                 new.count(None, Some(w));
             }
+            if s.is_multiple_of(64) {
+                meter.add(64.min(corpus.len() - s))?;
+            }
         }
-        new
+        meter.finish()?;
+        Ok(new)
     }
 
     fn count(&mut self, source: Option<u32>, target: Option<u32>) {
@@ -60,20 +87,20 @@ impl Lexicon {
         f64::from(found.copied().unwrap_or(0))
     }
 
-    /// p(target word | source word); nothing is the null word.
+    /// p(target word | source word), from 0 to 1; `None` is the null word.
     pub fn target_given_source(&self, source: Option<u32>, target: Option<u32>) -> f64 {
         let total = source.map_or(self.null_source, |w| self.source_total[w as usize]);
         self.pair(source, target) / f64::from(total.max(1))
     }
 
-    /// p(source word | target word); nothing is the null word.
+    /// p(source word | target word), from 0 to 1; `None` is the null word.
     pub fn source_given_target(&self, source: Option<u32>, target: Option<u32>) -> f64 {
         let total = target.map_or(self.null_target, |w| self.target_total[w as usize]);
         self.pair(source, target) / f64::from(total.max(1))
     }
 
-    /// Lexical weights of a phrase: of the source given the target, and the other way round (Koehn et al. 2003). Symbols
-    /// that `is_word` denies do not count.
+    /// Lexical weights of a phrase pair or rule (Koehn et al. 2003): of the source given the target, then of the target given
+    /// the source. `links` are pairs of positions in `source` and `target`; symbols for which `is_word` is false do not count.
     pub fn weights(
         &self,
         source: &[u32],

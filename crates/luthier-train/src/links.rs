@@ -1,30 +1,54 @@
-//! Word alignments: links, their text form, and what two directions make together.
+//! Word alignments: links, their text in Pharaoh format, symmetrisation of two directions, and the alignment error rate.
+//!
+//! Symmetrisation (Och and Ney 2003; Koehn et al. 2003, section 3) begins with the links that both directions have, adds
+//! neighbouring links of their union while a word has none, and may add links of words that are still without. It costs
+//! O(I·J) per round over the grid of a pair of sentences, and stops when a round adds no link.
 
 use luthier_core::{Error, Result};
+use serde::{Deserialize, Serialize};
 
-/// A link: source position, target position, from 0.
+/// A link between a source word and a target word: their positions in the sentence, from 0.
 pub type Link = (u16, u16);
 
-/// How the alignments of both directions become one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Symmetrisation: how the alignments of both directions become one.
+///
+/// ```
+/// use luthier_train::{Symmetrization, links::symmetrize};
+/// let (forward, backward) = ([(0, 0), (3, 3)], [(0, 0), (1, 0), (2, 3)]);
+/// let both = symmetrize(&forward, &backward, (4, 4), Symmetrization::default());
+/// assert_eq!(both, [(0, 0), (1, 0), (3, 3)]);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Symmetrization {
-    /// The links of source to target alone: each target word has at most one.
-    Forward,
-    /// The links of target to source alone: each source word has at most one.
-    Backward,
-    /// Links that both have.
+    /// Links that both directions have.
     Intersection,
-    /// Links that one of them has.
+    /// Links that either direction has.
     Union,
-    /// The intersection, and links of the union beside links, as long as one of the two words has none.
+    /// The intersection, and neighbouring links of the union as long as one of the two words has none.
     GrowDiag,
-    /// The same, then links of either direction of which one of the words has none.
+    /// As grow-diag, then links of either direction of which one of the words has none.
     GrowDiagFinal,
-    /// The same, then links of either direction of which both words have none.
+    /// As grow-diag, then links of either direction of which both words have none.
+    #[default]
     GrowDiagFinalAnd,
+    /// Links of source to target alone: each target word has at most one link.
+    Forward,
+    /// Links of target to source alone: each source word has at most one link.
+    Backward,
 }
 
-/// Reads `0-0 1-2` for a pair of sentences of these lengths.
+/// Reads links in Pharaoh format, `0-0 1-2`, into `links`, sorted and each once, for a pair of sentences of `source` and
+/// `target` words. Fails if a link is not of that form or lies outside the sentences.
+///
+/// ```
+/// let mut links = Vec::new();
+/// luthier_train::links::parse("1-2 0-0", 2, 3, &mut links)?;
+/// assert_eq!(links, [(0, 0), (1, 2)]);
+/// assert!(luthier_train::links::parse("2-0", 2, 3, &mut links).is_err());
+/// # luthier_core::Result::Ok(())
+/// ```
 pub fn parse(text: &str, source: usize, target: usize, links: &mut Vec<Link>) -> Result<()> {
     links.clear();
     for word in text.split_ascii_whitespace() {
@@ -50,7 +74,7 @@ pub fn parse(text: &str, source: usize, target: usize, links: &mut Vec<Link>) ->
     Ok(())
 }
 
-/// `0-0 1-2`.
+/// Appends links in Pharaoh format, `0-0 1-2`, to `out`.
 pub fn write(links: &[Link], out: &mut String) {
     use std::fmt::Write as _;
     for (i, (s, t)) in links.iter().enumerate() {
@@ -58,7 +82,8 @@ pub fn write(links: &[Link], out: &mut String) {
     }
 }
 
-/// Joins the links of both directions, each in order, over sentences of these lengths.
+/// Makes one alignment of the links of both directions, each sorted, over a pair of sentences with these numbers of source
+/// and target words. Returns sorted links.
 pub fn symmetrize(
     forward: &[Link],
     backward: &[Link],
@@ -165,26 +190,32 @@ impl Grid {
     }
 }
 
-/// Counts for the alignment error rate.
+/// Counts of links for the alignment error rate (Och and Ney 2003), added up over pairs of sentences.
+///
+/// ```
+/// let mut agreement = luthier_train::Agreement::default();
+/// agreement.add(&[(0, 0), (1, 1)], &[(0, 0), (1, 2)]);
+/// assert_eq!(agreement.error_rate(), 0.5); // 1 − 2·1/(2 + 2)
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Agreement {
-    /// Links of the answer.
+    /// Number of links of the alignment that is evaluated.
     pub found: u64,
-    /// Links of the key.
+    /// Number of links of the reference alignment.
     pub expected: u64,
-    /// Links of both.
+    /// Number of links that both alignments have.
     pub common: u64,
 }
 
 impl Agreement {
-    /// Counts one pair of sentences; both lists are in order.
+    /// Adds the links of one pair of sentences; both lists are sorted.
     pub fn add(&mut self, found: &[Link], expected: &[Link]) {
         self.found += found.len() as u64;
         self.expected += expected.len() as u64;
         self.common += found.iter().filter(|l| expected.binary_search(l).is_ok()).count() as u64;
     }
 
-    /// 1 − 2·common/(found + expected): all links of the key are sure ones.
+    /// Alignment error rate, from 0 to 1: 1 − 2·common/(found + expected), with all links of the reference taken as sure.
     pub fn error_rate(&self) -> f64 {
         1.0 - 2.0 * self.common as f64 / (self.found + self.expected).max(1) as f64
     }

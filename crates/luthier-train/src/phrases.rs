@@ -1,35 +1,87 @@
 //! Phrases and rules of one pair of sentences.
 //!
-//! A pair of spans is *consistent* if it holds a link and no link leads out of it. Phrases are consistent pairs of
-//! spans. Rules (Chiang 2007) are phrases in which smaller phrases have been replaced by gaps.
+//! A pair of spans is *consistent* if it contains a link and no link leads out of it (Och and Ney 2004). Phrases are
+//! consistent pairs of spans. Rules (Chiang 2007, section 3.2) are phrases in which smaller phrases have been replaced by
+//! gaps. For a target of J words and spans of at most m words, phrases cost O(J·m²), rules O(m⁴) per phrase at worst.
 
 use crate::Link;
+use serde::{Deserialize, Serialize};
 
-/// How a phrase stands to the words of its neighbours on the target side.
+/// Smoothing of phrase translation probabilities: how counts become p(target | source) and p(source | target).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum Smoothing {
+    /// Relative frequencies, as in Moses.
+    None,
+    /// Modified Kneser–Ney for phrases (Foster et al. 2006).
+    #[default]
+    KneserNey,
+}
+
+/// Limits and smoothing of phrase extraction.
+///
+/// ```
+/// use luthier_train::{PhraseSettings, Smoothing};
+/// let settings = PhraseSettings::default();
+/// assert_eq!((settings.max_length, settings.smoothing), (7, Smoothing::KneserNey));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+pub struct PhraseSettings {
+    /// Longest phrase, in words on each side.
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "N", default_value_t = PhraseSettings::default().max_length,
+            value_parser = clap::value_parser!(u8).range(1..=100))
+    )]
+    pub max_length: u8,
+    /// Smoothing of phrase translation probabilities; on real text, kneser-ney is worth half a point of BLEU.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "HOW", value_enum, default_value_t))]
+    pub smoothing: Smoothing,
+}
+
+impl Default for PhraseSettings {
+    fn default() -> Self {
+        PhraseSettings { max_length: 7, smoothing: Smoothing::default() }
+    }
+}
+
+/// Orientation of a phrase towards the phrase before or after it in the target, by the word alignment (msd).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Orientation {
-    /// The neighbour is beside it on the same side of the source.
+    /// The neighbour in the target is also the neighbour in the source, in the same order.
     Monotone,
-    /// The neighbour is beside it on the other side.
+    /// The neighbour in the target is the neighbour in the source, in the opposite order.
     Swap,
-    /// Neither.
+    /// The neighbour in the target is not adjacent in the source.
     Discontinuous,
 }
 
-/// A consistent pair of spans, ends not included.
+/// A source span and a target span that are consistent with the word alignment: a phrase pair by its positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Spans {
-    /// First source position.
+    /// Position of the first source word, from 0.
     pub source_start: usize,
-    /// Behind the last source position.
+    /// Position behind the last source word.
     pub source_end: usize,
-    /// First target position.
+    /// Position of the first target word, from 0.
     pub target_start: usize,
-    /// Behind the last target position.
+    /// Position behind the last target word.
     pub target_end: usize,
 }
 
-/// One pair of sentences with its links, ready to be asked.
+/// One pair of sentences with its word alignment, prepared for the search of phrases. Keeps its buffers from pair to pair.
+///
+/// ```
+/// use luthier_train::{Linked, Orientation};
+/// let (mut linked, mut phrases) = (Linked::default(), Vec::new());
+/// linked.set(2, 2, &[(0, 1), (1, 0)]); // two words that change places
+/// linked.phrases(7, &mut phrases);
+/// assert_eq!(phrases.len(), 3); // each word, and both together
+/// assert_eq!(linked.orientations(&phrases[0])[1], Orientation::Swap);
+/// ```
 #[derive(Debug, Default)]
 pub struct Linked {
     source: usize,
@@ -41,7 +93,7 @@ pub struct Linked {
 }
 
 impl Linked {
-    /// Takes up a pair of sentences of these lengths.
+    /// Begins a pair of sentences of `source` and `target` words with these links.
     pub fn set(&mut self, source: usize, target: usize, links: &[Link]) {
         (self.source, self.target) = (source, target);
         for (list, n) in [(&mut self.of_target, target), (&mut self.of_source, source)] {
@@ -58,7 +110,8 @@ impl Linked {
         }
     }
 
-    /// All phrases of at most `max` words on each side; unaligned words at the edges of the source may belong to them.
+    /// Writes all phrases of at most `max` words on each side to `found`. Unaligned words at the edges of the source may
+    /// belong to them.
     pub fn phrases(&self, max: usize, found: &mut Vec<Spans>) {
         found.clear();
         for target_start in 0..self.target {
@@ -106,7 +159,7 @@ impl Linked {
         self.of_source[source].iter().any(out)
     }
 
-    /// Whether the words at all four corners have links.
+    /// Whether the first and the last word of both spans have links.
     pub fn is_tight(&self, s: &Spans) -> bool {
         self.has_links(s.source_start)
             && self.has_links(s.source_end - 1)
@@ -123,7 +176,7 @@ impl Linked {
         }
     }
 
-    /// How a phrase stands to what is before it and to what is after it.
+    /// Orientations of a phrase: towards the phrase before it in the target, and towards the one after it.
     pub fn orientations(&self, s: &Spans) -> [Orientation; 2] {
         let (before_s, before_t) = (s.source_start.checked_sub(1), s.target_start.checked_sub(1));
         let last = s.source_end == self.source && s.target_end == self.target;
@@ -143,7 +196,7 @@ impl Linked {
         [backward, forward]
     }
 
-    /// Links inside spans, from their beginnings.
+    /// Calls `each` for every link inside a phrase, with positions counted from the beginnings of its spans.
     pub fn inner(&self, s: &Spans, mut each: impl FnMut(usize, usize)) {
         for i in s.source_start..s.source_end {
             for j in s.target_start..s.target_end {
@@ -171,35 +224,69 @@ fn widen(range: &mut (usize, usize), to: usize) {
     *range = (range.0.min(to), range.1.max(to));
 }
 
-/// What a rule may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Limits of the extraction of hierarchical rules (Chiang 2007, section 3.2).
+///
+/// ```
+/// use luthier_train::RuleLimits;
+/// // The limits of Moses: unaligned words at the edges, and gaps of two words at least.
+/// let moses = RuleLimits { loose: true, min_gap: 2, ..RuleLimits::default() };
+/// assert_eq!((moses.max_span, moses.max_symbols), (10, 5));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct RuleLimits {
-    /// Words of a phrase that rules come from, on each side.
-    pub span: usize,
-    /// Words and gaps of the source.
-    pub symbols: usize,
-    /// Source words that a gap stands for, at least.
-    pub min_gap: usize,
-    /// Whether phrases may have unaligned words at their edges.
+    /// Longest phrase that rules are made from, in words on each side.
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "N", default_value_t = RuleLimits::default().max_span,
+            value_parser = clap::value_parser!(u8).range(1..=30))
+    )]
+    pub max_span: u8,
+    /// Most words and gaps of a rule's source.
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "N", default_value_t = RuleLimits::default().max_symbols,
+            value_parser = clap::value_parser!(u8).range(1..=30))
+    )]
+    pub max_symbols: u8,
+    /// Fewest source words that a gap stands for.
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "N", default_value_t = RuleLimits::default().min_gap,
+            value_parser = clap::value_parser!(u8).range(1..=30))
+    )]
+    pub min_gap: u8,
+    /// Allow unaligned words at the edges of phrases and gaps.
+    #[cfg_attr(feature = "clap", arg(long))]
     pub loose: bool,
 }
 
 impl Default for RuleLimits {
     fn default() -> Self {
-        RuleLimits { span: 10, symbols: 5, min_gap: 1, loose: false }
+        RuleLimits { max_span: 10, max_symbols: 5, min_gap: 1, loose: false }
     }
 }
 
-/// A rule: a phrase with up to two gaps, in the order of the source.
+/// A hierarchical rule by its positions: a phrase with up to two gaps, in the order of the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
-    /// The phrase.
+    /// The phrase that the rule is made from.
     pub whole: Spans,
-    /// The gaps.
+    /// The smaller phrases that gaps stand for, in the order of the source; `None` where there is no gap.
     pub gaps: [Option<Spans>; 2],
 }
 
-/// Finds rules; keeps its buffers.
+/// Finds the rules of pairs of sentences. Keeps its buffers from pair to pair.
+///
+/// ```
+/// use luthier_train::{Linked, RuleFinder, RuleLimits};
+/// let mut linked = Linked::default();
+/// linked.set(2, 2, &[(0, 0), (1, 1)]);
+/// let mut rules = 0;
+/// RuleFinder::default().rules(&linked, &RuleLimits::default(), |of_one_phrase| rules += of_one_phrase.len());
+/// assert_eq!(rules, 5); // a b → x y, [1] b → [1] y, a [1] → x [1], a → x, b → y
+/// ```
 #[derive(Debug, Default)]
 pub struct RuleFinder {
     phrases: Vec<Spans>,
@@ -207,9 +294,10 @@ pub struct RuleFinder {
 }
 
 impl RuleFinder {
-    /// All rules of a pair of sentences. Those of one phrase come together.
+    /// Calls `each` with the rules of every phrase of a pair of sentences, phrase by phrase.
     pub fn rules(&mut self, linked: &Linked, limits: &RuleLimits, mut each: impl FnMut(&[Rule])) {
-        linked.phrases(limits.span, &mut self.phrases);
+        let most_symbols = usize::from(limits.max_symbols);
+        linked.phrases(limits.max_span.into(), &mut self.phrases);
         if !limits.loose {
             self.phrases.retain(|s| linked.is_tight(s));
         }
@@ -222,7 +310,7 @@ impl RuleFinder {
         for whole in &self.phrases {
             rules.clear();
             let length = whole.source_end - whole.source_start;
-            if length <= limits.symbols {
+            if length <= most_symbols {
                 rules.push(Rule { whole: *whole, gaps: [None; 2] });
             }
             for first in self.inside(whole, whole.source_start, limits) {
@@ -230,13 +318,13 @@ impl RuleFinder {
                 if words == 0 {
                     continue;
                 }
-                if words < limits.symbols && linked.lexical(whole, &[*first]) {
+                if words < most_symbols && linked.lexical(whole, &[*first]) {
                     rules.push(Rule { whole: *whole, gaps: [Some(*first), None] });
                 }
                 // A word stands between two gaps.
                 for second in self.inside(whole, first.source_end + 1, limits) {
                     let words = words - (second.source_end - second.source_start);
-                    if words + 2 <= limits.symbols
+                    if words + 2 <= most_symbols
                         && apart(first, second)
                         && linked.lexical(whole, &[*first, *second])
                     {
@@ -261,7 +349,7 @@ impl RuleFinder {
             s.source_end <= whole.source_end
                 && s.target_start >= whole.target_start
                 && s.target_end <= whole.target_end
-                && s.source_end - s.source_start >= limits.min_gap
+                && s.source_end - s.source_start >= limits.min_gap.into()
         })
     }
 }
@@ -316,7 +404,7 @@ mod tests {
         ) {
             let links: Vec<Link> = links.into_iter().collect();
             let l = linked(6, 6, &links);
-            let limits = RuleLimits { span: 5, symbols: 4, min_gap, loose };
+            let limits = RuleLimits { max_span: 5, max_symbols: 4, min_gap: min_gap as u8, loose };
             let mut phrases = Vec::new();
             l.phrases(5, &mut phrases);
             phrases.retain(|s| loose || l.is_tight(s));

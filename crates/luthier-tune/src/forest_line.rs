@@ -154,7 +154,7 @@ impl<'a> ForestWalker<'a> {
             hull: Hull::default(),
             union: Envelope::default(),
             sweep: Sweep::default(),
-            smoothing: Smoothing::None,
+            smoothing: Smoothing::NONE,
         };
         walker.place(point);
         walker

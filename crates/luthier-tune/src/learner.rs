@@ -7,13 +7,13 @@ mod one_best;
 mod rank;
 
 pub use hope_fear::HopeFear;
-pub use line_search::{Limits, LineSearch, Progress};
-pub use minimize::{Descent, Loss, Minimize};
+pub use line_search::{Limits, LineSearch};
+pub use minimize::{Loss, Minimize};
 pub use one_best::{OneBest, Update};
-pub use rank::{Bound, Linearize, Norm, Rank, RankLoss, RankMargin, Rate, Rule};
+pub use rank::{Bound, Decay, Linearize, Norm, Rank, RankLoss, RankMargin, Rate, Rule};
 
 use crate::{Evidence, Fleet, List, State};
-use luthier_core::{Result, Weights};
+use luthier_core::{Progress, Result, Weights};
 
 /// A word to the user about what happened, if there is one.
 pub type Note = Option<String>;
@@ -36,7 +36,14 @@ pub trait Learner: Sync {
         false
     }
     /// Learns.
-    fn learn(&self, evidence: &Evidence, state: &mut State, fleet: &Fleet<'_>) -> Result<Note>;
+    /// Fails with an error of kind `Interrupted` if `progress` answers *stop*.
+    fn learn(
+        &self,
+        evidence: &Evidence,
+        state: &mut State,
+        fleet: &Fleet<'_>,
+        progress: Progress<'_>,
+    ) -> Result<Note>;
 }
 
 /// Gives all sparse features of a list that brings their names along a place.

@@ -25,15 +25,56 @@ pub struct Surface {
 }
 
 /// How a plateau's value is smoothed over its neighbours (Cer et al. 2008, §3.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Smoothing {
-    /// Not at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum Smooth {
+    /// The plateau's own score.
     #[default]
     None,
-    /// The mean over a window of so many plateaus, an odd number.
-    Average(usize),
-    /// The worst over the window: the maximum of the loss.
-    Max(usize),
+    /// The mean score over the window.
+    Average,
+    /// The worst score over the window, which is the maximum of the loss.
+    Max,
+}
+
+/// Smoothing of plateaus with the size of its window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(default)]
+pub struct Smoothing {
+    /// Score a plateau together with its neighbours: by their average, or by the worst (Cer et al. 2008).
+    #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t))]
+    pub smooth: Smooth,
+    /// Number of plateaus that --smooth scores together, an odd number.
+    #[cfg_attr(feature = "clap", arg(long, default_value_t = Smoothing::NONE.window, value_name = "N", value_parser = crate::recipe::flag::odd))]
+    pub window: u32,
+}
+
+impl Default for Smoothing {
+    fn default() -> Self {
+        Smoothing::NONE
+    }
+}
+
+impl Smoothing {
+    /// No smoothing: a plateau counts by its own score.
+    pub const NONE: Smoothing = Smoothing { smooth: Smooth::None, window: 3 };
+
+    /// The mean over a window of plateaus with the one that is scored in the middle; an odd number.
+    pub fn average(window: u32) -> Self {
+        Smoothing { smooth: Smooth::Average, window }
+    }
+
+    /// The worst over a window of plateaus with the one that is scored in the middle; an odd number.
+    pub fn max(window: u32) -> Self {
+        Smoothing { smooth: Smooth::Max, window }
+    }
+
+    /// Whether every plateau counts by its own score.
+    pub fn is_none(self) -> bool {
+        self.smooth == Smooth::None
+    }
 }
 
 impl Surface {
@@ -45,7 +86,7 @@ impl Surface {
     /// median gap between boundaries, but at least 0.1, beyond the last boundary.
     pub fn peak(&self, here: f64, smoothing: Smoothing, within: (f64, f64)) -> Peak {
         let smoothed;
-        let (values, here) = if smoothing == Smoothing::None {
+        let (values, here) = if smoothing.is_none() {
             (&self.scores, here)
         } else {
             smoothed = self.smoothed(smoothing);
@@ -88,10 +129,11 @@ impl Surface {
             let n = self.scores.len();
             (0..n).map(|i| combine(&self.scores[i.saturating_sub(half)..n.min(i + half + 1)])).collect()
         };
-        match smoothing {
-            Smoothing::None => self.scores.clone(),
-            Smoothing::Average(window) => over(window, &|s| s.iter().sum::<f64>() / s.len() as f64),
-            Smoothing::Max(window) => over(window, &|s| s.iter().copied().fold(f64::INFINITY, f64::min)),
+        let window = smoothing.window as usize;
+        match smoothing.smooth {
+            Smooth::None => self.scores.clone(),
+            Smooth::Average => over(window, &|s| s.iter().sum::<f64>() / s.len() as f64),
+            Smooth::Max => over(window, &|s| s.iter().copied().fold(f64::INFINITY, f64::min)),
         }
     }
 
@@ -222,7 +264,7 @@ impl Sweep {
         smoothing: Smoothing,
         within: (f64, f64),
     ) -> Peak {
-        if smoothing != Smoothing::None {
+        if !smoothing.is_none() {
             return self.surface(metric, stats, Metric::score).peak(here, smoothing, within);
         }
         // Ranks find the same plateau as scores, without their logarithms.
@@ -373,7 +415,7 @@ impl<'a> ListWalker<'a> {
             envelope: Envelope::default(),
             slopes: Vec::new(),
             sweep: Sweep::default(),
-            smoothing: Smoothing::None,
+            smoothing: Smoothing::NONE,
         };
         walker.place(point);
         walker
@@ -688,7 +730,7 @@ mod tests {
 
     #[test]
     fn tie_rules_of_intervals() {
-        let peak = |s: &Surface, here: f64| s.peak(here, Smoothing::None, ANYWHERE);
+        let peak = |s: &Surface, here: f64| s.peak(here, Smoothing::NONE, ANYWHERE);
         assert_eq!(peak(&surface(&[], &[3.0]), 3.0), Peak::NONE);
         assert_eq!(peak(&surface(&[-1.0, 1.0, 5.0], &[2.0, 2.0, 2.0, 1.0]), 2.0), Peak::NONE);
         // Equal peaks: the widest, in its middle.
@@ -701,7 +743,7 @@ mod tests {
     #[test]
     fn steps_stay_within_bounds() {
         let s = surface(&[1.0, 2.0, 3.0], &[0., 3., 5., 9.]);
-        let step = |low: f64, high: f64| s.peak(0.0, Smoothing::None, (low, high)).step;
+        let step = |low: f64, high: f64| s.peak(0.0, Smoothing::NONE, (low, high)).step;
         assert_eq!(step(-1.0, 1.5), 1.25); // the middle of what is left of the plateau
         assert_eq!(step(-1.0, 2.5), 2.25);
         assert_eq!(step(-1.0, 0.5), 0.0);
@@ -722,11 +764,11 @@ mod tests {
                     let near = |j: &usize| j.abs_diff(i) <= window / 2;
                     let around: Vec<f64> = (0..n).filter(near).map(|j| scores[j]).collect();
                     let mean = around.iter().sum::<f64>() / around.len() as f64;
-                    assert_eq!(s.smoothed(Smoothing::Average(window))[i], mean);
+                    assert_eq!(s.smoothed(Smoothing::average(window))[i], mean);
                     let least = around.iter().copied().fold(f64::INFINITY, f64::min);
-                    assert_eq!(s.smoothed(Smoothing::Max(window))[i], least);
+                    assert_eq!(s.smoothed(Smoothing::max(window))[i], least);
                 }
-                for smoothing in [Smoothing::Average(window), Smoothing::Max(window)] {
+                for smoothing in [Smoothing::average(window), Smoothing::max(window)] {
                     let values = s.smoothed(smoothing);
                     let at_zero = values[bounds.partition_point(|&x| x <= 0.0)];
                     let best = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -742,9 +784,9 @@ mod tests {
     fn a_lonely_peak_is_taken_without_smoothing_and_avoided_with_it() {
         let s = surface(&[1., 2., 3., 4., 5., 6., 7.], &[20., 1., 39.1, 1., 2., 30., 31., 30.]);
         let step = |smoothing| s.peak(20.0, smoothing, ANYWHERE).step;
-        assert_eq!(step(Smoothing::None), 2.5);
-        assert_eq!(step(Smoothing::Max(3)), 8.0); // the last plateau, one gap beyond its boundary
-        assert_eq!(step(Smoothing::Average(3)), 8.0);
-        assert_eq!(s.smoothed(Smoothing::Max(3))[2], 1.0);
+        assert_eq!(step(Smoothing::NONE), 2.5);
+        assert_eq!(step(Smoothing::max(3)), 8.0); // the last plateau, one gap beyond its boundary
+        assert_eq!(step(Smoothing::average(3)), 8.0);
+        assert_eq!(s.smoothed(Smoothing::max(3))[2], 1.0);
     }
 }

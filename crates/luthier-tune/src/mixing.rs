@@ -33,8 +33,8 @@ type New = (String, f64, f64);
 impl Moved {
     /// From the weights that a shard began with to what it has come to. With `averages`, means over visits are told, too.
     pub(crate) fn new(start: &Weights, shard: &State, averages: bool) -> Self {
-        let visits = shard.online.visits.max(1) as f64;
-        let lag = |place: usize| shard.online.lag.get(place).copied().unwrap_or(0.0);
+        let visits = shard.pass.visits.max(1) as f64;
+        let lag = |place: usize| shard.pass.lag.get(place).copied().unwrap_or(0.0);
         let mut moved = Moved::default();
         let weights = shard.weights.iter().enumerate();
         for (place, (name, w)) in weights {
@@ -202,7 +202,7 @@ pub(crate) fn mix(
     let mut sweep = Sweep::default();
     let stats = sweep.follow(metric.width(), &tracks);
     let within = (WITHIN.0 - 1.0, WITHIN.1 - 1.0);
-    let peak = sweep.peak(metric, &stats, here, Smoothing::None, within);
+    let peak = sweep.peak(metric, &stats, here, Smoothing::NONE, within);
     if peak.gain <= 0.0 {
         return Ok((mean.clone(), 1.0));
     }

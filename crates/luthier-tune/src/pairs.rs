@@ -4,27 +4,33 @@ use crate::{List, oracle};
 use luthier_core::random::{Purpose, Stream};
 use luthier_metric::{Metric, PlusOne};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Where pairs come from.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Which pairs of candidates are ranked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
 pub enum PairSource {
-    /// Drawn at random, those with the largest difference kept (Hopkins and May 2011).
-    Sampled {
-        /// How many are drawn in each segment.
-        draw: usize,
-        /// How many are kept.
-        keep: usize,
-    },
+    /// Pairs drawn at random, of which those with the largest difference are kept (Hopkins and May 2011).
+    Sampled,
     /// Every oracle with every other candidate (Watanabe 2012).
     Oracle,
-    /// All of them.
+    /// All pairs.
     All,
-    /// The best with the worst candidates.
-    GoodBad {
-        /// Share of the list on either side.
-        slice: f64,
-    },
+    /// The best candidates with the worst.
+    GoodBad,
+}
+
+/// How the oracles of a segment are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum OracleBy {
+    /// Candidates that together maximise the corpus score (of the batch, in online learning).
+    Corpus,
+    /// Candidates with the best sentence score of their segment.
+    Sentence,
 }
 
 /// Pairs with their filters.
@@ -32,6 +38,12 @@ pub enum PairSource {
 pub struct Pairs {
     /// Where they come from.
     pub source: PairSource,
+    /// Γ: pairs drawn in each segment, with `Sampled`.
+    pub draw: usize,
+    /// Ξ: pairs kept of those drawn, with `Sampled`.
+    pub keep: usize,
+    /// Share of the list that is best, or worst, with `GoodBad`.
+    pub slice: f64,
     /// Pairs that differ by less in sentence score are dropped; oracles are not asked.
     pub min_difference: f64,
     /// Pairs whose lengths differ by more than this many standard deviations are dropped.
@@ -61,10 +73,10 @@ pub(crate) fn oracles(
     lists: &[Arc<List>],
     metric: &Metric,
     how: PlusOne,
-    sentence: bool,
+    by: OracleBy,
     seed: u64,
 ) -> Vec<Vec<bool>> {
-    if sentence {
+    if by == OracleBy::Sentence {
         let best = |gain: &Vec<f64>| {
             let most = gain.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             gain.iter().map(|&g| g == most).collect()
@@ -87,7 +99,7 @@ impl Pairs {
     ) -> Vec<Vec<Pair>> {
         let gain = gains(lists, metric, how);
         let oracle = match self.source {
-            PairSource::Oracle => oracles(lists, metric, how, false, self.seed),
+            PairSource::Oracle => oracles(lists, metric, how, OracleBy::Corpus, self.seed),
             _ => Vec::new(),
         };
         (0..lists.len())
@@ -99,9 +111,9 @@ impl Pairs {
                     difference > 0.0 && difference >= self.min_difference && near((a, b))
                 };
                 match self.source {
-                    PairSource::Sampled { draw, keep } => {
+                    PairSource::Sampled => {
                         let stream = Stream::new(self.seed, Purpose::Pairs, epoch, s as u32);
-                        self.sample(&gain[s], draw, keep, stream, &near)
+                        self.sample(&gain[s], stream, &near)
                     }
                     PairSource::Oracle => {
                         let (good, rest): (Vec<u32>, Vec<u32>) =
@@ -112,8 +124,8 @@ impl Pairs {
                         let all: Vec<u32> = (0..lists[s].k as u32).collect();
                         product(&all, &all, &different)
                     }
-                    PairSource::GoodBad { slice } => {
-                        let (good, bad) = ends(&gain[s], slice);
+                    PairSource::GoodBad => {
+                        let (good, bad) = ends(&gain[s], self.slice);
                         product(&good, &bad, &different)
                     }
                 }
@@ -121,14 +133,8 @@ impl Pairs {
             .collect()
     }
 
-    fn sample(
-        &self,
-        gain: &[f64],
-        draw: usize,
-        keep: usize,
-        mut stream: Stream,
-        near: &dyn Fn(Pair) -> bool,
-    ) -> Vec<Pair> {
+    fn sample(&self, gain: &[f64], mut stream: Stream, near: &dyn Fn(Pair) -> bool) -> Vec<Pair> {
+        let (draw, keep) = (self.draw, self.keep);
         let k = gain.len() as u64;
         if k < 2 {
             return Vec::new();

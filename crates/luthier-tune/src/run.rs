@@ -1,10 +1,10 @@
 //! The one loop: decode, score, merge, learn, checkpoint, again.
 
 use crate::{
-    Evidence, Fleet, Goal, Learner, List, RunDir, Schedule, Source, State, learner::grow, list::argmax,
-    run_dir::Kept,
+    Batches, Evidence, Fleet, Goal, Learner, List, RunDir, Schedule, Source, SourceKind, State,
+    learner::grow, list::argmax, run_dir::Kept,
 };
-use luthier_core::{FeatureKey, Fingerprint, Result, SegmentId, Weights, sum};
+use luthier_core::{FeatureKey, Fingerprint, Progress, Result, SegmentId, Weights, sum};
 use luthier_metric::Metric;
 use serde::{Deserialize, Serialize};
 use std::{ops::Range, sync::Arc, time::Instant};
@@ -73,6 +73,11 @@ pub struct Event {
 }
 
 impl Event {
+    /// A number of the event by its name in `log.jsonl`, such as `select` or `features`; none if it has none.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        serde_json::to_value(self).ok()?.get(name)?.as_f64()
+    }
+
     /// Takes over what summed statistics say.
     fn judge(&mut self, metric: &Metric, totals: &[f64]) {
         self.score = metric.score(totals);
@@ -107,6 +112,17 @@ impl Stop {
             Stop::Patience => "no better score for long enough",
         }
     }
+
+    /// The reason's name in `log.jsonl`, such as `fixed-lists`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stop::FixedLists => "fixed-lists",
+            Stop::NoNewCandidates => "no-new-candidates",
+            Stop::Converged => "converged",
+            Stop::Iterations => "iterations",
+            Stop::Patience => "patience",
+        }
+    }
 }
 
 /// How a run ended.
@@ -129,99 +145,80 @@ pub struct Outcome {
 }
 
 /// What is to be run.
+#[derive(Clone, Copy)]
 pub struct Job<'a> {
-    /// Where candidates come from.
+    /// Where the candidates come from that are learned from.
     pub source: &'a dyn Source,
     /// Held-out candidates that choose the iteration.
     pub select: Option<&'a dyn Source>,
     /// Held-out candidates that are only reported.
     pub test: Option<&'a dyn Source>,
-    /// What is learned.
+    /// What is learned from the candidates.
     pub learner: &'a dyn Learner,
-    /// In which order.
+    /// In which order candidates are made and learned from.
     pub schedule: &'a Schedule,
-    /// What for.
+    /// The metric to tune for.
     pub metric: &'a Metric,
-    /// Where to begin.
+    /// The weights to begin with.
     pub initial: &'a Weights,
-    /// Told within an epoch of online learning how many segments have been visited, and of how many.
-    pub progress: Option<&'a (dyn Fn(usize, usize) + Sync)>,
+    /// Told how far the work is, and asked whether to stop.
+    pub progress: Progress<'a>,
 }
 
-/// Runs to the end, or goes on from where `dir` stands.
+impl Job<'_> {
+    /// Whether a decoder's weights change from batch to batch, so that no score belongs to single weights.
+    fn decodes_online(&self) -> bool {
+        self.schedule.online.is_some() && self.source.kind() != SourceKind::Fixed
+    }
+
+    /// The epoch that begins with an empty pool, where there is one.
+    fn reset(&self) -> Option<u32> {
+        let grows = self.schedule.accumulate && self.source.kind() != SourceKind::Fixed;
+        self.schedule.reset_at.filter(|_| grows)
+    }
+}
+
+/// One epoch: what happened, and whether it was the last.
+struct Epoch {
+    event: Event,
+    stop: Option<Stop>,
+    /// New candidates of each segment in the pool.
+    fresh: Vec<Range<usize>>,
+}
+
+/// Runs to the end, or resumes where `dir` stands.
+///
+/// Each epoch decodes, scores, learns and is checkpointed. A run ends when the lists are fixed and have been learned from,
+/// when a decode brings nothing new, when weights or score stop changing, or at the limit of iterations. Fails with an error
+/// of kind `Interrupted` if `job.progress` answers *stop*; the checkpoint of the last whole epoch then stands.
 pub fn run(
     job: &Job<'_>,
     dir: &mut RunDir,
     fleet: &Fleet<'_>,
     on_event: &mut dyn FnMut(&Event),
 ) -> Result<Outcome> {
-    let Job { source, learner, schedule, metric, .. } = *job;
+    let Job { source, schedule, metric, .. } = *job;
     let fleet = *fleet;
     // A decoder's score while it learns says nothing about single weights: without a selection set the last ones count.
-    dir.take_last(schedule.online.is_some() && !source.is_fixed());
+    dir.keep_last(job.decodes_online());
     if let Some(stop) = dir.stopped() {
         fleet.agree(dir.write_best(metric))?;
         return outcome(dir, stop, fleet);
     }
-    let reset = schedule.reset_at.filter(|_| schedule.accumulate && !source.is_fixed());
-    let (mut state, mut pool) = begin(job, dir, reset, fleet)?;
+    let (mut state, mut pool) = begin(job, dir, fleet)?;
     loop {
         let clock = Instant::now();
         if state.epoch == 0 {
-            learner.prepare(&mut state.weights);
+            job.learner.prepare(&mut state.weights);
         }
-        let mut event = Event { iteration: state.epoch, ..Event::default() };
-        let mut fresh = Vec::new();
-        // Online learning decodes on the way; by itself only what nothing else tells about.
-        let on_the_way = schedule.online.is_some() && !source.is_fixed();
-        let mut stop = None;
-        if on_the_way {
-            held_out(job, &state.answer(), &mut event, fleet)?;
-            stop = self::stop(job, &state, dir, &event);
-        }
-        let first = state.epoch == 0 && job.select.is_none();
-        let scored = !on_the_way || stop.is_some() || first;
-        if on_the_way && scored {
-            let (totals, candidates) = said(source, &state.answer(), metric, fleet)?;
-            event.judge(metric, &totals);
-            event.candidates = candidates;
-        }
-        if !on_the_way {
-            if reset == Some(state.epoch) {
-                pool = Evidence::NOTHING;
-            }
-            fresh = gather(job, &mut state, &mut pool, &mut event, fleet)?;
-        }
-        if state.epoch == 0 {
-            fleet.agree(dir.begin(&state))?;
-        }
-        if !on_the_way {
-            held_out(job, &state.answer(), &mut event, fleet)?;
-            stop = self::stop(job, &state, dir, &event);
-        }
-        event.decode_seconds = clock.elapsed().as_secs_f64();
-        if stop.is_none() {
-            let before = state.answer().into_owned();
-            if let Some(batches) = &schedule.online {
-                online::epoch(job, batches, &mut state, &mut event, scored, fleet)?;
-            } else {
-                let clock = Instant::now();
-                event.note = learner.learn(&pool, &mut state, &fleet)?;
-                event.learn_seconds = clock.elapsed().as_secs_f64();
-                if !source.is_fixed() {
-                    state.weights.blend(schedule.psi, &before);
-                }
-            }
-            state.epoch += 1;
-            fleet.same(print(&state.weights), "weights")?;
-            let after = state.answer();
-            event.features = schedule.online.is_some().then(|| after.non_zero());
-            event.change = Some(after.change(&before));
-        }
+        let Epoch { mut event, stop, fresh } = match &schedule.online {
+            None => batch_epoch(job, &mut state, &mut pool, dir, fleet)?,
+            Some(batches) => online_epoch(job, batches, &mut state, dir, fleet)?,
+        };
         event.seconds = clock.elapsed().as_secs_f64();
         on_event(&event);
-        let keep = !source.is_fixed() && !source.has_forests() && schedule.accumulate;
-        let keep = keep.then_some(Kept { pool: pool.lists(), fresh: &fresh });
+        let grows = schedule.accumulate && matches!(source.kind(), SourceKind::Decoder | SourceKind::Command);
+        let keep = grows.then_some(Kept { pool: pool.lists(), fresh: &fresh });
         fleet.agree(dir.checkpoint(event, &state, metric, keep, fleet.0))?;
         if let Some(stop) = stop {
             fleet.agree(dir.finish(stop, metric))?;
@@ -230,21 +227,106 @@ pub fn run(
     }
 }
 
+/// An epoch of batch learning: all candidates so far, at once.
+fn batch_epoch(
+    job: &Job<'_>,
+    state: &mut State,
+    pool: &mut Evidence,
+    dir: &mut RunDir,
+    fleet: Fleet<'_>,
+) -> Result<Epoch> {
+    let clock = Instant::now();
+    let mut event = Event { iteration: state.epoch, ..Event::default() };
+    if job.reset() == Some(state.epoch) {
+        *pool = Evidence::NOTHING;
+    }
+    let fresh = gather(job, state, pool, &mut event, fleet)?;
+    if state.epoch == 0 {
+        fleet.agree(dir.begin(state))?;
+    }
+    held_out(job, &state.answer(), &mut event, fleet)?;
+    let stop = self::stop(job, state, dir, &event);
+    event.decode_seconds = clock.elapsed().as_secs_f64();
+    if stop.is_none() {
+        let before = state.answer().into_owned();
+        let clock = Instant::now();
+        event.note = job.learner.learn(pool, state, &fleet, job.progress)?;
+        event.learn_seconds = clock.elapsed().as_secs_f64();
+        if job.source.kind() != SourceKind::Fixed {
+            state.weights.blend(job.schedule.psi, &before);
+        }
+        learned(state, &before, &mut event, fleet)?;
+    }
+    Ok(Epoch { event, stop, fresh })
+}
+
+/// An epoch of online learning: batch after batch, each decoded with the weights of the moment. Only what nothing else tells
+/// about is decoded by itself: the first weights, and the last ones.
+fn online_epoch(
+    job: &Job<'_>,
+    batches: &Batches,
+    state: &mut State,
+    dir: &mut RunDir,
+    fleet: Fleet<'_>,
+) -> Result<Epoch> {
+    let clock = Instant::now();
+    let mut event = Event { iteration: state.epoch, ..Event::default() };
+    let (stop, scored) = if job.decodes_online() {
+        held_out(job, &state.answer(), &mut event, fleet)?;
+        let stop = self::stop(job, state, dir, &event);
+        let first = state.epoch == 0 && job.select.is_none();
+        let scored = stop.is_some() || first;
+        if scored {
+            let (totals, candidates) = decode_totals(job, job.source, &state.answer(), fleet)?;
+            event.judge(job.metric, &totals);
+            event.candidates = candidates;
+        }
+        if state.epoch == 0 {
+            fleet.agree(dir.begin(state))?;
+        }
+        (stop, scored)
+    } else {
+        let mut pool = Evidence::NOTHING;
+        gather(job, state, &mut pool, &mut event, fleet)?;
+        if state.epoch == 0 {
+            fleet.agree(dir.begin(state))?;
+        }
+        held_out(job, &state.answer(), &mut event, fleet)?;
+        (self::stop(job, state, dir, &event), true)
+    };
+    event.decode_seconds = clock.elapsed().as_secs_f64();
+    if stop.is_none() {
+        let before = state.answer().into_owned();
+        online::epoch(job, batches, state, &mut event, scored, fleet)?;
+        learned(state, &before, &mut event, fleet)?;
+        event.features = Some(state.answer().non_zero());
+    }
+    Ok(Epoch { event, stop, fresh: Vec::new() })
+}
+
+/// Counts an epoch that was learned from. Fails where processes have come to other weights.
+fn learned(state: &mut State, before: &Weights, event: &mut Event, fleet: Fleet<'_>) -> Result<()> {
+    state.epoch += 1;
+    fleet.same(print(&state.weights), "weights")?;
+    event.change = Some(state.answer().change(before));
+    Ok(())
+}
+
 /// Where the run stands, and what has been gathered since the pool was last emptied.
-fn begin(job: &Job<'_>, dir: &mut RunDir, reset: Option<u32>, fleet: Fleet<'_>) -> Result<(State, Evidence)> {
-    let Job { source, schedule, metric, .. } = *job;
+fn begin(job: &Job<'_>, dir: &mut RunDir, fleet: Fleet<'_>) -> Result<(State, Evidence)> {
+    let Job { source, metric, .. } = *job;
     let state = match fleet.first(|| dir.resume(metric))? {
         Some(state) => state,
         None => State::new(job.initial.clone()),
     };
-    dir.go_on(state.epoch);
-    let from = reset.filter(|&r| r < state.epoch).unwrap_or(0);
-    let pool = if source.has_forests() {
-        again(source, schedule, dir, from..state.epoch, fleet)?
+    dir.resume_at(state.epoch);
+    let from = job.reset().filter(|&r| r < state.epoch).unwrap_or(0);
+    let pool = if source.kind() == SourceKind::Forests {
+        decode_again(job, dir, from..state.epoch, fleet)?
     } else {
         Evidence::Lists(fleet.first(|| dir.saved_lists(metric, from))?)
     };
-    source.go_on(state.epoch, pool.lists().first().map(|l| &l.columns));
+    source.resume_at(state.epoch, pool.lists().first().map(|l| &l.columns));
     Ok((state, pool))
 }
 
@@ -259,14 +341,14 @@ fn gather(
 ) -> Result<Vec<Range<usize>>> {
     let Job { source, learner, schedule, metric, .. } = *job;
     let answer = state.answer();
-    let evidence = candidates(source, &answer, fleet)?;
+    let evidence = candidates(job, &answer, fleet)?;
     event.judge(metric, &best_totals(&evidence, &answer, metric));
     // Whatever is wrong with names, all processes see it.
     commit(&mut state.weights, &evidence, source).map_err(|e| fleet.known_to_all(e))?;
     if state.epoch == 0 {
         learner.prepare(&mut state.weights);
     }
-    let replace = source.is_fixed() || !schedule.accumulate;
+    let replace = source.kind() == SourceKind::Fixed || !schedule.accumulate;
     let (fresh, new) = absorb(pool, evidence, replace, state.epoch);
     event.candidates = pool.size();
     event.new = new;
@@ -277,17 +359,11 @@ fn gather(
 }
 
 /// Forests are not written: decoding again with the weights of earlier iterations gives the same ones.
-fn again(
-    source: &dyn Source,
-    schedule: &Schedule,
-    dir: &RunDir,
-    epochs: Range<u32>,
-    fleet: Fleet<'_>,
-) -> Result<Evidence> {
+fn decode_again(job: &Job<'_>, dir: &RunDir, epochs: Range<u32>, fleet: Fleet<'_>) -> Result<Evidence> {
     let mut pool = Evidence::NOTHING;
-    for epoch in epochs.filter(|_| schedule.accumulate) {
+    for epoch in epochs.filter(|_| job.schedule.accumulate) {
         let weights = fleet.first(|| dir.weights(epoch))?;
-        let evidence = candidates(source, &weights, fleet)?;
+        let evidence = candidates(job, &weights, fleet)?;
         absorb(&mut pool, evidence, false, epoch);
     }
     Ok(pool)
@@ -298,10 +374,11 @@ fn stop(job: &Job<'_>, state: &State, dir: &RunDir, event: &Event) -> Option<Sto
     let still = dir.last_event().and_then(|e| e.change).is_some_and(|c| c <= schedule.min_change);
     let batch = schedule.online.is_none();
     // While a decoder learns, the score of these weights is not known yet.
-    let next = Some(event).filter(|e| e.select.is_some() || batch || job.source.is_fixed());
+    let fixed = job.source.kind() == SourceKind::Fixed;
+    let next = Some(event).filter(|e| e.select.is_some() || batch || fixed);
     match state.epoch {
         0 => None,
-        _ if batch && job.source.is_fixed() => Some(Stop::FixedLists),
+        _ if batch && fixed => Some(Stop::FixedLists),
         _ if batch && event.new == 0 => Some(Stop::NoNewCandidates),
         _ if batch && still => Some(Stop::Converged),
         n if n >= schedule.iterations => Some(Stop::Iterations),
@@ -311,20 +388,21 @@ fn stop(job: &Job<'_>, state: &State, dir: &RunDir, event: &Event) -> Option<Sto
 }
 
 /// Candidates of all segments. Every process asks for some of them.
-fn candidates(source: &dyn Source, weights: &Weights, fleet: Fleet<'_>) -> Result<Evidence> {
+fn candidates(job: &Job<'_>, weights: &Weights, fleet: Fleet<'_>) -> Result<Evidence> {
+    let source = job.source;
     let n = source.segments();
-    let ask = |some: &[SegmentId]| source.candidates(some, weights, Goal::Model);
+    let ask = |some: &[SegmentId]| source.candidates(some, weights, Goal::Model, job.progress);
     let all = || ask(&(0..n).map(SegmentId).collect::<Vec<_>>());
-    if fleet.is_alone() || source.is_fixed() {
+    if fleet.is_alone() || source.kind() == SourceKind::Fixed {
         return all();
     }
-    if source.is_whole() {
+    if source.kind() == SourceKind::Command {
         let (parcel, names) = fleet.first(|| {
             let evidence = all()?;
             let names = names(&evidence, source);
             Ok((evidence.pack(), names))
         })?;
-        source.meet(&names)?;
+        source.learn_names(&names)?;
         return Ok(Evidence::unpack(vec![parcel], n, source));
     }
     // Every so many: neighbours are often of one length.
@@ -344,26 +422,27 @@ fn names(evidence: &Evidence, source: &dyn Source) -> Vec<String> {
     keys.into_iter().map(|key| source.name(key)).collect()
 }
 
-/// Summed statistics of what a decoder says, and the number of candidates, without keeping all lists at once.
-fn said(
+/// Summed statistics of a source's best candidates, and the number of all, without keeping all lists at once.
+fn decode_totals(
+    job: &Job<'_>,
     source: &dyn Source,
     weights: &Weights,
-    metric: &Metric,
     fleet: Fleet<'_>,
 ) -> Result<(Vec<f64>, usize)> {
+    let metric = job.metric;
     let n = source.segments();
     let width = metric.width();
     let ask = |some: &[u32]| {
         let some: Vec<SegmentId> = some.iter().map(|&s| SegmentId(s)).collect();
-        source.candidates(&some, weights, Goal::Model)
+        source.candidates(&some, weights, Goal::Model, job.progress)
     };
     let all: Vec<u32> = (0..n).collect();
-    if source.is_fixed() || source.is_whole() || source.has_forests() {
+    if source.kind() != SourceKind::Decoder {
         let whole = || {
             let evidence = ask(&all)?;
             Ok((best_totals(&evidence, weights, metric), evidence.size()))
         };
-        return if source.is_whole() { fleet.first(whole) } else { whole() };
+        return if source.kind() == SourceKind::Command { fleet.first(whole) } else { whole() };
     }
     // Sums of groups, each by one process; groups of a process are far from each other.
     let groups: Vec<&[u32]> = all.chunks(GROUP).collect();
@@ -400,8 +479,8 @@ const GROUP: usize = 16;
 /// Scores on the held-out sets.
 fn held_out(job: &Job<'_>, weights: &Weights, event: &mut Event, fleet: Fleet<'_>) -> Result<()> {
     let totals = |source: &dyn Source| -> Result<Vec<f64>> {
-        source.go_on(event.iteration, None);
-        Ok(said(source, weights, job.metric, fleet)?.0)
+        source.resume_at(event.iteration, None);
+        Ok(decode_totals(job, source, weights, fleet)?.0)
     };
     if let Some(select) = job.select {
         let totals = totals(select)?;

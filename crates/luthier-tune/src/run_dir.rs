@@ -1,39 +1,33 @@
-//! The run directory is the checkpoint.
+//! A run as it is written: in a directory, which is its checkpoint, or in memory.
 //!
-//! `run.toml` holds the settings, `weights/NNN.txt` the weights by iteration, `state/NNN.json` the rest of the
-//! state (its presence is what makes an iteration complete), `nbest/NNN.gz` the new candidates of accumulating
-//! runs, `log.jsonl` one event a line, `best.txt` the answer. Every file appears whole or not at all. Where several processes
-//! work on a run, `traffic.jsonl` tells what they have exchanged.
+//! `run.toml` holds the [`RunSpec`], `weights/NNN.txt` the weights by iteration, `state/NNN.json` the rest of the state (its
+//! presence is what makes an iteration complete), `nbest/NNN.gz` the new candidates of accumulating runs, `log.jsonl` one
+//! event per line, `best.txt` the best weights. Every file appears whole or not at all. Where several processes work on a
+//! run, `traffic.jsonl` records what they have exchanged. [`RunView`](crate::RunView) reads all of it.
 
-use crate::{Event, Fleet, Judge, List, State, Stop, Traffic, Wire};
+use crate::{
+    Event, Fleet, Judge, List, RunSpec, State, Stop, Traffic, Wire,
+    run_spec::RUN_TOML,
+    run_view::{Layout, Line, read_log},
+};
 use luthier_core::{Error, FeatureKey, Local, Result, Weights};
 use luthier_io::{
-    AtomicFile, Settings, WorkDir, WorkKind,
+    AtomicFile, WorkDir, WorkKind,
     nbest::{self, Options, Rows},
+    read_weights,
 };
 use luthier_metric::Metric;
 use serde::{Deserialize, Serialize};
-use std::{
-    fs,
-    io::Write as _,
-    ops::Range,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{fs, io::Write as _, ops::Range, path::Path, sync::Arc};
 
-const KIND: WorkKind = WorkKind {
-    file: "run.toml",
-    what: "run",
-    flag: "--run",
-    parts: &["weights", "state", "nbest", "decode"],
-};
+const KIND: WorkKind =
+    WorkKind { file: RUN_TOML, what: "run", flag: "--run", parts: &["weights", "state", "nbest", "decode"] };
 
-/// A run on disk.
+/// A run that is being written: in a directory, or only in memory.
 pub struct RunDir {
-    /// Nothing in processes that follow what the first one reads and writes.
-    work: Option<WorkDir>,
-    path: PathBuf,
-    settings: Settings,
+    place: Place,
+    layout: Layout,
+    spec: RunSpec,
     lines: Vec<Line>,
     /// Whether the last weights are the answer, not the best ones.
     last: bool,
@@ -42,20 +36,22 @@ pub struct RunDir {
     traffic: Traffic,
 }
 
+/// Where a run is written.
+enum Place {
+    /// In a directory, by this process.
+    Directory(WorkDir),
+    /// By the first process; this one follows what it reads and writes.
+    Elsewhere,
+    /// In memory: the weights of every iteration.
+    Memory(Vec<Weights>),
+}
+
 /// What an accumulating run adds to its pool in one iteration.
 #[derive(Clone, Copy)]
 pub(crate) struct Kept<'a> {
     pub(crate) pool: &'a [Arc<List>],
     /// The new candidates of each segment.
     pub(crate) fresh: &'a [Range<usize>],
-}
-
-/// A line of `log.jsonl`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-enum Line {
-    Iteration(Box<Event>),
-    End { stop: Stop, best: u32, score: f64 },
 }
 
 /// What `state/NNN.json` holds besides the weights.
@@ -67,69 +63,88 @@ struct Saved {
     /// Whether the weights of the iteration are means, and the current ones stand beside.
     #[serde(default)]
     means: bool,
-    /// How many candidates are aimed at.
+    /// Number of targets that are kept.
     #[serde(default)]
     surrogates: usize,
 }
 
 impl RunDir {
-    /// Makes a new run directory, or opens one with the same settings to go on. `references` judge saved
-    /// candidates when they are read back.
+    /// Creates a run directory, or opens one with the same settings to resume it; more iterations than before extend it.
+    /// `references` judge saved candidates when they are read back.
     ///
-    /// Of several processes the first one opens it, and the others are told what it has read.
+    /// Of several processes the first one opens the directory, and the others are told what it has read.
     pub fn open(
         path: &Path,
-        settings: Settings,
+        spec: RunSpec,
         references: Arc<Vec<Vec<String>>>,
         fleet: Fleet<'_>,
     ) -> Result<Self> {
-        let mut work = None;
-        let log = |path: &Path| fs::read_to_string(path.join("log.jsonl")).unwrap_or_default();
+        let layout = Layout(path.to_owned());
+        let mut place = Place::Elsewhere;
+        let log = || fs::read_to_string(layout.log()).unwrap_or_default();
         let text = fleet.first(|| {
-            let begun = |path: &Path| !read_log(&log(path)).is_empty();
-            work = Some(WorkDir::open(path, &KIND, &settings, begun)?);
+            let begun = |_: &Path| !read_log(&log()).is_empty();
+            place = Place::Directory(WorkDir::open_with(path, &KIND, &spec, begun, RunSpec::extends)?);
             for part in ["weights", "state"] {
                 fs::create_dir_all(path.join(part))
                     .map_err(|e| Error::io(path.display().to_string(), "make it", &e))?;
             }
-            Ok(log(path))
+            Ok(log())
         })?;
-        let lines = read_log(&text);
-        Ok(RunDir {
-            work,
-            path: path.to_owned(),
-            settings,
-            lines,
+        Ok(RunDir { place, lines: read_log(&text), ..RunDir::new(layout, spec, references) })
+    }
+
+    /// A run that leaves nothing on disk.
+    pub fn in_memory(spec: RunSpec) -> Self {
+        RunDir::new(Layout(Path::new("the run").to_owned()), spec, Arc::default())
+    }
+
+    fn new(layout: Layout, spec: RunSpec, references: Arc<Vec<Vec<String>>>) -> Self {
+        RunDir {
+            place: Place::Memory(Vec::new()),
+            layout,
+            spec,
+            lines: Vec::new(),
             last: false,
             columns: None,
             references,
             traffic: Traffic::default(),
-        })
+        }
     }
 
-    /// Takes a run back that has not come to its first checkpoint, so that a failure leaves nothing behind.
+    /// Removes a run that has not come to its first checkpoint, so that a failure leaves nothing behind.
     pub fn discard(self) {
-        if let Some(work) = self.work.filter(|_| self.lines.is_empty()) {
+        if let Place::Directory(work) = self.place
+            && self.lines.is_empty()
+        {
             work.discard();
         }
     }
 
-    /// The reason why the run ended, if it has.
+    /// The reason why the run ended, if it has. A run that ended at its limit has not if the limit is higher now.
     pub fn stopped(&self) -> Option<Stop> {
-        match self.lines.last() {
-            Some(Line::End { stop, .. }) => Some(*stop),
-            _ => None,
-        }
+        let Some(Line::End { stop, .. }) = self.lines.last() else { return None };
+        let done = self.last_event().map_or(0, |e| e.iteration);
+        let limit = self.iterations();
+        if *stop == Stop::Iterations && limit.is_some_and(|n| n > done) { None } else { Some(*stop) }
+    }
+
+    fn iterations(&self) -> Option<u32> {
+        self.spec.recipe.iterations()
+    }
+
+    fn directory(&self) -> Option<&Path> {
+        if let Place::Directory(work) = &self.place { Some(work.path()) } else { None }
     }
 
     /// The state of the last complete iteration.
     pub(crate) fn resume(&mut self, metric: &Metric) -> Result<Option<State>> {
-        let complete = (1..u32::MAX).take_while(|&n| self.state_path(n).exists()).last().unwrap_or(0);
+        let complete = (1..u32::MAX).take_while(|&n| self.layout.state(n).exists()).last().unwrap_or(0);
         self.lines.truncate(complete as usize);
-        if complete == 0 {
+        if complete == 0 || self.directory().is_none() {
             return Ok(None);
         }
-        let path = self.state_path(complete);
+        let path = self.layout.state(complete);
         let damaged = |e: &dyn std::fmt::Display| {
             Error::in_file(path.display().to_string(), format!("damaged: {e}"))
                 .hint("remove the file to redo this iteration")
@@ -138,7 +153,7 @@ impl RunDir {
         let saved: Saved = serde_json::from_str(&text).map_err(|e| damaged(&e))?;
         if self.lines.len() != complete as usize || saved.epoch != complete {
             return Err(Error::in_file(
-                self.path.display().to_string(),
+                self.layout.0.display().to_string(),
                 "log.jsonl and state/ do not belong together",
             )
             .hint("start again in another --run directory"));
@@ -146,26 +161,26 @@ impl RunDir {
         self.columns = Some(Arc::new(Local::new(saved.columns.iter().map(|n| FeatureKey::of(n)).collect())));
         let mut state = State { epoch: complete, ..State::default() };
         if saved.means {
-            state.weights = luthier_io::read_weights(&self.beside(complete, "current"))?;
-            state.online.means = luthier_io::read_weights(&self.beside(complete, "means"))?.values().to_vec();
+            state.weights = read_weights(&self.layout.beside(complete, "current"))?;
+            state.means = read_weights(&self.layout.beside(complete, "means"))?.values().to_vec();
         } else {
             state.weights = self.weights(complete)?;
         }
         if saved.surrogates > 0 {
-            let lists = self.read_lists(&self.beside(complete, "surrogates"), metric, true)?;
+            let lists = self.read_lists(&self.layout.beside(complete, "surrogates"), metric, true)?;
             let some = lists.into_iter().enumerate().filter(|l| l.1.k > 0);
-            state.online.surrogates = some.map(|(s, list)| (s as u32, Arc::new(list))).collect();
+            state.surrogates = some.map(|(s, list)| (s as u32, Arc::new(list))).collect();
         }
         Ok(Some(state))
     }
 
     /// Forgets what was logged beyond the last complete iteration.
-    pub(crate) fn go_on(&mut self, epoch: u32) {
+    pub(crate) fn resume_at(&mut self, epoch: u32) {
         self.lines.truncate(epoch as usize);
     }
 
     /// Takes the last weights as the answer, unless there is a selection set.
-    pub(crate) fn take_last(&mut self, last: bool) {
+    pub(crate) fn keep_last(&mut self, last: bool) {
         self.last = last;
     }
 
@@ -183,7 +198,7 @@ impl RunDir {
     }
 
     /// Writes the initial weights, once their features are known.
-    pub(crate) fn begin(&self, state: &State) -> Result<()> {
+    pub(crate) fn begin(&mut self, state: &State) -> Result<()> {
         self.write_weights(state)
     }
 
@@ -194,7 +209,7 @@ impl RunDir {
         }
         let mut pool: Vec<Arc<List>> = Vec::new();
         for iteration in from..self.lines.len() as u32 {
-            let path = self.nbest_path(iteration);
+            let path = self.layout.nbest(iteration);
             if !path.exists() {
                 return Ok(Vec::new());
             }
@@ -239,42 +254,48 @@ impl RunDir {
         keep: Option<Kept<'_>>,
         wire: &dyn Wire,
     ) -> Result<()> {
-        if self.work.is_none() {
+        let learned = event.change.is_some();
+        if self.directory().is_none() {
             self.lines.push(Line::Iteration(Box::new(event)));
-            return Ok(());
+            return if learned { self.write_weights(state) } else { Ok(()) };
         }
         if let Some(kept) = keep {
             self.write_lists(event.iteration, (&state.weights, metric), kept)?;
             self.columns = kept.pool.first().map(|l| l.columns.clone());
-        } else if let Some(list) = state.online.surrogates.values().next() {
+        } else if let Some(list) = state.surrogates.values().next() {
             self.columns = Some(list.columns.clone());
         }
-        let (learned, iteration) = (event.change.is_some(), event.iteration);
+        let iteration = event.iteration;
         self.lines.push(Line::Iteration(Box::new(event)));
         self.write_log()?;
         if learned {
             self.write_weights(state)?;
             let columns = self.columns.as_ref().map_or(&[][..], |c| c.keys());
             let columns = columns.iter().filter_map(|&k| state.weights.name(k)).map(str::to_owned).collect();
-            let (means, surrogates) = (!state.online.means.is_empty(), state.online.surrogates.len());
+            let (means, surrogates) = (!state.means.is_empty(), state.surrogates.len());
             if means {
                 let current = state.weights.to_text(&[]);
-                AtomicFile::write_all_to(&self.beside(state.epoch, "current"), current.as_bytes())?;
-                let mut values = state.online.means.clone();
+                AtomicFile::write_all_to(&self.layout.beside(state.epoch, "current"), current.as_bytes())?;
+                let mut values = state.means.clone();
                 values.resize(state.weights.len(), 0.0);
                 let sums = state.weights.with_values(values).to_text(&[]);
-                AtomicFile::write_all_to(&self.beside(state.epoch, "means"), sums.as_bytes())?;
+                AtomicFile::write_all_to(&self.layout.beside(state.epoch, "means"), sums.as_bytes())?;
             }
             if surrogates > 0 {
-                let all = state.online.surrogates.iter().map(|(s, list)| (*s as usize, &**list, 0..1));
-                write_candidates(&self.beside(state.epoch, "surrogates"), all, &state.weights, metric)?;
+                let all = state.surrogates.iter().map(|(s, list)| (*s as usize, &**list, 0..1));
+                write_candidates(
+                    &self.layout.beside(state.epoch, "surrogates"),
+                    all,
+                    &state.weights,
+                    metric,
+                )?;
             }
             let saved = serde_json::to_string(&Saved { epoch: state.epoch, columns, means, surrogates })
                 .map_err(|e| Error::new(e.to_string()))?;
-            AtomicFile::write_all_to(&self.state_path(state.epoch), format!("{saved}\n").as_bytes())?;
+            AtomicFile::write_all_to(&self.layout.state(state.epoch), format!("{saved}\n").as_bytes())?;
             // What is needed to go on stands in the new files.
             for what in ["current", "means", "surrogates"] {
-                let _ = fs::remove_file(self.beside(state.epoch - 1, what));
+                let _ = fs::remove_file(self.layout.beside(state.epoch - 1, what));
             }
         }
         self.write_traffic(iteration, wire)
@@ -291,7 +312,7 @@ impl RunDir {
     /// Writes `best.txt`.
     pub(crate) fn write_best(&self, metric: &Metric) -> Result<Event> {
         let best = self.best_event()?.clone();
-        if self.work.is_none() {
+        if self.directory().is_none() {
             return Ok(best);
         }
         let mut comments = vec![format!(
@@ -301,9 +322,9 @@ impl RunDir {
             if best.select.is_some() { " on the selection set" } else { "" },
             best.iteration
         )];
-        comments.extend(self.settings.iter().map(|(k, v)| format!("{k} {v}")));
+        comments.extend(self.spec.settings().into_iter().map(|(k, v)| format!("{k} {v}")));
         let text = self.weights(best.iteration)?.to_text(&comments);
-        AtomicFile::write_all_to(&self.path.join("best.txt"), text.as_bytes())?;
+        AtomicFile::write_all_to(&self.layout.best(), text.as_bytes())?;
         Ok(best)
     }
 
@@ -317,7 +338,9 @@ impl RunDir {
                 best = Some(event);
             }
         }
-        best.ok_or_else(|| Error::in_file(self.path.display().to_string(), "log.jsonl holds no iteration"))
+        best.ok_or_else(|| {
+            Error::in_file(self.layout.0.display().to_string(), "log.jsonl holds no iteration")
+        })
     }
 
     /// The score of the initial weights.
@@ -331,32 +354,30 @@ impl RunDir {
 
     /// The weights of an iteration.
     pub(crate) fn weights(&self, iteration: u32) -> Result<Weights> {
-        luthier_io::read_weights(&self.path.join(format!("weights/{iteration:03}.txt")))
+        if let Place::Memory(weights) = &self.place {
+            let kept = weights.get(iteration as usize).cloned();
+            return kept.ok_or_else(|| Error::new(format!("no weights of iteration {iteration} are kept")));
+        }
+        read_weights(&self.layout.weights(iteration))
     }
 
     fn events(&self) -> impl Iterator<Item = &Event> {
         self.lines.iter().filter_map(|l| if let Line::Iteration(e) = l { Some(&**e) } else { None })
     }
 
-    fn state_path(&self, n: u32) -> PathBuf {
-        self.path.join(format!("state/{n:03}.json"))
-    }
-
-    /// A part of the state that has a file of its own.
-    fn beside(&self, n: u32, what: &str) -> PathBuf {
-        self.path.join(format!("state/{n:03}.{what}.gz"))
-    }
-
-    fn nbest_path(&self, n: u32) -> PathBuf {
-        self.path.join(format!("nbest/{n:03}.gz"))
-    }
-
-    fn write_weights(&self, state: &State) -> Result<()> {
-        if self.work.is_none() {
-            return Ok(());
+    fn write_weights(&mut self, state: &State) -> Result<()> {
+        match &mut self.place {
+            Place::Directory(_) => {
+                let text = state.answer().to_text(&[]);
+                AtomicFile::write_all_to(&self.layout.weights(state.epoch), text.as_bytes())
+            }
+            Place::Elsewhere => Ok(()),
+            Place::Memory(weights) => {
+                weights.truncate(state.epoch as usize);
+                weights.push(state.answer().into_owned());
+                Ok(())
+            }
         }
-        let path = self.path.join(format!("weights/{:03}.txt", state.epoch));
-        AtomicFile::write_all_to(&path, state.answer().to_text(&[]).as_bytes())
     }
 
     /// What went over the wire since the last iteration. It belongs to the machines, not to the run, so it has a file of its
@@ -367,7 +388,7 @@ impl RunDir {
         if wire.size() == 1 {
             return Ok(());
         }
-        let path = self.path.join("traffic.jsonl");
+        let path = self.layout.traffic();
         let line = serde_json::json!({
             "iteration": iteration,
             "processes": wire.size(),
@@ -380,7 +401,7 @@ impl RunDir {
     }
 
     fn write_log(&self) -> Result<()> {
-        if self.work.is_none() {
+        if self.directory().is_none() {
             return Ok(());
         }
         let mut text = String::new();
@@ -388,7 +409,7 @@ impl RunDir {
             text += &serde_json::to_string(line).map_err(|e| Error::new(e.to_string()))?;
             text.push('\n');
         }
-        AtomicFile::write_all_to(&self.path.join("log.jsonl"), text.as_bytes())
+        AtomicFile::write_all_to(&self.layout.log(), text.as_bytes())
     }
 
     fn write_lists(
@@ -397,8 +418,8 @@ impl RunDir {
         (weights, metric): (&Weights, &Metric),
         kept: Kept<'_>,
     ) -> Result<()> {
-        let path = self.nbest_path(iteration);
-        fs::create_dir_all(self.path.join("nbest"))
+        let path = self.layout.nbest(iteration);
+        fs::create_dir_all(self.layout.0.join("nbest"))
             .map_err(|e| Error::io(path.display().to_string(), "write it", &e))?;
         let all = kept.pool.iter().zip(kept.fresh).enumerate();
         write_candidates(&path, all.map(|(s, (list, fresh))| (s, &**list, fresh.clone())), weights, metric)
@@ -434,9 +455,4 @@ fn write_candidates<'a>(
 }
 
 /// A gzip file without content is shorter than this.
-const EMPTY_GZ: u64 = 24;
-
-/// The whole lines of a log. It is written whole, so anything else is another program's doing.
-fn read_log(text: &str) -> Vec<Line> {
-    text.lines().map_while(|l| serde_json::from_str(l).ok()).collect()
-}
+pub(crate) const EMPTY_GZ: u64 = 24;

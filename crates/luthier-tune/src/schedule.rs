@@ -1,5 +1,7 @@
 //! In which order things happen.
 
+use serde::{Deserialize, Serialize};
+
 /// How often to decode and learn, and when to stop.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
@@ -36,7 +38,9 @@ pub struct Batches {
 }
 
 /// How weights of shards become one (`McDonald` et al. 2010; Watanabe 2012, §4.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
 pub enum Mixing {
     /// Their mean.
     Average,

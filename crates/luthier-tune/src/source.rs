@@ -1,7 +1,7 @@
 //! Where candidates come from.
 
 use crate::{List, Packed, Segment};
-use luthier_core::{FeatureKey, Local, Names, Result, SegmentId, Weights};
+use luthier_core::{FeatureKey, Local, Names, Progress, Result, SegmentId, Weights};
 use luthier_forest::Forest;
 use luthier_metric::Prepared;
 use serde::{Deserialize, Serialize};
@@ -103,6 +103,19 @@ pub enum Goal {
     Reference,
 }
 
+/// What kind of source candidates come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceKind {
+    /// Lists that weights do not change: there is one pass and no interpolation.
+    Fixed,
+    /// A decoder that can be asked for any segments, by any process, and answers with lists.
+    Decoder,
+    /// A decoder that can only be asked for all segments at once, and by one process: another program.
+    Command,
+    /// A decoder that answers [`Goal::Model`] with forests.
+    Forests,
+}
+
 /// A source of candidates. Laws: the same question gets the same answer; a fixed source answers the same
 /// whatever the weights; all lists of an answer have the same columns, and those of later answers have no fewer.
 pub trait Source: Sync {
@@ -110,29 +123,28 @@ pub trait Source: Sync {
     fn segments(&self) -> u32;
     /// Candidates of some segments under some weights, judged. `&self`: several shards ask at once. Goals other than
     /// [`Goal::Model`] are answered with lists of one candidate or none.
-    fn candidates(&self, batch: &[SegmentId], weights: &Weights, goal: Goal) -> Result<Evidence>;
+    /// Fails with an error of kind `Interrupted` if `progress` answers *stop*.
+    fn candidates(
+        &self,
+        batch: &[SegmentId],
+        weights: &Weights,
+        goal: Goal,
+        progress: Progress<'_>,
+    ) -> Result<Evidence>;
     /// The name behind a key that has occurred in an answer.
     fn name(&self, key: FeatureKey) -> String;
+    /// What kind of source it is.
+    fn kind(&self) -> SourceKind;
     /// Told before the first question: how many epochs have been learned from, and the columns of their lists.
-    fn go_on(&self, _epoch: u32, _columns: Option<&Arc<Local>>) {}
-    /// Whether it can only be asked for all segments at once, and by one process.
-    fn is_whole(&self) -> bool {
-        false
-    }
+    fn resume_at(&self, _epoch: u32, _columns: Option<&Arc<Local>>) {}
     /// Told names of features in an answer that another process has got.
-    fn meet(&self, _names: &[String]) -> Result<()> {
+    fn learn_names(&self, _names: &[String]) -> Result<()> {
         Ok(())
     }
     /// What a segment's forests are judged by; only asked of a source that has forests.
     fn references(&self, _segment: SegmentId) -> Option<Arc<Prepared>> {
         None
     }
-    /// Whether it answers [`Goal::Model`] with forests.
-    fn has_forests(&self) -> bool {
-        false
-    }
-    /// Whether weights do not change what it returns: then there is one pass and no interpolation.
-    fn is_fixed(&self) -> bool;
 }
 
 /// Lists read from files.
@@ -154,7 +166,7 @@ impl Source for FixedLists {
         self.lists.len() as u32
     }
 
-    fn candidates(&self, batch: &[SegmentId], _: &Weights, goal: Goal) -> Result<Evidence> {
+    fn candidates(&self, batch: &[SegmentId], _: &Weights, goal: Goal, _: Progress<'_>) -> Result<Evidence> {
         let list = |s: &SegmentId| match goal {
             Goal::Model => self.lists[s.0 as usize].clone(),
             // What is best is in the list anyway.
@@ -167,7 +179,7 @@ impl Source for FixedLists {
         self.names.get(key).unwrap_or_default().to_owned()
     }
 
-    fn is_fixed(&self) -> bool {
-        true
+    fn kind(&self) -> SourceKind {
+        SourceKind::Fixed
     }
 }

@@ -3,7 +3,7 @@
 use luthier::{
     core::{Error, Result},
     metric::Metric,
-    tune::recipes::RECIPES,
+    tune::recipe::Recipe,
 };
 use serde::Deserialize;
 use std::{collections::BTreeMap, path::PathBuf};
@@ -386,8 +386,8 @@ impl Plan {
             if let Some(Err(e)) = select {
                 return wrong(format!("select of {}: {e}", algorithm.name));
             }
-            if !RECIPES.iter().any(|r| r.name == algorithm.command) {
-                let known: Vec<&str> = RECIPES.iter().map(|r| r.name).collect();
+            if Recipe::named(&algorithm.command).is_err() {
+                let known: Vec<&str> = Recipe::all().iter().map(|r| r.info().name).collect();
                 return wrong(format!("the command of {} is {}", algorithm.name, algorithm.command))
                     .map_err(|e| e.hint(format!("known: {}", known.join(", "))));
             }

@@ -287,7 +287,7 @@ impl<'a> Results<'a> {
 
     /// The mean over replicas at each iteration.
     fn curve(&self, group: usize, value: &str) -> plot::Curve {
-        let last = |f: &Finished| f.log.iter().filter_map(|e| e["iteration"].as_u64()).max().unwrap_or(0);
+        let last = |f: &Finished| f.run.events.iter().map(|e| u64::from(e.iteration)).max().unwrap_or(0);
         let end = self.bench.finished[group].iter().map(last).max().unwrap_or(0);
         let at = |i: u64| {
             let values = self.values(group, &Value::Logged(value.to_owned(), Some(i as u32)));
@@ -445,12 +445,8 @@ fn mean_stats(finished: &[Finished], test: usize) -> Option<Vec<f32>> {
 
 /// A number of the log. A run that has ended stays where it is.
 fn logged(f: &Finished, name: &str, at: Option<u32>) -> Option<f64> {
-    let events = || f.log.iter().filter(|e| e.get("iteration").is_some() && e.get(name).is_some());
-    let found = match at {
-        Some(at) => events().rfind(|e| e["iteration"].as_u64().is_some_and(|i| i <= u64::from(at))),
-        None => events().next_back(),
-    };
-    found?[name].as_f64()
+    let mut values = f.run.events.iter().rev().filter(|e| at.is_none_or(|at| e.iteration <= at));
+    values.find_map(|e| e.number(name))
 }
 
 /// A table of Markdown whose columns line up.

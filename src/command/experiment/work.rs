@@ -14,9 +14,9 @@ use luthier::{
     core::{Error, ErrorKind, Fingerprint, Result},
     io::{AtomicFile, text},
     metric::{Metric, significance::totals},
+    tune::RunView,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::{
     collections::VecDeque,
     fs,
@@ -55,8 +55,8 @@ pub(super) struct Tested {
 pub(super) struct Finished {
     pub(super) replica: u32,
     pub(super) result: Outcome,
-    /// The lines of its log.
-    pub(super) log: Vec<Value>,
+    /// The run of the cell.
+    pub(super) run: RunView,
     /// Statistics of each test set by segment.
     pub(super) stats: Vec<Vec<f32>>,
 }
@@ -333,7 +333,8 @@ impl<'a> Bench<'a> {
         tune.push("--json".to_owned());
         let mut steps = VecDeque::from([tune]);
         for (i, test) in self.plan.text.test.iter().enumerate() {
-            let (weights, output) = (format!("{dir}/run/best.txt"), format!("{dir}/test{}.out", i + 1));
+            let weights = RunView::best_path(&Path::new(&dir).join("run")).display().to_string();
+            let (weights, output) = (weights, format!("{dir}/test{}.out", i + 1));
             let source = self.text(test, 0);
             let words = ["decode", "--model", &model, "--weights", &weights, "--in", &source, "-o", &output];
             steps.push_back(words.iter().map(ToString::to_string).chain(search.iter().cloned()).collect());
@@ -443,16 +444,16 @@ impl<'a> Bench<'a> {
             .hint("remove that directory to run it anew, or give another --out"));
         }
         let memory = result.memory_mb.map_or(0, |m| (m * 1e6) as u64);
-        let (log, stats) = self.outputs(cell)?;
-        self.finished[cell.group].push(Finished { replica: cell.replica, result, log, stats });
+        let (run, stats) = self.outputs(cell)?;
+        self.finished[cell.group].push(Finished { replica: cell.replica, result, run, stats });
         Ok(Some(memory))
     }
 
-    /// The log of a cell, and the statistics of its translations.
-    fn outputs(&self, cell: Cell) -> Result<(Vec<Value>, Vec<Vec<f32>>)> {
+    /// The run of a cell, and the statistics of its translations.
+    fn outputs(&self, cell: Cell) -> Result<(RunView, Vec<Vec<f32>>)> {
         let dir = self.cell_dir(cell);
         let stats = (0..self.plan.text.test.len()).map(|i| self.stats(&dir, i)).collect::<Result<_>>()?;
-        Ok((read_log(&dir.join("run/log.jsonl"))?, stats))
+        Ok((RunView::open(&dir.join("run"))?, stats))
     }
 
     /// Statistics of the translation of a test set.
@@ -468,12 +469,9 @@ impl<'a> Bench<'a> {
     /// Makes a cell permanent, and says in a line what it has come to.
     fn finish(&mut self, cell: Cell, command: String, peak: u64) -> Result<String> {
         let dir = self.cell_dir(cell);
-        let (log, stats) = self.outputs(cell)?;
-        let end = log.last().cloned().unwrap_or_default();
-        let best = end["best"].as_u64().unwrap_or(0);
-        let events = || log.iter().filter(|e| e.get("iteration").is_some());
-        let chosen = events().find(|e| e["iteration"].as_u64() == Some(best)).cloned().unwrap_or_default();
-        let shown = |key: &str| chosen[key].as_f64().map(|x| self.tuned_for[cell.group].shown(x));
+        let (run, stats) = self.outputs(cell)?;
+        let best = run.best_event();
+        let tuned_for = &self.tuned_for[cell.group];
         let mut tests = Vec::new();
         for stats in &stats {
             let total = totals(&self.metric, stats);
@@ -486,30 +484,21 @@ impl<'a> Bench<'a> {
             what: self.what(cell)?,
             command,
             seed: self.cell_seed(cell),
-            iteration: best,
-            iterations: events().filter(|e| e.get("change").is_some()).count() as u64,
-            stop: end["stop"].as_str().unwrap_or_default().to_owned(),
-            dev: shown("score").unwrap_or(f64::NAN),
-            select: shown("select"),
+            iteration: u64::from(best.iteration),
+            iterations: run.iterations() as u64,
+            stop: run.end.map_or("", |e| e.stop.name()).to_owned(),
+            dev: tuned_for.shown(best.score),
+            select: best.select.map(|x| tuned_for.shown(x)),
             tests,
-            features: luthier::io::read_weights(&dir.join("run/best.txt"))?.non_zero(),
-            seconds: events().filter_map(|e| e["seconds"].as_f64()).sum(),
+            features: run.best_weights()?.non_zero(),
+            seconds: run.seconds(),
             memory_mb: (peak > 0).then(|| (peak as f64 / 1e5).round() / 10.0),
         };
         let text = serde_json::to_string_pretty(&result).map_err(|e| Error::new(e.to_string()))?;
         AtomicFile::write_all_to(&dir.join("result.json"), format!("{text}\n").as_bytes())?;
         let (dev, test) = (result.dev, result.tests[0].score);
         let line = format!("{}: dev {dev:.2}, test {test:.2}, {:.1} s", self.name(cell), result.seconds);
-        self.finished[cell.group].push(Finished { replica: cell.replica, result, log, stats });
+        self.finished[cell.group].push(Finished { replica: cell.replica, result, run, stats });
         Ok(line)
     }
-}
-
-fn read_log(path: &Path) -> Result<Vec<Value>> {
-    let text = fs::read_to_string(path).map_err(failed(path, "read it"))?;
-    let line = |l: &str| {
-        serde_json::from_str(l)
-            .map_err(|e| Error::in_file(path.display().to_string(), format!("damaged: {e}")))
-    };
-    text.lines().map(line).collect()
 }

@@ -17,10 +17,7 @@ use luthier::{
 };
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::PathBuf, sync::Arc};
 
 pub(super) struct Evidence {
     /// Where they come from, in words.
@@ -44,30 +41,23 @@ struct System<'a> {
     chosen: Vec<usize>,
 }
 
-/// Paths and digests of a setting that has `path digest, path digest`. Paths may have commas and blanks.
-fn files(setting: Option<&str>) -> Vec<(PathBuf, &str)> {
-    let mut rest = setting.unwrap_or_default();
-    let digest = |s: &str| s.len() == 16 && s.bytes().all(|b| b.is_ascii_hexdigit());
-    let mut found = Vec::new();
-    while !rest.is_empty() {
-        let ends = rest.match_indices(", ").map(|m| m.0).chain([rest.len()]);
-        let mut entries = ends.filter_map(|end| Some((end, rest[..end].rsplit_once(' ')?)));
-        let Some((end, (path, print))) = entries.find(|(_, (_, d))| digest(d)) else { break };
-        found.push((PathBuf::from(path), print));
-        rest = rest[end..].trim_start_matches(", ");
-    }
-    found
+/// Digests of the files that a run has read in a role.
+fn digests<'a>(run: &'a Run, role: &'a str) -> Vec<&'a str> {
+    run.view.inputs_of(role).map(|f| f.digest.as_str()).collect()
 }
 
-fn digests<'a>(run: &'a Run, key: &str) -> Vec<&'a str> {
-    files(run.setting(key)).into_iter().map(|f| f.1).collect()
+/// Paths of the files that a run has read in a role.
+fn paths(run: &Run, role: &str) -> Vec<PathBuf> {
+    run.view.inputs_of(role).map(|f| PathBuf::from(&f.path)).collect()
 }
 
 /// Runs that can choose from the same lists: their text, their references and their features are the same.
 fn groups(runs: &[Run]) -> Vec<Vec<usize>> {
     let common = |run: &Run| ["ref", "source", "nbest"].map(|key| digests(run, key).join(" "));
     let model = |run: &Run| {
-        ["table", "lm0", "dense", "sparse"].map(|key| run.setting(key).unwrap_or_default().to_owned())
+        let keys =
+            ["search.table", "search.lm", "search.dense", "search.sparse", "table", "lm0", "dense", "sparse"];
+        keys.map(|key| run.view.setting(key).unwrap_or_default().to_owned())
     };
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (r, run) in runs.iter().enumerate() {
@@ -117,10 +107,10 @@ impl Evidence {
         };
         let own = args.lists.nbest.is_empty();
         let reference_paths = if args.references.is_empty() {
-            if first.setting("moses-scores").is_some() && first.setting("ref").is_none() {
+            if !digests(first, "moses-scores").is_empty() && digests(first, "ref").is_empty() {
                 return Err(Error::new("runs on statistics of Moses' extractor have no references"));
             }
-            files(first.setting("ref")).into_iter().map(|f| f.0).collect()
+            paths(first, "ref")
         } else {
             args.references.clone()
         };
@@ -134,10 +124,7 @@ impl Evidence {
         crate::lists::check_references(&files, metric)?;
         let allow_missing = own || args.lists.allow_missing;
         let references = crate::lists::references_of(&files, &rows, allow_missing)?;
-        let source = args.source.clone().or_else(|| {
-            let own = first.setting("source").filter(|_| own)?;
-            self::files(Some(own)).into_iter().next().map(|f| f.0)
-        });
+        let source = args.source.clone().or_else(|| paths(first, "source").pop().filter(|_| own));
         let sources = match source {
             Some(path) if args.source.is_some() || path.exists() => Some(text::read_lines(&path)?.lines),
             _ => None,
@@ -151,7 +138,7 @@ impl Evidence {
         }
         let weighed = |r: &usize| rows.names.keys().iter().any(|&k| runs[*r].best.contains(k));
         if let Some(&r) = chosen.iter().find(|r| !weighed(r)) {
-            let run = runs[r].path.display().to_string();
+            let run = runs[r].view.path.display().to_string();
             return Err(Error::in_file(run, "has no weight for any feature of the lists")
                 .hint("weights and n-best list must use the same feature names"));
         }
@@ -173,20 +160,19 @@ impl Evidence {
         let mut saved = 0;
         for run in chosen.iter().map(|&r| &runs[r]) {
             let before = files.len();
-            let list = |e: u32| run.path.join(format!("nbest/{e:03}.gz"));
-            files.extend(run.events.iter().map(|e| list(e.iteration)).filter(|p| filled(p)));
+            files.extend(run.view.lists());
             saved += usize::from(files.len() > before);
         }
         let mut options = Options { dialect: Some(luthier::io::nbest::Dialect::Bars), per_source: None };
         let mut origin = format!("all lists that {saved} of {} runs have saved", chosen.len());
         if files.is_empty() {
-            let given = chosen.iter().find_map(|&r| runs[r].setting("nbest"));
-            let Some(given) = given else {
+            files =
+                chosen.iter().map(|&r| paths(&runs[r], "nbest")).find(|f| !f.is_empty()).unwrap_or_default();
+            if files.is_empty() {
                 return Err(
                     Error::new("the runs have saved no lists").hint("give lists with --nbest and --ref")
                 );
-            };
-            files = self::files(Some(given)).into_iter().map(|f| f.0).collect();
+            }
             if files.iter().any(|f| f.to_string_lossy().contains('=') && !f.exists()) {
                 return Err(Error::new("the runs read numbers from --score-file")
                     .hint("give the same --nbest, --score-file and --ref again"));
@@ -212,7 +198,7 @@ impl Evidence {
         let first = runs[self.runs[0]].weights.first().map(|w| System {
             name: "initial".to_owned(),
             run: None,
-            weights: &w.1,
+            weights: w,
             chosen: Vec::new(),
         });
         let tuned = self.runs.iter().map(|&r| System {
@@ -380,11 +366,6 @@ impl Evidence {
     }
 }
 
-fn filled(path: &Path) -> bool {
-    // A gzip file without content is shorter.
-    path.metadata().is_ok_and(|m| m.len() > 24)
-}
-
 /// Every system against every other.
 fn matrix(metric: &Metric, stats: &[Vec<f32>]) -> Value {
     let question = Question { test: Test::Bootstrap, samples: 1000, seed: 12345 };
@@ -413,7 +394,7 @@ fn matrix(metric: &Metric, stats: &[Vec<f32>]) -> Value {
 fn draw(surface: &Surface, here: f64, metric: &Metric) -> Value {
     const PIECES: usize = 160;
     const NEAR: usize = 20;
-    let smoothed = surface.smoothed(Smoothing::Average(3));
+    let smoothed = surface.smoothed(Smoothing::average(3));
     let n = surface.bounds.len();
     if n == 0 {
         return json!({"plateaus": 1, "here": round(metric.shown(here))});
@@ -440,8 +421,8 @@ fn draw(surface: &Surface, here: f64, metric: &Metric) -> Value {
     let zero = at(0.0);
     let (from, to) = (zero.saturating_sub(NEAR), (zero + NEAR).min(n));
     let numbers = |some: &[f64]| some.iter().map(|&x| round(metric.shown(x))).collect::<Vec<f64>>();
-    let peak = surface.peak(here, Smoothing::None, (f64::NEG_INFINITY, f64::INFINITY));
-    let best = surface.peak(here, Smoothing::Average(3), (f64::NEG_INFINITY, f64::INFINITY));
+    let peak = surface.peak(here, Smoothing::NONE, (f64::NEG_INFINITY, f64::INFINITY));
+    let best = surface.peak(here, Smoothing::average(3), (f64::NEG_INFINITY, f64::INFINITY));
     json!({
         "plateaus": surface.scores.len(), "here": round(metric.shown(here)), "from": round(low), "to": round(high),
         "low": bottom, "high": top, "smooth": middle, "step": round(peak.step), "gain": round(metric.shown(peak.gain)), "smooth_step": round(best.step),

@@ -1,10 +1,9 @@
 //! What every algorithm takes, read and checked before any work begins.
 
-use super::{Plan, mert::keys};
 use crate::{
     command::{
         check_names,
-        decode::{FeatureArgs, LimitArgs, check_weights, describe_files, open_forests},
+        decode::{check_weights, open_forests},
         keep_features, read_references,
     },
     lists::{ListArgs, check_references, reference_file, references_of},
@@ -12,17 +11,21 @@ use crate::{
     world,
 };
 use luthier::{
-    core::{Error, FeatureKey, Fingerprint, Result, Weights},
-    decode::{Config, Forests, Limits, Model, Template},
+    core::{Error, FeatureKey, Result, Weights},
+    decode::{DenseFeature, FeatureSelection, Forests, Limits, Model, ModelDir, SearchSpec, Template},
     decoder::InProcess,
     external::{External, Memory},
     io::{
-        AtomicFile, Settings, moses_ini,
+        AtomicFile, InputFile, moses_ini,
         nbest::{Rows, read_scores},
-        text,
+        read_weights,
+        text::{self, Lines},
     },
     metric::Metric,
-    tune::{FixedLists, Judge, SMALL, Source, columns, lists},
+    tune::{
+        FixedLists, Judge, List, NbestOptions, RunSpec, SMALL, Source, SourceKind, columns, lists,
+        recipe::Recipe,
+    },
 };
 use std::{
     path::{Path, PathBuf},
@@ -30,20 +33,35 @@ use std::{
     time::Instant,
 };
 
-/// What every algorithm needs.
+/// Inputs and outputs of a run.
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("decoder").args(["command", "model"])))]
-pub(super) struct Input {
+pub(crate) struct Input {
     #[command(flatten)]
     nbest: ListArgs,
-    /// A decoder to run in every iteration instead of fixed lists: a shell command with {weights} (a file) or
-    /// '{weights:moses}', and {source}, {k}, {iteration}, {nbest} (else the list is its standard output).
-    #[arg(long, value_name = "CMD", conflicts_with = "nbest", requires = "source")]
-    command: Option<String>,
-    /// A model directory of `train` or `import`: its decoder makes lists in every iteration.
+    /// References, one segment per line; repeatable. Not needed for columns.
+    #[arg(long = "ref", value_name = "FILE")]
+    references: Vec<PathBuf>,
+    /// BLEU statistics of Moses' extractor instead of references, one file per feature file in --nbest.
+    #[arg(long, num_args = 1.., value_name = "FILE", conflicts_with_all = ["references", "metric", "command"])]
+    moses_scores: Vec<PathBuf>,
+    /// Metric to tune for. Candidates are expected to be tokenised already (tokenize=none).
+    #[arg(long, short, default_value = "bleu", value_name = "METRIC")]
+    pub(super) metric: String,
+    /// Run directory; created, or resumed if it exists.
+    #[arg(long, value_name = "DIR")]
+    pub(super) run: PathBuf,
+    /// Initial weights: one `name value` per line, or a Moses configuration [default: those of the model, else all 0].
+    #[arg(long, value_name = "FILE")]
+    init: Option<PathBuf>,
+    /// A model directory of `train` or `import`: its decoder makes the lists of every iteration.
     #[arg(long, value_name = "DIR", conflicts_with = "nbest", requires = "source")]
     model: Option<PathBuf>,
-    /// The text that the decoder translates.
+    /// A decoder to run in every iteration: a shell command with {weights} (a file) or '{weights:moses}', and {source}, {k},
+    /// {iteration}, {nbest} (else the list is its standard output).
+    #[arg(long, value_name = "CMD", conflicts_with = "nbest", requires = "source")]
+    command: Option<String>,
+    /// Text that the decoder translates.
     #[arg(long, value_name = "FILE", requires = "decoder")]
     source: Option<PathBuf>,
     /// Forests of that text, saved by `decode --forest-kind grammar`: rescored in every iteration instead of parsing again.
@@ -52,70 +70,48 @@ pub(super) struct Input {
     /// Candidates per segment to ask the decoder for [default: 100].
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     nbest_size: Option<u32>,
-    /// Iterations of a decoder at most, and epochs of online learning; else fixed lists have one [default: 25; pro and apro:
-    /// 30; online: 10].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) iterations: Option<u32>,
-    /// References, one segment a line; repeat it for several. Not needed for columns.
-    #[arg(long = "ref", value_name = "FILE")]
-    references: Vec<PathBuf>,
-    /// BLEU statistics of Moses' extractor instead of references, one file per feature file in --nbest.
-    #[arg(long, num_args = 1.., value_name = "FILE", conflicts_with_all = ["references", "metric", "command"])]
-    pub(super) moses_scores: Vec<PathBuf>,
-    /// What to tune for. Candidates are taken to be in tokens already (tokenize=none).
-    #[arg(long, short, default_value = "bleu", value_name = "METRIC")]
-    pub(super) metric: String,
-    /// Initial weights: `name value` a line, or a Moses configuration [default: those of the model, else all 0].
-    #[arg(long, value_name = "FILE")]
-    init: Option<PathBuf>,
-    /// A Moses configuration: initial weights, unless --init gives them.
+    /// Moses configuration: initial weights, unless --init gives them.
     #[arg(long, value_name = "FILE")]
     moses_ini: Option<PathBuf>,
     /// Write that configuration again with the tuned weights.
     #[arg(long, value_name = "FILE", requires = "moses_ini")]
     moses_ini_out: Option<PathBuf>,
-    /// Directory of this run: made new, or gone on with.
-    #[arg(long, value_name = "DIR")]
-    pub(super) run: PathBuf,
     /// Print the result as JSON.
     #[arg(long)]
     pub(super) json: bool,
     #[command(flatten)]
     held_out: HeldOutArgs,
     #[command(flatten)]
-    features: FeatureArgs,
+    features: FeatureSelection,
     #[command(flatten)]
-    limits: LimitArgs,
+    limits: Limits,
 }
 
 /// Sets that nothing is learned from.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Held-out sets")]
 struct HeldOutArgs {
-    /// Text that is decoded after every iteration: the weights that score best on it are the answer.
+    /// Text that is decoded after every iteration: the weights that score best on it are kept.
     #[arg(long, value_name = "FILE", requires = "decoder")]
     select_source: Option<PathBuf>,
-    /// N-best lists instead, with --nbest.
+    /// N-best lists to select with, with --nbest.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["decoder", "select_source"])]
     select_nbest: Vec<PathBuf>,
-    /// Its references; repeat it for several.
+    /// References of the selection set; repeatable.
     #[arg(long, value_name = "FILE")]
     select_ref: Vec<PathBuf>,
     /// Text that is decoded after every iteration and only reported.
     #[arg(long, value_name = "FILE", requires = "decoder")]
     test_source: Option<PathBuf>,
-    /// N-best lists instead, with --nbest.
+    /// N-best lists to test with, with --nbest.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["decoder", "test_source"])]
     test_nbest: Vec<PathBuf>,
-    /// Its references; repeat it for several.
+    /// References of the test set; repeatable.
     #[arg(long, value_name = "FILE")]
     test_ref: Vec<PathBuf>,
-    /// Stop when so many iterations in a row bring no better score, on the selection set if there is one.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    patience: Option<u32>,
 }
 
-/// One of them.
+/// The selection set or the test set.
 struct HeldOut<'a> {
     name: &'static str,
     source: Option<&'a Path>,
@@ -124,7 +120,7 @@ struct HeldOut<'a> {
 }
 
 impl HeldOutArgs {
-    /// What becomes of the set to select with, and of the one to test with.
+    /// What `make` makes of the selection set and of the test set.
     fn each<T>(&self, mut make: impl FnMut(HeldOut<'_>) -> Result<T>) -> Result<[T; 2]> {
         let select = HeldOut {
             name: "select",
@@ -142,176 +138,192 @@ impl HeldOutArgs {
     }
 }
 
-/// Everything that was read.
+/// Sources of candidates and the weights to begin with.
 pub(super) struct Loaded {
     pub(super) source: Box<dyn Source>,
     pub(super) select: Option<Box<dyn Source>>,
     pub(super) test: Option<Box<dyn Source>>,
     pub(super) initial: Weights,
-    pub(super) references: Vec<Vec<String>>,
-    /// How many references a segment has.
-    pub(super) reference_count: Option<usize>,
-    pub(super) settings: Settings,
 }
 
 /// More features than this are beyond MERT's reach, and slow for line searches.
 const MANY: usize = 50;
 
-pub(super) fn load(input: &Input, metric: &Metric, plan: &Plan<'_>, talk: Talk) -> Result<Loaded> {
-    let clock = Instant::now();
-    let files = read_references(&input.references)?;
-    if input.moses_scores.is_empty() {
-        check_references(&files, metric)?;
-    }
+/// Reads everything that a run needs but its references, which are given, and records it in `spec`.
+pub(super) fn load(
+    input: &Input,
+    metric: &Metric,
+    files: &[Lines],
+    references: &[Vec<String>],
+    spec: &mut RunSpec,
+    talk: Talk,
+) -> Result<Loaded> {
     input.check_moses_ini()?;
-    let config = input.model.as_deref().map(Config::read).transpose()?;
-    let start = input.init.as_ref().or(input.moses_ini.as_ref()).or(config.as_ref().map(|c| &c.weights));
-    let mut initial = start.map_or(Ok(Weights::default()), |path| luthier::io::read_weights(path))?;
-    let mut settings = Settings::default();
-    settings.add("metric", &input.metric);
-    // The extractor's statistics do not tell how many references there were.
-    let reference_count = input.moses_scores.is_empty().then_some(files.len());
-    settings.add("signature", metric.signature(reference_count, ""));
-    let digests = |files: Vec<(&String, &String)>| {
-        files.iter().map(|(name, digest)| format!("{name} {digest}")).collect::<Vec<_>>().join(", ")
+    input.check_forests(&spec.recipe)?;
+    spec.nbest_options = NbestOptions::new(&input.nbest.options(), input.nbest.allow_missing);
+    record(spec, "ref", files);
+    let dir = input.model.as_deref().map(ModelDir::open).transpose()?;
+    let own = dir.as_ref().map(ModelDir::weights);
+    let start = input.init.clone().or(input.moses_ini.clone()).or(own);
+    let initial = start.as_deref().map_or(Ok(Weights::default()), read_weights)?;
+    let mut reader = Reader { input, metric, files, references, spec, start, initial, talk };
+    let (source, [select, test]) = match (&input.source, &input.command, &dir) {
+        (None, ..) => reader.lists()?,
+        (Some(text), Some(command), _) => reader.by_command(command, text)?,
+        (Some(text), None, Some(dir)) => reader.by_model(dir, text)?,
+        (Some(_), None, None) => return Err(Error::new("--source needs --model or --command")),
     };
-    settings.add("nbest-options", input.nbest.settings());
-    let scores = input.moses_scores.iter().map(|p| text::read_lines(p)).collect::<Result<Vec<_>>>()?;
-    settings.add("moses-scores", digests(scores.iter().map(|f| (&f.file, &f.digest)).collect()));
-    settings.add("ref", digests(files.iter().map(|f| (&f.file, &f.digest)).collect()));
-    let owned = by_segment(&files)?;
-    if let Some(patience) = input.held_out.patience {
-        settings.add("patience", patience);
-    }
-    if plan.density.is_some() && input.model.is_none() {
-        return Err(Error::new("--on forest needs --model: only our own decoder gives forests")
-            .hint("lists of --nbest and --command are for --on nbest"));
-    }
-    if plan.density.is_some() && input.nbest_size.is_some() {
-        return Err(Error::new("--nbest-size has no effect with --on forest").hint("see --density"));
-    }
-    if plan.density.is_some() && input.features.has_sparse() {
-        return Err(Error::new("--on forest tunes dense features only, so --sparse has no use")
-            .hint("leave it out, or use --on nbest"));
-    }
-    let (source, [select, test]) = if let Some(text) = &input.source {
-        let sentences = read_source(text, &files, owned.len(), &mut settings)?;
-        if plan.density.is_none() {
-            settings.add("nbest-size", input.k());
+    let initial = reader.initial;
+    spec.set_init(&initial, SMALL);
+    Ok(Loaded { source, select, test, initial })
+}
+
+/// A source, and the held-out sets to select and to test with.
+type Sources = (Box<dyn Source>, [Option<Box<dyn Source>>; 2]);
+
+/// Reads the candidates of a run, or prepares their decoder.
+struct Reader<'a> {
+    input: &'a Input,
+    metric: &'a Metric,
+    files: &'a [Lines],
+    references: &'a [Vec<String>],
+    spec: &'a mut RunSpec,
+    /// Where the initial weights come from.
+    start: Option<PathBuf>,
+    initial: Weights,
+    talk: Talk,
+}
+
+impl Reader<'_> {
+    /// Lists that were made before.
+    fn lists(&mut self) -> Result<Sources> {
+        let clock = Instant::now();
+        let (input, metric, talk) = (self.input, self.metric, self.talk);
+        for path in &input.moses_scores {
+            let scores = text::read_lines(path)?;
+            record(self.spec, "moses-scores", &[scores]);
         }
-        settings.add("iterations", plan.schedule.iterations);
-        settings.add("psi", plan.schedule.psi);
-        settings.add("reset-at", plan.schedule.reset_at.unwrap_or(0));
-        // Moses does not tune it and does not list it: scaled with the others it would lose its effect.
-        let untuned: Vec<FeatureKey> =
-            (0..10).map(|i| FeatureKey::of(&format!("UnknownWordPenalty{i}"))).collect();
-        initial.retain(|key| !untuned.contains(&key));
-        let task = Task { input, metric, plan, references: &owned, file: reference_file(&files) };
-        match (&input.command, &config) {
-            (Some(command), _) => task.by_command(command, text, &mut settings)?,
-            (None, Some(config)) => {
-                let path = start.map(PathBuf::as_path);
-                task.by_model(config, sentences, (&mut initial, path), &mut settings, talk)?
-            }
-            (None, None) => return Err(Error::new("--source needs --model or --command")),
+        let (lists, rows) = fixed(input, metric, self.files, self.spec.recipe.learns_sparse(), talk)?;
+        let held = input.held_out.each(|set| set.lists(input, metric, &rows, self.spec))?;
+        self.spec.recipe.check_features(rows.names.names())?;
+        if let Some(path) = &self.start {
+            check_names(&self.initial, path, &rows, Some(metric), talk)?;
+            keep_features(&mut self.initial, &rows, metric);
         }
-    } else {
-        let (lists, rows) = fixed(input, metric, &files, plan.sparse, talk)?;
-        let held = input.held_out.each(|set| set.lists(input, metric, &rows, &mut settings))?;
-        check_mentioned(&plan.mentioned, rows.names.names())?;
-        if let Some(path) = start {
-            check_names(&initial, path, &rows, Some(metric), talk)?;
-            keep_features(&mut initial, &rows, metric);
-        }
-        settings.add("nbest", digests(rows.files.iter().map(|f| (&f.name, &f.digest)).collect()));
+        record_rows(self.spec, "nbest", &rows);
         talk.say(&format!(
             "read {} candidates, {} of them different, in {:.2} s",
             thousands(rows.len()),
             thousands(lists.iter().map(|l| l.k).sum()),
             clock.elapsed().as_secs_f64()
         ));
-        (Box::new(FixedLists::new(lists, rows.names)) as Box<dyn Source>, held)
-    };
-    settings.add("init", short(&initial));
-    Ok(Loaded { source, select, test, initial, references: owned, reference_count, settings })
-}
+        Ok((Box::new(FixedLists::new(lists, rows.names)), held))
+    }
 
-/// A source, and the held-out sets to select and to test with.
-type Sources = (Box<dyn Source>, [Option<Box<dyn Source>>; 2]);
-
-/// What a decoder is to do.
-struct Task<'a> {
-    input: &'a Input,
-    metric: &'a Metric,
-    plan: &'a Plan<'a>,
-    references: &'a [Vec<String>],
-    /// The reference file, for messages.
-    file: &'a str,
-}
-
-impl Task<'_> {
-    /// With another program.
-    fn by_command(&self, command: &str, text: &Path, settings: &mut Settings) -> Result<Sources> {
-        let Task { input, metric, plan, .. } = *self;
-        if plan.schedule.online.is_some() {
-            let message =
-                format!("{} decodes a few segments at a time, which --command cannot do", plan.name);
-            return Err(Error::new(message).hint("use --model, or --nbest with lists that were made before"));
+    /// The text that a decoder translates. Its settings are recorded, too.
+    fn source(&mut self, path: &Path) -> Result<Vec<String>> {
+        let sentences = read_source("source", path, self.files, self.references.len(), self.spec)?;
+        if self.spec.recipe.forest_density().is_none() {
+            self.spec.nbest_size = Some(self.input.k());
         }
-        settings.add("command", command);
+        // Moses does not tune it and does not list it: scaled with the others it would lose its effect.
+        let untuned: Vec<FeatureKey> =
+            (0..10).map(|i| FeatureKey::of(&DenseFeature::UnknownWordPenalty.block(i))).collect();
+        self.initial.retain(|key| !untuned.contains(&key));
+        Ok(sentences)
+    }
+
+    /// Another program as decoder.
+    fn by_command(&mut self, command: &str, path: &Path) -> Result<Sources> {
+        self.source(path)?;
+        let (input, metric) = (self.input, self.metric);
+        self.spec.command = Some(command.to_owned());
         let held = input.held_out.each(|set| {
-            let Some((text, _, files)) = set.read(metric, settings)? else { return Ok(None) };
+            let Some((text, _, files)) = set.text(metric, self.spec)? else { return Ok(None) };
             let (references, file) = (by_segment(&files)?, reference_file(&files));
             let made = external(input, command, (&text, set.name), metric, references, file)?;
             Ok(Some(Box::new(made) as Box<dyn Source>))
         })?;
-        let own = external(input, command, (text, ""), metric, self.references.to_vec(), self.file)?;
+        let (references, file) = (self.references.to_vec(), reference_file(self.files));
+        let own = external(input, command, (path, ""), metric, references, file)?;
         Ok((Box::new(own), held))
     }
 
-    /// With our own decoder. Initial weights lose what the model does not have.
-    fn by_model(
-        &self,
-        config: &Config,
-        sentences: Vec<String>,
-        (initial, path): (&mut Weights, Option<&Path>),
-        settings: &mut Settings,
-        talk: Talk,
-    ) -> Result<Sources> {
-        let Task { input, metric, plan, .. } = *self;
-        let (model, limits, digests) = open_model(input, config, metric, initial, plan, settings)?;
+    /// Our own decoder. Initial weights lose what the model does not have.
+    fn by_model(&mut self, dir: &ModelDir, path: &Path) -> Result<Sources> {
+        let sentences = self.source(path)?;
+        let (input, metric) = (self.input, self.metric);
+        let (model, limits, digests) = self.open_model(dir)?;
         let held = input.held_out.each(|set| {
-            let Some((_, sentences, files)) = set.read(metric, settings)? else { return Ok(None) };
+            let Some((_, sentences, files)) = set.text(metric, self.spec)? else { return Ok(None) };
             let references = by_segment(&files)?;
             let made = InProcess::new(model.clone(), sentences, limits, 1, metric, &references);
             Ok(Some(Box::new(made) as Box<dyn Source>))
         })?;
-        if let Some(path) = path {
-            check_weights(initial, path, model.names(), talk)?;
+        self.place_weights(&model)?;
+        self.spec.recipe.check_features(model.names())?;
+        let forests = match &input.forests {
+            Some(path) => {
+                let forests = open_forests(path, &digests, &model, limits)?;
+                check_sentences(path, &forests, &sentences)?;
+                Some(forests)
+            }
+            None => None,
+        };
+        let recipe = &self.spec.recipe;
+        let own = InProcess::new(model, sentences, limits, input.k() as usize, metric, self.references)
+            .with_forests(forests)
+            .on_forests(recipe.forest_density())
+            .smoothed(recipe.sentence_smoothing());
+        Ok((Box::new(own), held))
+    }
+
+    /// The decoder's model, its limits, and digests of its files: a model counts by what is in them.
+    fn open_model(&mut self, dir: &ModelDir) -> Result<(Arc<Model>, Limits, Vec<String>)> {
+        if let Some(column) = self.metric.columns().first() {
+            return Err(Error::new(format!(
+                "the metric reads the column {column}, which a decoder does not make"
+            ))
+            .hint("tune for such a metric on n-best lists that have it"));
+        }
+        let digests = dir.digests()?;
+        let limits = self.input.limits.resolve(&dir.config);
+        let recipe = &self.spec.recipe;
+        if self.input.features.has_sparse() && !recipe.learns_sparse() {
+            let name = recipe.info().name;
+            return Err(Error::new(format!("{name} tunes dense features only, so --sparse has no use"))
+                .hint("perceptron, mira, oro, pro and the other learners tune sparse ones"));
+        }
+        let mut model = Model::open(dir)?;
+        self.input.features.apply(&mut model, &self.initial)?;
+        self.spec.set_search(&SearchSpec::new(&dir.config, &digests, &model, limits))?;
+        Ok((Arc::new(model), limits, digests))
+    }
+
+    /// Leaves weights of the model's features, and gives 0 to those that have none: what is decoded first is what is written
+    /// first.
+    fn place_weights(&mut self, model: &Model) -> Result<()> {
+        if let Some(path) = &self.start {
+            check_weights(&self.initial, path, model.names(), self.talk)?;
             let mut keys: Vec<FeatureKey> = model.names().iter().map(|n| FeatureKey::of(n)).collect();
             let on = model.templates();
             let sparse = |n: &str| Template::ALL.iter().any(|t| on.has(*t) && n.starts_with(t.prefix()));
-            keys.extend(initial.iter().filter(|w| sparse(w.0)).map(|w| FeatureKey::of(w.0)));
+            keys.extend(self.initial.iter().filter(|w| sparse(w.0)).map(|w| FeatureKey::of(w.0)));
             keys.sort_unstable();
-            initial.retain(|key| keys.binary_search(&key).is_ok());
+            self.initial.retain(|key| keys.binary_search(&key).is_ok());
         }
-        check_mentioned(&plan.mentioned, model.names())?;
-        // What is decoded first is what is written first: features without weight have 0 from the start.
-        for name in model.names() {
-            initial.place(FeatureKey::of(name), name)?;
-        }
-        let k = input.k() as usize;
-        let forests = input.forests.as_ref().map(|path| {
-            let forests = open_forests(path, &digests, &model, limits)?;
-            check_sentences(path, &forests, &sentences)?;
-            Ok::<_, Error>(forests)
-        });
-        let forests = forests.transpose()?;
-        let own = InProcess::new(model, sentences, limits, k, metric, self.references)
-            .with_forests(forests)
-            .on_forests(plan.density);
-        Ok((Box::new(own.smoothed(plan.plus_one)), held))
+        model.names().iter().try_for_each(|name| self.initial.place(FeatureKey::of(name), name).map(drop))
     }
+}
+
+/// Records files that were read in a role.
+fn record(spec: &mut RunSpec, role: &str, files: &[Lines]) {
+    spec.inputs.extend(files.iter().map(|f| InputFile::new(role, &f.file, &f.digest)));
+}
+
+/// Records n-best files that were read in a role.
+fn record_rows(spec: &mut RunSpec, role: &str, rows: &Rows) {
+    spec.inputs.extend(rows.files.iter().map(|f| InputFile::new(role, &f.name, &f.digest)));
 }
 
 /// Saved forests must be those of the text.
@@ -332,17 +344,17 @@ fn check_sentences(path: &Path, forests: &Forests, sentences: &[String]) -> Resu
 }
 
 /// References of each segment.
-fn by_segment(files: &[text::Lines]) -> Result<Vec<Vec<String>>> {
+pub(super) fn by_segment(files: &[Lines]) -> Result<Vec<Vec<String>>> {
     let references = text::by_segment(files)?;
     Ok(references.iter().map(|r| r.iter().map(ToString::to_string).collect()).collect())
 }
 
 /// A text with its lines, and references.
-type Text = (PathBuf, Vec<String>, Vec<text::Lines>);
+type Text = (PathBuf, Vec<String>, Vec<Lines>);
 
 impl HeldOut<'_> {
     /// The references, which must be there.
-    fn read_references(&self, metric: &Metric, settings: &mut Settings) -> Result<Vec<text::Lines>> {
+    fn read_references(&self, metric: &Metric, spec: &mut RunSpec) -> Result<Vec<Lines>> {
         let name = self.name;
         if self.references.is_empty() && metric.columns().is_empty() {
             return Err(Error::new(format!(
@@ -351,8 +363,7 @@ impl HeldOut<'_> {
         }
         let files = read_references(self.references)?;
         check_references(&files, metric)?;
-        let digests: Vec<String> = files.iter().map(|f| format!("{} {}", f.file, f.digest)).collect();
-        settings.add(&format!("{name}-ref"), digests.join(", "));
+        record(spec, &format!("{name}-ref"), &files);
         Ok(files)
     }
 
@@ -368,15 +379,11 @@ impl HeldOut<'_> {
     }
 
     /// A text for a decoder.
-    fn read(&self, metric: &Metric, settings: &mut Settings) -> Result<Option<Text>> {
+    fn text(&self, metric: &Metric, spec: &mut RunSpec) -> Result<Option<Text>> {
         let Some(path) = self.source else { return self.check("source").map(|()| None) };
-        let files = self.read_references(metric, settings)?;
+        let files = self.read_references(metric, spec)?;
         let segments = files.first().map_or(0, |f| f.lines.len());
-        let mut own = Settings::default();
-        let sentences = read_source(path, &files, segments, &mut own)?;
-        for (key, value) in own.iter() {
-            settings.add(&format!("{}-{key}", self.name), value);
-        }
+        let sentences = read_source(&format!("{}-source", self.name), path, &files, segments, spec)?;
         Ok(Some((path.to_owned(), sentences, files)))
     }
 
@@ -386,18 +393,17 @@ impl HeldOut<'_> {
         input: &Input,
         metric: &Metric,
         learned: &Rows,
-        settings: &mut Settings,
+        spec: &mut RunSpec,
     ) -> Result<Option<Box<dyn Source>>> {
         if self.nbest.is_empty() {
             return self.check("nbest").map(|()| None);
         }
-        let files = self.read_references(metric, settings)?;
+        let files = self.read_references(metric, spec)?;
         let mut rows = Rows::default();
         for path in self.nbest {
             luthier::io::nbest::read(path, &input.nbest.options(), &mut rows)?;
         }
-        let digests: Vec<String> = rows.files.iter().map(|f| format!("{} {}", f.name, f.digest)).collect();
-        settings.add(&format!("{}-nbest", self.name), digests.join(", "));
+        record_rows(spec, &format!("{}-nbest", self.name), &rows);
         if !rows.names.keys().iter().any(|k| learned.names.get(*k).is_some()) {
             let message = format!("has no feature of the lists that are learned from ({})", self.name);
             return Err(Error::in_file(self.nbest[0].display().to_string(), message)
@@ -411,21 +417,13 @@ impl HeldOut<'_> {
     }
 }
 
-/// Weights in a line; a digest of them where they are many.
-fn short(weights: &Weights) -> String {
-    let all = weights.iter().map(|(n, v)| format!("{n} {v}")).collect::<Vec<_>>().join(", ");
-    if weights.len() <= SMALL {
-        return all;
-    }
-    format!("{} weights {:032x}", weights.len(), Fingerprint::default().bytes(all.as_bytes()).finish())
-}
-
-/// The text for a decoder must go with the references.
+/// The text for a decoder, which must go with the references.
 fn read_source(
+    role: &str,
     path: &Path,
-    files: &[text::Lines],
+    files: &[Lines],
     segments: usize,
-    settings: &mut Settings,
+    spec: &mut RunSpec,
 ) -> Result<Vec<String>> {
     let source = text::read_lines(path)?;
     if source.lines.len() != segments {
@@ -436,50 +434,8 @@ fn read_source(
         );
         return Err(Error::in_file(source.file, message).hint("both need one line per segment"));
     }
-    settings.add("source", format!("{} {}", path.display(), source.digest));
+    spec.inputs.push(InputFile::new(role, path.display().to_string(), &source.digest));
     Ok(source.lines)
-}
-
-/// Our own decoder, and digests of its files: a model counts by what is in them.
-fn open_model(
-    input: &Input,
-    config: &Config,
-    metric: &Metric,
-    initial: &Weights,
-    plan: &Plan<'_>,
-    settings: &mut Settings,
-) -> Result<(Arc<Model>, Limits, Vec<String>)> {
-    if let Some(column) = metric.columns().first() {
-        return Err(Error::new(format!(
-            "the metric reads the column {column}, which a decoder does not make"
-        ))
-        .hint("tune for such a metric on n-best lists that have it"));
-    }
-    let digests = config.digests()?;
-    describe_files(&digests, settings);
-    settings.add("oov", config.oov);
-    let limits = input.limits.limits(config);
-    input.limits.describe(&limits, settings);
-    if input.features.has_sparse() && !plan.sparse {
-        return Err(Error::new(format!("{} tunes dense features only, so --sparse has no use", plan.name))
-            .hint("perceptron, mira, oro, pro and the other learners tune sparse ones"));
-    }
-    let mut model = Model::open(config)?;
-    input.features.apply(&mut model, initial)?;
-    input.features.describe(&model, settings);
-    Ok((Arc::new(model), limits, digests))
-}
-
-/// Features that settings name must exist.
-fn check_mentioned(mentioned: &[String], names: &[String]) -> Result<()> {
-    let known = |key: FeatureKey| names.iter().any(|n| FeatureKey::of(n) == key);
-    match mentioned.iter().find(|name| !keys(name).any(known)) {
-        None => Ok(()),
-        Some(name) => {
-            let some = names.iter().take(20).cloned().collect::<Vec<_>>().join(", ");
-            Err(Error::new(format!("no feature is named {name}")).hint(format!("the list has {some}")))
-        }
-    }
 }
 
 fn external(
@@ -512,16 +468,16 @@ fn external(
 fn fixed(
     input: &Input,
     metric: &Metric,
-    files: &[text::Lines],
+    files: &[Lines],
     sparse: bool,
     talk: Talk,
-) -> Result<(Vec<luthier::tune::List>, Rows)> {
+) -> Result<(Vec<List>, Rows)> {
     let rows = input.nbest.read()?;
     let references = references_of(files, &rows, input.nbest.allow_missing)?;
     let stats = moses_scores(&input.moses_scores, &rows)?;
     let mut judge = Judge::new(metric, &references, reference_file(files));
     judge.allow_missing = input.nbest.allow_missing;
-    judge.given = (!input.moses_scores.is_empty()).then_some(&stats[..]);
+    judge.given = input.has_statistics().then_some(&stats[..]);
     let columns = columns(&rows, Some(metric));
     let lists = lists(&rows, &columns, Some(judge))?;
     if sparse {
@@ -571,14 +527,46 @@ fn moses_scores(paths: &[PathBuf], rows: &Rows) -> Result<Vec<f32>> {
 }
 
 impl Input {
+    /// What candidates come from.
+    pub(super) fn kind(&self) -> SourceKind {
+        if self.command.is_some() {
+            SourceKind::Command
+        } else if self.model.is_some() {
+            SourceKind::Decoder
+        } else {
+            SourceKind::Fixed
+        }
+    }
+
+    /// Whether statistics of the candidates were given instead of references.
+    pub(super) fn has_statistics(&self) -> bool {
+        !self.moses_scores.is_empty()
+    }
+
+    /// The references to tune with.
+    pub(super) fn read_references(&self, metric: &Metric) -> Result<Vec<Lines>> {
+        let files = read_references(&self.references)?;
+        if !self.has_statistics() {
+            check_references(&files, metric)?;
+        }
+        Ok(files)
+    }
+
     /// Candidates per segment.
     fn k(&self) -> u32 {
         self.nbest_size.unwrap_or(100)
     }
 
-    /// How long to wait for a better score.
-    pub(super) fn patience(&self) -> Option<u32> {
-        self.held_out.patience
+    /// Flags that have no effect where forests are learned from.
+    fn check_forests(&self, recipe: &Recipe) -> Result<()> {
+        if recipe.forest_density().is_some() && self.nbest_size.is_some() {
+            return Err(Error::new("--nbest-size has no effect with --on forest").hint("see --density"));
+        }
+        if recipe.forest_density().is_some() && self.features.has_sparse() {
+            return Err(Error::new("--on forest tunes dense features only, so --sparse has no use")
+                .hint("leave it out, or use --on nbest"));
+        }
+        Ok(())
     }
 
     /// Whether there is a configuration to put weights into, and a place for it: asked before the work, not after it.

@@ -1,6 +1,6 @@
-use crate::{Decoder, Forests, ForestsWriter, Limits, Model, tests::language_model};
+use crate::{Decoder, Forests, ForestsWriter, Limits, Model, SearchKind, tests::language_model};
 use luthier_core::{
-    FeatureKey, Vocabulary, Weights,
+    FeatureKey, Progress, Vocabulary, Weights,
     random::{Purpose, Stream},
 };
 use luthier_forest::KBest;
@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 
 type Row = (Vec<u32>, Vec<u32>, Vec<f64>);
 
-struct World {
-    model: Model,
+pub(crate) struct World {
+    pub(crate) model: Model,
     rules: Vec<Row>,
 }
 
 /// Random rules over four source and four target words.
-fn world(seed: u64, lms: usize) -> World {
+pub(crate) fn world(seed: u64, lms: usize) -> World {
     let mut s = Stream::new(seed, Purpose::Test, 0, 0);
     let (mut f, mut e) = (Vocabulary::default(), Vocabulary::default());
     for k in 0..5 {
@@ -71,7 +71,10 @@ fn world(seed: u64, lms: usize) -> World {
         rules.push((source, target, scores));
     }
     let lms = (0..lms).map(|_| language_model(&mut s)).collect();
-    World { model: Model::new(builder.finish(&f, &e).unwrap(), lms, true).unwrap(), rules }
+    World {
+        model: Model::new(builder.finish(&f, &e, luthier_core::Progress::NONE).unwrap(), lms, true).unwrap(),
+        rules,
+    }
 }
 
 /// A derivation: words and features by name.
@@ -201,10 +204,9 @@ fn searches_equal_enumeration() {
                 m.1.iter().map(|(n, v)| weight(n) * v).sum()
             };
             expected.sort_by(|a, b| total(b).total_cmp(&total(a)));
-            let limits =
-                Limits { pop: None, stack: usize::MAX, table: usize::MAX, span, ..Limits::default() };
+            let limits = Limits { span_limit: Some(span as u32), ..Limits::default() }.unpruned();
             let decoder = Decoder::new(&world.model, &weights, limits);
-            let found = decoder.search(&line);
+            let found = decoder.search(&line, Progress::NONE).unwrap();
             let (_, score) = found.best().unwrap();
             assert!(
                 (score - total(&expected[0])).abs() < 1e-3,
@@ -234,8 +236,9 @@ fn searches_equal_enumeration() {
             derivations += ours.len();
             // Pruning finds nothing better.
             for pop in [1, 3, 10] {
-                let decoder = Decoder::new(&world.model, &weights, Limits { pop: Some(pop), ..limits });
-                let (_, some) = decoder.search(&line).best().unwrap();
+                let few = Limits { search: SearchKind::Cube, pop_limit: pop, ..limits };
+                let decoder = Decoder::new(&world.model, &weights, few);
+                let (_, some) = decoder.search(&line, Progress::NONE).unwrap().best().unwrap();
                 assert!(some <= score + 1e-6);
             }
         }
@@ -257,7 +260,7 @@ fn lines(seed: u64) -> Vec<String> {
 fn save(path: &std::path::Path, model: &Model, digests: &[String], lines: &[String], span: usize) {
     let mut writer = ForestsWriter::create(path, model, digests, span).unwrap();
     for line in lines {
-        let spans = writer.spans(line);
+        let spans = writer.spans(line, Progress::NONE).unwrap();
         writer.push(line, spans).unwrap();
     }
     writer.finish().unwrap();
@@ -280,16 +283,24 @@ fn saved_forests_give_what_decoding_gives() {
             let text: String =
                 world.model.names().iter().map(|n| format!("{n} {}\n", s.uniform(-1.0, 1.0))).collect();
             let weights = Weights::parse("w", &text).unwrap();
-            let limits = Limits { pop: Some(3), table, span, ..Limits::default() };
+            let limits = Limits {
+                pop_limit: 3,
+                table_limit: Some(table),
+                span_limit: Some(span as u32),
+                ..Limits::default()
+            };
             let fresh = Decoder::new(&world.model, &weights, limits);
             let saved = Decoder::over(&world.model, &weights, limits, &forests);
             for (at, line) in lines.iter().enumerate() {
-                let (a, b) = (fresh.search(line), saved.rescore(at).unwrap());
+                let (a, b) = (
+                    fresh.search(line, Progress::NONE).unwrap(),
+                    saved.rescore(at, Progress::NONE).unwrap().unwrap(),
+                );
                 assert_eq!(a.best(), b.best(), "{seed} {line}");
                 assert_eq!(a.forest(), b.forest());
-                assert_eq!(saved.search(line).best(), a.best());
+                assert_eq!(saved.search(line, Progress::NONE).unwrap().best(), a.best());
             }
-            assert!(fresh.rescore(0).is_none());
+            assert!(fresh.rescore(0, Progress::NONE).unwrap().is_none());
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Which word of a sentence gives rise to which word of its translation: priors over positions, and what the words
 //! say together with them.
 //!
+//! An iteration costs O(I·J) per pair of sentences for independent links, O(I²·J) for the HMM.
+//!
 //! A *generated* sentence of J words has, for each word, one word of the *given* sentence of I words behind it, or
 //! none (the null word, with probability `null`).
 //!
@@ -10,6 +12,8 @@
 //! round raises the likelihood by steps of the minorise–maximise kind for choice models (Hunter 2004): s(d) becomes
 //! the expected number of steps d over Σ n(i′)/Z(i′), where n counts how often d was there to be chosen.
 
+use luthier_core::Result;
+use luthier_io::Meter;
 use rustc_hash::FxHashMap;
 
 /// Probability of a step to anywhere.
@@ -23,23 +27,30 @@ pub(super) const STEPS: usize = 2 * FAR + 3;
 /// Kinds of first steps: to position 0…FAR, and farther.
 pub(super) const FIRST: usize = FAR + 2;
 
-/// What is believed about positions before words are looked at.
+/// Prior over the position of the word behind a generated word, before words are looked at.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Positions {
-    /// All alike: IBM model 1.
+    /// All positions are equally likely: IBM Model 1.
     Uniform,
-    /// Near the diagonal, with this tension: model 2 as `fast_align` has it.
+    /// Positions near the diagonal are likelier, with this tension λ > 0: IBM Model 2 as in `fast_align` (Dyer et al. 2013).
     Diagonal(f64),
-    /// Steps from the word before: the HMM.
+    /// Positions by their distance from the one of the word before: the HMM (Vogel et al. 1996).
     Steps(Steps),
 }
 
-/// Weights of steps.
+/// Weights of the steps of the HMM aligner from one source position to the next; only their ratios matter.
+///
+/// ```
+/// let steps = luthier_train::align::Steps::default();
+/// let next_word = steps.by_distance.len() / 2 + 1; // a step of +1
+/// assert!(steps.by_distance.iter().all(|w| *w <= steps.by_distance[next_word]));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steps {
-    /// By distance: farther back, −FAR…FAR, farther on.
+    /// Weight of each distance, above 0: one for all steps back by more than 20, then −20 to 20, then one for all steps on
+    /// by more than 20.
     pub by_distance: Vec<f64>,
-    /// First steps, by position.
+    /// Weight of each first position, above 0: 0 to 20, then one for all later positions.
     pub first: Vec<f64>,
 }
 
@@ -439,13 +450,14 @@ impl Steps {
     }
 
     /// Weights that make the expected steps likelier.
-    fn raised(&self, expected: &Expected) -> Steps {
+    fn raised(&self, expected: &Expected, meter: &Meter<'_>) -> Result<Steps> {
         let mut steps = self.clone();
         let lengths = (1..).take_while(|&g| triangle(g + 1) <= expected.from.len());
         let lengths: Vec<usize> = lengths.collect();
         for _ in 0..10 {
             let (mut distance, mut first) = (vec![0.0; STEPS], vec![0.0; FIRST]);
             for &given in &lengths {
+                meter.add(0)?;
                 for i in 0..=given {
                     let n = expected.from[triangle(given) + i];
                     if n <= 0.0 {
@@ -472,28 +484,31 @@ impl Steps {
                 }
             }
         }
-        steps
+        Ok(steps)
     }
 }
 
 impl Positions {
     /// Positions that make what is expected likelier.
-    pub(super) fn raised(&self, expected: &Expected) -> Positions {
-        match self {
+    pub(super) fn raised(&self, expected: &Expected, meter: &Meter<'_>) -> Result<Positions> {
+        Ok(match self {
             Positions::Uniform => Positions::Uniform,
-            Positions::Diagonal(_) => Positions::Diagonal(raised_tension(expected)),
-            Positions::Steps(steps) => Positions::Steps(steps.raised(expected)),
-        }
+            Positions::Diagonal(_) => Positions::Diagonal(raised_tension(expected, meter)?),
+            Positions::Steps(steps) => Positions::Steps(steps.raised(expected, meter)?),
+        })
     }
 }
 
 /// The expected log-probability is concave in the tension: its slope is 0 at one place, found by halving.
-fn raised_tension(expected: &Expected) -> f64 {
+fn raised_tension(expected: &Expected, meter: &Meter<'_>) -> Result<f64> {
     let mut lengths: Vec<_> = expected.linked.iter().collect();
     lengths.sort_unstable_by_key(|l| *l.0);
     let slope = |tension: f64| {
         let mut slope = -expected.distance;
-        for ((given, generated), linked) in &lengths {
+        for (k, ((given, generated), linked)) in lengths.iter().enumerate() {
+            if k.is_multiple_of(64) {
+                meter.add(0)?;
+            }
             for (j, n) in linked.iter().enumerate() {
                 let (mut z, mut first) = (0.0, 0.0);
                 for i in 0..*given {
@@ -505,16 +520,16 @@ fn raised_tension(expected: &Expected) -> f64 {
                 slope += n * first / z;
             }
         }
-        slope
+        Result::Ok(slope)
     };
     let (mut low, mut high) = (0.1, 30.0);
     for _ in 0..25 {
         let middle = 0.5 * (low + high);
-        if slope(middle) > 0.0 {
+        if slope(middle)? > 0.0 {
             low = middle;
         } else {
             high = middle;
         }
     }
-    0.5 * (low + high)
+    Ok(0.5 * (low + high))
 }

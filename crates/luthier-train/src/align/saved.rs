@@ -1,17 +1,44 @@
-//! Trained models as text: a header, the words of both sides, the pairs by number of word.
+//! Trained aligners as text: a header, the words of both sides, the pairs by number of word.
 
 use super::{Direction, Kind, Model, Positions, Steps, pair_key, position};
 use crate::Corpus;
-use luthier_core::{Error, Result};
-use luthier_io::Input;
+use luthier_core::{Error, Progress, Result, Vocabulary};
+use luthier_io::{Input, Meter};
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 
 const MAGIC: &str = "luthier-align 1";
 
 impl Model {
-    /// Writes the model; `corpus` is the one that it was trained on, or that it was loaded with.
-    pub fn save(&self, corpus: &Corpus, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the aligner as text to `out`, which errors call `name`; `corpus` is the one that it was trained on, or that it
+    /// was loaded with. Reports `pairs`. Fails if writing fails, and with kind
+    /// [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+    pub fn save(
+        &self,
+        corpus: &Corpus,
+        name: &str,
+        out: &mut dyn Write,
+        progress: Progress<'_>,
+    ) -> Result<()> {
+        let unwritten = |e: io::Error| Error::io(name, "write it", &e);
+        self.save_header(out).and_then(|()| self.save_words(corpus, out)).map_err(unwritten)?;
+        let mut keys = vec![0; self.pairs.len()];
+        // Each pair writes to its own place: the order does not matter.
+        #[allow(clippy::iter_over_hash_type)]
+        for (&key, &id) in &self.pairs {
+            keys[id as usize] = key;
+        }
+        let meter = Meter::new(progress, "pairs", keys.len());
+        writeln!(out, "pairs {}", keys.len()).map_err(unwritten)?;
+        for (id, key) in keys.iter().enumerate() {
+            let [forward, backward] = [0, 1].map(|d| self.directions[d].words[id]);
+            writeln!(out, "{} {} {forward} {backward}", key >> 32, *key as u32).map_err(unwritten)?;
+            meter.set(id + 1)?;
+        }
+        meter.finish()
+    }
+
+    fn save_header(&self, out: &mut dyn Write) -> io::Result<()> {
         let kind = match self.kind {
             Kind::Ibm1 => "ibm1",
             Kind::Ibm2 => "ibm2",
@@ -31,6 +58,10 @@ impl Model {
                 }
             }
         }
+        Ok(())
+    }
+
+    fn save_words(&self, corpus: &Corpus, out: &mut dyn Write) -> io::Result<()> {
         let sides = [(&corpus.source, &self.directions[1]), (&corpus.target, &self.directions[0])];
         for (side, direction) in sides {
             writeln!(out, "words {}", direction.of_null.len())?;
@@ -38,83 +69,40 @@ impl Model {
                 writeln!(out, "{}\t{p}", side.vocabulary.word(id as u32))?;
             }
         }
-        let mut keys = vec![0; self.pairs.len()];
-        // Each pair writes to its own place: the order does not matter.
-        #[allow(clippy::iter_over_hash_type)]
-        for (&key, &id) in &self.pairs {
-            keys[id as usize] = key;
-        }
-        writeln!(out, "pairs {}", keys.len())?;
-        for (id, key) in keys.iter().enumerate() {
-            let [forward, backward] = [0, 1].map(|d| self.directions[d].words[id]);
-            writeln!(out, "{} {} {forward} {backward}", key >> 32, *key as u32)?;
-        }
         Ok(())
     }
 
-    /// Reads a model, and vocabularies to read text with.
-    pub fn load(input: &mut Input) -> Result<(Model, Corpus)> {
+    /// Reads an aligner that [`Model::save`] wrote, and an empty corpus with its vocabularies, for [`Corpus::with`]. Reports
+    /// `pairs`. Fails, with the line, if the file is no saved aligner, and with kind
+    /// [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+    pub fn load(input: &mut Input, progress: Progress<'_>) -> Result<(Model, Corpus)> {
         let mut reader = Reader { input, line: Vec::new() };
         if reader.next()? != MAGIC {
             return Err(reader
                 .wrong("is not the first line of a saved aligner")
                 .hint("make one with `luthier align --save`"));
         }
-        let kind = match reader.after("model")?.as_str() {
-            "ibm1" => Kind::Ibm1,
-            "ibm2" => Kind::Ibm2,
-            "hmm" => Kind::Hmm,
-            _ => return Err(reader.wrong("is no model, expected ibm1, ibm2 or hmm")),
-        };
+        let kind = reader.kind()?;
         let null = reader.after("null")?;
         let null = reader.number(&null, |p| p < 1.0)?;
         let [target, source] = [reader.positions(kind)?, reader.positions(kind)?];
         let mut corpus = Corpus::default();
-        let mut of_null = [Vec::new(), Vec::new()];
-        for (d, side) in [(1, &mut corpus.source), (0, &mut corpus.target)] {
-            for id in 0..reader.size("words")? {
-                let line = reader.next()?;
-                let Some((word, p)) = line.split_once('\t') else {
-                    return Err(reader.wrong("is no word with its probability"));
-                };
-                if side.vocabulary.add(word) != id {
-                    return Err(reader.wrong("repeats a word"));
-                }
-                of_null[d].push(reader.number(p, |p| p <= 1.0)? as f32);
-            }
-        }
-        let (sources, targets) = (corpus.source.vocabulary.len(), corpus.target.vocabulary.len());
-        let size = reader.size("pairs")?;
-        let mut pairs = FxHashMap::default();
-        let mut words = [Vec::new(), Vec::new()];
-        for id in 0..size {
-            let line = reader.next()?;
-            let fields: Vec<&str> = line.split(' ').collect();
-            let ids = |k: usize, end: usize| {
-                fields.get(k).and_then(|f| f.parse::<u32>().ok()).filter(|&f| (f as usize) < end)
-            };
-            let (Some(f), Some(e), 4) = (ids(0, sources), ids(1, targets), fields.len()) else {
-                return Err(reader.wrong("is no pair: two numbers of words and two probabilities"));
-            };
-            if pairs.insert(pair_key(f, e), id).is_some() {
-                return Err(reader.wrong("repeats a pair"));
-            }
-            for d in 0..2 {
-                words[d].push(reader.number(fields[2 + d], |p| p <= 1.0)? as f32);
-            }
-        }
+        let null_source = reader.words(&mut corpus.source.vocabulary)?;
+        let null_target = reader.words(&mut corpus.target.vocabulary)?;
+        let (pairs, [words_target, words_source]) = reader.pairs(&corpus, progress)?;
         if reader.input.line(&mut reader.line)? {
             return Err(reader.wrong("follows the last pair, but nothing should"));
         }
-        let [words_target, words_source] = words;
-        let [null_target, null_source] = of_null;
         let directions = [
             Direction { words: words_target, of_null: null_target, positions: target },
             Direction { words: words_source, of_null: null_source, positions: source },
         ];
-        Ok((Model { kind, null, pairs, directions, cells: Vec::new() }, corpus))
+        Ok((Model { kind, null, rounds: Vec::new(), pairs, directions, cells: Vec::new() }, corpus))
     }
 }
+
+/// Numbers of the pairs, and their probabilities in both directions.
+type Pairs = (FxHashMap<u64, u32>, [Vec<f32>; 2]);
 
 struct Reader<'a> {
     input: &'a mut Input,
@@ -157,6 +145,58 @@ impl Reader<'_> {
     fn number(&self, text: &str, fits: impl Fn(f64) -> bool) -> Result<f64> {
         let number = text.parse::<f64>().ok().filter(|p| *p >= 0.0 && fits(*p));
         number.ok_or_else(|| self.wrong("has no sound number where one is expected"))
+    }
+
+    fn kind(&mut self) -> Result<Kind> {
+        match self.after("model")?.as_str() {
+            "ibm1" => Ok(Kind::Ibm1),
+            "ibm2" => Ok(Kind::Ibm2),
+            "hmm" => Ok(Kind::Hmm),
+            _ => Err(self.wrong("is no model, expected ibm1, ibm2 or hmm")),
+        }
+    }
+
+    /// Words of one side, with their probabilities given the null word.
+    fn words(&mut self, vocabulary: &mut Vocabulary) -> Result<Vec<f32>> {
+        let mut of_null = Vec::new();
+        for id in 0..self.size("words")? {
+            let line = self.next()?;
+            let Some((word, p)) = line.split_once('\t') else {
+                return Err(self.wrong("is no word with its probability"));
+            };
+            if vocabulary.add(word) != id {
+                return Err(self.wrong("repeats a word"));
+            }
+            of_null.push(self.number(p, |p| p <= 1.0)? as f32);
+        }
+        Ok(of_null)
+    }
+
+    fn pairs(&mut self, corpus: &Corpus, progress: Progress<'_>) -> Result<Pairs> {
+        let (sources, targets) = (corpus.source.vocabulary.len(), corpus.target.vocabulary.len());
+        let size = self.size("pairs")?;
+        let meter = Meter::new(progress, "pairs", size as usize);
+        let mut pairs = FxHashMap::default();
+        let mut words = [Vec::new(), Vec::new()];
+        for id in 0..size {
+            let line = self.next()?;
+            let fields: Vec<&str> = line.split(' ').collect();
+            let ids = |k: usize, end: usize| {
+                fields.get(k).and_then(|f| f.parse::<u32>().ok()).filter(|&f| (f as usize) < end)
+            };
+            let (Some(f), Some(e), 4) = (ids(0, sources), ids(1, targets), fields.len()) else {
+                return Err(self.wrong("is no pair: two numbers of words and two probabilities"));
+            };
+            if pairs.insert(pair_key(f, e), id).is_some() {
+                return Err(self.wrong("repeats a pair"));
+            }
+            for d in 0..2 {
+                words[d].push(self.number(fields[2 + d], |p| p <= 1.0)? as f32);
+            }
+            meter.set(id as usize + 1)?;
+        }
+        meter.finish()?;
+        Ok((pairs, words))
     }
 
     fn positions(&mut self, kind: Kind) -> Result<Positions> {

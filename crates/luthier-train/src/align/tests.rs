@@ -1,8 +1,12 @@
 #![allow(clippy::field_reassign_with_default)]
 use super::*;
-use luthier_core::random::{Purpose, Stream};
-use luthier_io::Input;
-use std::io::Cursor;
+use crate::extract::{self, extract};
+use luthier_core::{
+    ErrorKind,
+    random::{Purpose, Stream},
+};
+use luthier_io::{AtomicFile, Input};
+use std::{io::Cursor, ops::ControlFlow, path::Path, sync::atomic::AtomicUsize};
 
 /// Sentences of random words, and translations word by word with some noise.
 fn corpus(seed: u64, sentences: usize) -> Corpus {
@@ -26,7 +30,7 @@ fn corpus(seed: u64, sentences: usize) -> Corpus {
         e.push('\n');
     }
     let open = |t: String| Input::new("text", Cursor::new(t.into_bytes())).unwrap();
-    Corpus::read(&mut open(f), &mut open(e), 100).unwrap()
+    Corpus::read(&mut open(f), &mut open(e), 100, Progress::NONE).unwrap()
 }
 
 const KINDS: [Kind; 3] = [Kind::Ibm1, Kind::Ibm2, Kind::Hmm];
@@ -45,14 +49,15 @@ fn likelihood_never_falls() {
                 agreement: 0.0,
                 ..Settings::default()
             };
-            Model::train(&corpus, &settings, &mut |r| {
+            let model = Model::train(&corpus, &settings, Progress::NONE).unwrap();
+            for r in model.rounds() {
                 if let Some((before, log)) = last.filter(|l| l.0 == r.kind) {
                     for (was, is) in log.iter().zip(r.log_likelihood) {
                         assert!(is >= was - 1e-4 * was.abs().sqrt(), "{before:?} {r:?}: {was} then {is}");
                     }
                 }
                 last = Some((r.kind, r.log_likelihood));
-            });
+            }
         }
     }
 }
@@ -138,10 +143,10 @@ fn same_bits_on_any_number_of_threads() {
         let made = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
-                let model = Model::train(&corpus, &settings, &mut |_| {});
+                let model = Model::train(&corpus, &settings, Progress::NONE).unwrap();
                 let mut saved = Vec::new();
-                model.save(&corpus, &mut saved).unwrap();
-                (saved, model.align(&corpus, Symmetrization::GrowDiagFinalAnd))
+                model.save(&corpus, "m", &mut saved, Progress::NONE).unwrap();
+                (saved, model.align(&corpus, Symmetrization::GrowDiagFinalAnd, Progress::NONE).unwrap())
             })
         };
         assert!(made(1) == made(3));
@@ -151,12 +156,13 @@ fn same_bits_on_any_number_of_threads() {
 #[test]
 fn a_saved_model_aligns_the_same_and_knows_no_new_word() {
     let corpus = corpus(9, 80);
-    let model = Model::train(&corpus, &Settings::default(), &mut |_| {});
+    let model = Model::train(&corpus, &Settings::default(), Progress::NONE).unwrap();
     let mut saved = Vec::new();
-    model.save(&corpus, &mut saved).unwrap();
-    let (loaded, start) = Model::load(&mut Input::new("m", Cursor::new(saved.clone())).unwrap()).unwrap();
+    model.save(&corpus, "m", &mut saved, Progress::NONE).unwrap();
+    let (loaded, start) =
+        Model::load(&mut Input::new("m", Cursor::new(saved.clone())).unwrap(), Progress::NONE).unwrap();
     let mut again = Vec::new();
-    loaded.save(&start, &mut again).unwrap();
+    loaded.save(&start, "m", &mut again, Progress::NONE).unwrap();
     assert!(again == saved);
     let open = |t: &str| Input::new("text", Cursor::new(t.to_owned().into_bytes())).unwrap();
     let text = |side: &crate::Side| {
@@ -164,12 +170,12 @@ fn a_saved_model_aligns_the_same_and_knows_no_new_word() {
         (0..corpus.len()).map(|s| words(s).join(" ") + "\n").collect::<String>()
     };
     let (mut f, mut e) = (open(&text(&corpus.source)), open(&text(&corpus.target)));
-    let read = Corpus::with(&mut f, &mut e, 100, start.clone()).unwrap();
+    let read = Corpus::with(&mut f, &mut e, 100, start.clone(), Progress::NONE).unwrap();
     for how in [Symmetrization::Forward, Symmetrization::Backward, Symmetrization::Union] {
-        assert_eq!(model.align(&corpus, how), loaded.align(&read, how));
+        assert_eq!(model.align(&corpus, how, Progress::NONE), loaded.align(&read, how, Progress::NONE));
     }
-    let new = Corpus::with(&mut open("x y f1\n"), &mut open("e1 z\n"), 100, start).unwrap();
-    assert_eq!(loaded.align(&new, Symmetrization::Union).len(), 1);
+    let new = Corpus::with(&mut open("x y f1\n"), &mut open("e1 z\n"), 100, start, Progress::NONE).unwrap();
+    assert_eq!(loaded.align(&new, Symmetrization::Union, Progress::NONE).unwrap().len(), 1);
 }
 
 #[test]
@@ -178,5 +184,50 @@ fn digamma_has_its_known_values() {
         [(1.0, -0.577_215_664_901_532_9), (0.5, -1.963_510_026_021_423_5), (10.0, 2.251_752_589_066_721)]
     {
         assert!((digamma(x) - expected).abs() < 1e-9, "{x}");
+    }
+}
+
+/// Training, saving, aligning and extraction into one file.
+fn everything(corpus: &Corpus, path: &Path, progress: Progress<'_>) -> Result<u64> {
+    let settings = Settings { first_rounds: 2, rounds: 2, ..Settings::default() };
+    let model = Model::train(corpus, &settings, progress)?;
+    let mut out = AtomicFile::create(path)?;
+    model.save(corpus, "aligner", &mut out, progress)?;
+    let links = model.align(corpus, settings.symmetrize, progress)?;
+    let report = extract(corpus, &links, &extract::Settings::default(), progress, &mut |_| Ok(()))?;
+    out.commit()?;
+    Model::load(&mut Input::open(path)?, progress)?;
+    Ok(report.pairs)
+}
+
+/// Wherever the callback answers stop, the work ends in that error, and no file is half written.
+#[test]
+fn interrupted_work_leaves_nothing() {
+    let corpus = corpus(2, 300);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("aligner");
+    let calls = AtomicUsize::new(0);
+    for last in 0.. {
+        calls.store(0, Ordering::Relaxed);
+        let stop = |step: &Step| {
+            assert!(["lines", "rounds", "pairs", "phrases", "records"].contains(&step.what), "{step:?}");
+            match calls.fetch_add(1, Ordering::Relaxed) {
+                n if n < last => ControlFlow::Continue(()),
+                _ => ControlFlow::Break(()),
+            }
+        };
+        match everything(&corpus, &path, Progress::new(&stop)) {
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Interrupted),
+            Ok(pairs) => {
+                assert!(last > 15 && pairs > 100, "{last} {pairs}");
+                break;
+            }
+        }
+        // What is there is whole.
+        if path.exists() {
+            Model::load(&mut Input::open(&path).unwrap(), Progress::NONE).unwrap();
+            std::fs::remove_file(&path).unwrap();
+        }
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 }

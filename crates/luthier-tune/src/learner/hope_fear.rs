@@ -8,15 +8,14 @@
 
 mod forest;
 
-use super::{Learner, Note, Progress};
-use crate::{Design, Evidence, Fleet, List, State, list::argmax};
+use super::{Learner, Note};
+use crate::{Design, Evidence, Fleet, List, State, list::argmax, recipe::Mira};
 use luthier_core::{
-    Result,
+    Progress, Result, Step,
     random::{Purpose, Stream},
     sum,
 };
 use luthier_metric::Metric;
-use std::sync::Arc;
 
 /// Hope–fear MIRA with its settings.
 #[derive(Clone)]
@@ -37,24 +36,12 @@ pub struct HopeFear {
     pub shuffle: bool,
     /// Seed of that order.
     pub seed: u64,
-    /// Told after every epoch.
-    pub progress: Option<Arc<Progress>>,
 }
 
 impl HopeFear {
-    /// Moses' settings.
+    /// Hope–fear MIRA with the recipe's default settings, which are those of Moses.
     pub fn new(metric: Metric, seed: u64) -> Self {
-        HopeFear {
-            metric,
-            c: 0.01,
-            decay: 0.999,
-            epochs: 60,
-            model_background: false,
-            safe_hope: false,
-            shuffle: true,
-            seed,
-            progress: None,
-        }
+        Mira::default().hope_fear(metric, seed)
     }
 }
 
@@ -62,15 +49,21 @@ impl HopeFear {
 const MUCH_MORE: f64 = 5.0;
 
 impl Learner for HopeFear {
-    fn learn(&self, evidence: &Evidence, state: &mut State, _: &Fleet<'_>) -> Result<Note> {
+    fn learn(
+        &self,
+        evidence: &Evidence,
+        state: &mut State,
+        _: &Fleet<'_>,
+        progress: Progress<'_>,
+    ) -> Result<Note> {
         if let Evidence::Forests(packed) = evidence {
-            return Ok(self.learn_forests(packed, state));
+            return self.learn_forests(packed, state, progress);
         }
         let lists = evidence.lists();
         let design = Design::new(lists.to_vec(), &state.weights);
         let order = (0..lists.len() as u32).filter(|&s| lists[s as usize].k > 1).collect();
         let visit = |s: usize, pass: &mut Pass<'_>| pass.visit(&design, s);
-        self.climb(state, order, &visit, &|w| self.score(&design, w));
+        self.climb(state, order, &visit, &|w| self.score(&design, w), progress)?;
         Ok(None)
     }
 }
@@ -86,7 +79,8 @@ impl HopeFear {
         mut order: Vec<u32>,
         visit: &Visit<'_>,
         score: &dyn Fn(&[f64]) -> f64,
-    ) {
+        progress: Progress<'_>,
+    ) -> Result<()> {
         let mut pass = Pass::new(self, state.weights.values());
         let mut best = (score(state.weights.values()), state.weights.values().to_vec());
         for epoch in 0..self.epochs {
@@ -95,17 +89,18 @@ impl HopeFear {
             }
             for &s in &order {
                 visit(s as usize, &mut pass);
+                progress.poll()?;
             }
             let mean = pass.mean();
             let found = score(&mean);
             if found > best.0 {
                 best = (found, mean);
             }
-            if let Some(progress) = &self.progress {
-                progress(epoch + 1, self.epochs, best.0);
-            }
+            let (done, total) = (u64::from(epoch) + 1, u64::from(self.epochs));
+            progress.report(&Step { what: "epochs", done, total, value: Some(best.0) })?;
         }
         state.weights.replace(&best.1);
+        Ok(())
     }
 
     /// The corpus score on the lists.
@@ -248,6 +243,7 @@ mod tests {
     use super::*;
     use crate::Candidate;
     use luthier_core::{FeatureKey, Local, Weights};
+    use std::sync::Arc;
 
     /// Two segments whose statistics, features and weights after every update were worked out by hand.
     fn example() -> (Vec<Arc<List>>, Weights) {
@@ -309,7 +305,7 @@ mod tests {
         let (lists, weights) = example();
         let settings = HopeFear { epochs: 2, shuffle: false, ..HopeFear::new("bleu".parse().unwrap(), 1) };
         let mut state = State::new(weights.clone());
-        settings.learn(&Evidence::Lists(lists), &mut state, &Fleet::ALONE).unwrap();
+        settings.learn(&Evidence::Lists(lists), &mut state, &Fleet::ALONE, Progress::NONE).unwrap();
         assert_eq!(state.weights, weights);
     }
 }

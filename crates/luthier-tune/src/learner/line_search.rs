@@ -5,9 +5,9 @@
 //! fixed or bounded, for then their size means something.
 
 use super::{Learner, Note};
-use crate::{Evidence, Flat, Fleet, ForestWalker, List, ListWalker, Packed, Smoothing, State};
+use crate::{Evidence, Flat, Fleet, ForestWalker, List, ListWalker, Packed, Smoothing, State, recipe::Mert};
 use luthier_core::{
-    FeatureKey, Local, Result, Weights,
+    FeatureKey, Local, Progress, Result, Step, Weights,
     random::{Purpose, Stream},
 };
 use luthier_metric::Metric;
@@ -39,12 +39,7 @@ pub struct LineSearch {
     pub limits: Limits,
     /// Seed of starts and directions.
     pub seed: u64,
-    /// Told after every start: how many are done, of how many, and the best score so far.
-    pub progress: Option<Arc<Progress>>,
 }
-
-/// A listener.
-pub type Progress = dyn Fn(u32, u32, f64) + Send + Sync;
 
 /// What may move, and how far.
 #[derive(Debug, Clone, Default)]
@@ -56,20 +51,9 @@ pub struct Limits {
 }
 
 impl LineSearch {
-    /// Koehn's search with 20 restarts.
+    /// MERT with the recipe's default settings.
     pub fn new(metric: Metric, seed: u64) -> Self {
-        LineSearch {
-            metric,
-            strategy: Strategy::Koehn,
-            random_directions: 0,
-            patience: 30,
-            smoothing: Smoothing::None,
-            restarts: 20,
-            rounds: 1,
-            limits: Limits::default(),
-            seed,
-            progress: None,
-        }
+        Mert::default().line_search(metric, seed)
     }
 }
 
@@ -88,7 +72,13 @@ impl Learner for LineSearch {
         weights.replace(&clamped);
     }
 
-    fn learn(&self, evidence: &Evidence, state: &mut State, fleet: &Fleet<'_>) -> Result<Note> {
+    fn learn(
+        &self,
+        evidence: &Evidence,
+        state: &mut State,
+        fleet: &Fleet<'_>,
+        progress: Progress<'_>,
+    ) -> Result<Note> {
         let (ground, columns) = match evidence {
             Evidence::Lists(lists) => {
                 let Some(first) = lists.first() else { return Ok(None) };
@@ -110,6 +100,7 @@ impl Learner for LineSearch {
             state,
             ascent,
             start,
+            progress,
             told: Mutex::new(f64::NEG_INFINITY),
             done: AtomicU32::new(0),
         };
@@ -134,7 +125,7 @@ impl LineSearch {
             bounds: keys.iter().map(|k| self.limits.of(*k)).collect(),
             random_directions: self.random_directions,
             patience: self.patience,
-            smoothed: self.smoothing != Smoothing::None,
+            smoothed: !self.smoothing.is_none(),
             ..Ascent::new(keys.len())
         }
     }
@@ -184,6 +175,7 @@ struct Job<'a> {
     state: &'a State,
     ascent: Ascent,
     start: Vec<f64>,
+    progress: Progress<'a>,
     told: Mutex<f64>,
     done: AtomicU32,
 }
@@ -194,7 +186,7 @@ impl Job<'_> {
     fn round(&self, round: u32, best: Option<&End>, fleet: &Fleet<'_>) -> Result<End> {
         let restarts = self.search.restarts;
         let (first, n) = if round == 0 { (0, restarts + 1) } else { (1 + round * restarts, restarts) };
-        let ends = fleet.map(n, |shard| Ok(self.one(first + shard.0, best)))?;
+        let ends = fleet.map(n, |shard| self.one(first + shard.0, best))?;
         let mut winner = best.cloned().unwrap_or((f64::NEG_INFINITY, Vec::new()));
         for end in ends {
             if end.0 > winner.0 {
@@ -205,7 +197,7 @@ impl Job<'_> {
     }
 
     /// Climbs from start number `index`.
-    fn one(&self, index: u32, best: Option<&End>) -> End {
+    fn one(&self, index: u32, best: Option<&End>) -> Result<End> {
         let epoch = self.state.epoch;
         let point = match best {
             _ if index == 0 => self.start.clone(),
@@ -225,8 +217,8 @@ impl Job<'_> {
         weights.gather(self.columns, &mut scaled);
         drop(walker);
         let score = self.ground.walker(self.search, &weights, &scaled).score();
-        self.tell(score);
-        (score, weights.iter().map(|(_, v)| v).collect())
+        self.report(score)?;
+        Ok((score, weights.iter().map(|(_, v)| v).collect()))
     }
 
     /// Uniform in a feature's bounds; without, in [0, 1] where the start is positive, in [−1, 0] where negative, in
@@ -267,11 +259,11 @@ impl Job<'_> {
         point
     }
 
-    fn tell(&self, score: f64) {
-        let Some(progress) = &self.search.progress else { return };
+    fn report(&self, score: f64) -> Result<()> {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         let mut best = self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         *best = best.max(score);
-        progress(done, 1 + self.search.restarts * self.search.rounds, *best);
+        let total = u64::from(1 + self.search.restarts * self.search.rounds);
+        self.progress.report(&Step { what: "starts", done: u64::from(done), total, value: Some(*best) })
     }
 }

@@ -2,17 +2,17 @@
 
 use super::{Learner, Note};
 use crate::{
-    Design, Evidence, Fleet, List, Packed, Pairs, State,
+    Design, Evidence, Fleet, List, OracleBy, Packed, Pairs, State,
     loss::{Apro, Brevity, Clip, Margin, OnForests, Pairwise, Regularized, Risk, Softmax, Xbleu},
     pairs::{Pair, gains, oracles},
 };
 use luthier_core::{
-    Result, Weights,
+    Error, Progress, Result, Step, Weights,
     random::{Purpose, Stream},
 };
 use luthier_metric::{Metric, PlusOne};
 use luthier_optim::{Ended, Examples, Limit, Objective, Watch, dual, lbfgs, newton};
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 /// Which loss.
 #[derive(Debug, Clone)]
@@ -32,8 +32,8 @@ pub enum Loss {
     },
     /// Likelihood of the oracles.
     Softmax {
-        /// Whether oracles are each segment's best by sentence score, not by corpus score.
-        sentence_oracle: bool,
+        /// How the oracles are chosen.
+        oracle: OracleBy,
     },
     /// BLEU of expected counts.
     Xbleu {
@@ -66,12 +66,7 @@ pub struct Minimize {
     pub limit: Limit,
     /// Seed of everything random.
     pub seed: u64,
-    /// Told after every step: how far it is from 0 to 1, and the value.
-    pub progress: Option<Arc<Descent>>,
 }
-
-/// A listener.
-pub type Descent = dyn Fn(f64, f64) + Send + Sync;
 
 impl Minimize {
     /// A loss with the usual settings of those with probabilities.
@@ -84,7 +79,6 @@ impl Minimize {
             plus_one: PlusOne::default(),
             limit: Limit { tolerance: 1e-4, steps: 1000 },
             seed,
-            progress: None,
         }
     }
 
@@ -119,8 +113,8 @@ impl Minimize {
                 1.0,
                 fleet,
             )),
-            Loss::Softmax { sentence_oracle } => {
-                let oracle = oracles(lists, metric, self.plus_one, *sentence_oracle, self.seed);
+            Loss::Softmax { oracle } => {
+                let oracle = oracles(lists, metric, self.plus_one, *oracle, self.seed);
                 Box::new(Regularized::new(design.clone(), Softmax { gamma, oracle }, self.lambda, fleet))
             }
             Loss::Xbleu { clip, brevity, references } => {
@@ -147,8 +141,8 @@ impl Minimize {
         let bleu = self.metric.as_bleu()?;
         let scale = (gamma, self.lambda);
         match self.loss {
-            Loss::Softmax { sentence_oracle } => {
-                let how = (sentence_oracle, self.plus_one, self.seed);
+            Loss::Softmax { oracle } => {
+                let how = (oracle, self.plus_one, self.seed);
                 Some(OnForests::softmax(packed, bleu, how, weights, scale, fleet))
             }
             Loss::Xbleu { clip, brevity, .. } => {
@@ -158,25 +152,31 @@ impl Minimize {
         }
     }
 
-    fn learn_forests(&self, packed: &Packed, state: &mut State, fleet: Fleet<'_>) -> Note {
+    fn learn_forests(
+        &self,
+        packed: &Packed,
+        state: &mut State,
+        fleet: Fleet<'_>,
+        progress: Progress<'_>,
+    ) -> Result<Note> {
         let gamma = self.gamma.first().copied().unwrap_or(1.0);
         let Some(mut objective) = self.on_forests(packed, &state.weights, gamma, fleet) else {
-            return Some("this loss is not for forests: nothing was learned".to_owned());
+            return Ok(Some("this loss is not for forests: nothing was learned".to_owned()));
         };
         let mut seen = vec![false; state.weights.len()];
         for p in state.weights.places(&packed.columns) {
             seen[p as usize] = true;
         }
-        let (w, note) = self.fit(state.weights.values(), &seen, |w, watch| {
+        let (w, note) = self.fit(state.weights.values(), &seen, progress, |w, watcher| {
             let mut last = None;
             for &gamma in &self.gamma {
                 objective.set_scale(gamma);
-                last = self.ended(lbfgs(&mut objective, w, self.limit, watch));
+                last = self.ended(watcher.run(lbfgs, &mut objective, w));
             }
             last
-        });
+        })?;
         state.weights.replace(&w);
-        note
+        Ok(note)
     }
 
     /// Fits the weights of features that are seen. A decoder may use the others all the same: they stay as they are, and are
@@ -185,17 +185,20 @@ impl Minimize {
         &self,
         before: &[f64],
         seen: &[bool],
-        fit: impl FnOnce(&mut [f64], &mut Watch<'_>) -> Note,
-    ) -> (Vec<f64>, Note) {
+        progress: Progress<'_>,
+        fit: impl FnOnce(&mut [f64], &Watcher<'_>) -> Note,
+    ) -> Result<(Vec<f64>, Note)> {
+        let watcher = Watcher { progress, limit: self.limit, stopped: Cell::new(false) };
         let mut w: Vec<f64> = before.iter().zip(seen).map(|(&w, &s)| if s { w } else { 0.0 }).collect();
-        let note = fit(&mut w, &mut |_, value, relative| self.tell(relative, value));
-        if let Some(progress) = &self.progress {
-            progress(1.0, 0.0);
+        let note = fit(&mut w, &watcher);
+        if watcher.stopped.get() {
+            return Err(Error::interrupted());
         }
+        progress.count("objective", 1000, 1000)?;
         for ((w, &b), _) in w.iter_mut().zip(before).zip(seen).filter(|(_, s)| !**s) {
             *w = b;
         }
-        (w, note)
+        Ok((w, note))
     }
 
     /// The brevity penalty has a corner, and the best weights are often in it: no step improves them.
@@ -203,19 +206,75 @@ impl Minimize {
         let corner = matches!(self.loss, Loss::Xbleu { brevity: Brevity::Exact, .. });
         note(ended, self.limit).filter(|_| !corner || ended.steps >= self.limit.steps)
     }
+}
 
-    fn tell(&self, relative: f64, value: f64) {
-        if let Some(progress) = &self.progress {
-            let done = relative.max(1e-300).ln() / self.limit.tolerance.ln();
-            progress(done.clamp(0.0, 1.0), value);
+/// Tells how far a minimiser is, and stops it.
+struct Watcher<'a> {
+    progress: Progress<'a>,
+    limit: Limit,
+    stopped: Cell<bool>,
+}
+
+/// A minimiser of a function with gradients.
+type Minimiser = fn(&mut dyn Objective, &mut [f64], Limit, &mut Watch<'_>) -> Ended;
+
+impl Watcher<'_> {
+    fn run(&self, minimiser: Minimiser, objective: &mut dyn Objective, w: &mut [f64]) -> Ended {
+        let mut polled = Polled { objective, watcher: self };
+        minimiser(&mut polled, w, self.limit, &mut |_, value, relative| {
+            let done = (relative.max(1e-300).ln() / self.limit.tolerance.ln()).clamp(0.0, 1.0);
+            let step = Step { what: "objective", done: (1e3 * done) as u64, total: 1000, value: Some(value) };
+            self.stop_if(self.progress.report(&step).is_err());
+        })
+    }
+
+    fn stop_if(&self, stop: bool) {
+        self.stopped.set(self.stopped.get() || stop);
+    }
+}
+
+/// An objective that asks before every pass whether to stop. After that a pass costs nothing and has no value, so that the
+/// minimiser ends at once.
+struct Polled<'a> {
+    objective: &'a mut dyn Objective,
+    watcher: &'a Watcher<'a>,
+}
+
+impl Polled<'_> {
+    fn stopped(&self) -> bool {
+        self.watcher.stop_if(self.watcher.progress.poll().is_err());
+        self.watcher.stopped.get()
+    }
+}
+
+impl Objective for Polled<'_> {
+    fn dim(&self) -> usize {
+        self.objective.dim()
+    }
+
+    fn evaluate(&mut self, w: &[f64], gradient: &mut [f64]) -> f64 {
+        if self.stopped() {
+            gradient.fill(0.0);
+            return f64::NAN;
         }
+        self.objective.evaluate(w, gradient)
+    }
+
+    fn curve(&mut self, v: &[f64], out: &mut [f64]) -> bool {
+        !self.stopped() && self.objective.curve(v, out)
     }
 }
 
 impl Learner for Minimize {
-    fn learn(&self, evidence: &Evidence, state: &mut State, fleet: &Fleet<'_>) -> Result<Note> {
+    fn learn(
+        &self,
+        evidence: &Evidence,
+        state: &mut State,
+        fleet: &Fleet<'_>,
+        progress: Progress<'_>,
+    ) -> Result<Note> {
         if let Evidence::Forests(packed) = evidence {
-            return Ok(self.learn_forests(packed, state, *fleet));
+            return self.learn_forests(packed, state, *fleet, progress);
         }
         let lists = evidence.lists();
         let design = Arc::new(Design::new(lists.to_vec(), &state.weights));
@@ -231,25 +290,26 @@ impl Learner for Minimize {
                 )));
             }
         }
-        let (w, note) = self.fit(state.weights.values(), &design.seen(), |w, watch| match &self.loss {
+        let before = state.weights.values();
+        let (w, note) = self.fit(before, &design.seen(), progress, |w, watcher| match &self.loss {
             Loss::Pro { margin: Margin::Hinge, .. } => self.hinge(lists, &chosen, w, state),
             Loss::Pro { margin, .. } => {
                 let mut objective = self.pairwise(lists, &chosen, &state.weights, *margin, *fleet);
-                note(lbfgs(&mut *objective, w, self.limit, watch), self.limit)
+                note(watcher.run(lbfgs, &mut *objective, w), self.limit)
             }
             Loss::Apro { .. } => {
                 let mut objective = self.at(&design, &state.weights, state.epoch, 1.0, *fleet);
-                note(newton(&mut *objective, w, self.limit, watch), self.limit)
+                note(watcher.run(newton, &mut *objective, w), self.limit)
             }
             _ => {
                 let mut last = None;
                 for &gamma in &self.gamma {
                     let mut objective = self.at(&design, &state.weights, state.epoch, gamma, *fleet);
-                    last = self.ended(lbfgs(&mut *objective, w, self.limit, watch));
+                    last = self.ended(watcher.run(lbfgs, &mut *objective, w));
                 }
                 last
             }
-        });
+        })?;
         state.weights.replace(&w);
         Ok(note)
     }

@@ -6,12 +6,15 @@
 
 use super::{Learner, Note};
 use crate::{Evidence, Fleet, List, State, list::argmax, pairs::gains_of};
-use luthier_core::{FeatureKey, Result, Weights};
+use luthier_core::{FeatureKey, Progress, Result, Weights};
 use luthier_metric::{Metric, PlusOne};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// What is aimed at where the reference cannot be made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
 pub enum Update {
     /// The best of the list and of what was aimed at before.
     Local,
@@ -54,12 +57,12 @@ impl OneBest {
         at: usize,
         state: &mut State,
     ) -> Arc<List> {
-        let segment = state.online.batch[at].0;
-        if let Some(Some(reference)) = state.online.references.get(at) {
+        let segment = state.batch.segments[at].0;
+        if let Some(Some(reference)) = state.batch.references.get(at) {
             return reference.clone();
         }
         let better = |i: usize, j: usize| gain[i] > gain[j] || (gain[i] == gain[j] && scores[i] > scores[j]);
-        let kept = state.online.surrogates.get(&segment);
+        let kept = state.surrogates.get(&segment);
         let new = match self.update {
             Update::MaxBleu if kept.is_some() => argmax(scores),
             _ => (1..list.k).fold(0, |best, i| if better(i, best) { i } else { best }),
@@ -70,7 +73,7 @@ impl OneBest {
             (Some(kept), Some(known)) if known > gain[new] => kept.clone(),
             _ => {
                 let new = Arc::new(list.only(new));
-                state.online.surrogates.insert(segment, new.clone());
+                state.surrogates.insert(segment, new.clone());
                 new
             }
         }
@@ -90,11 +93,11 @@ impl Learner for OneBest {
         self.average
     }
 
-    fn learn(&self, evidence: &Evidence, state: &mut State, _: &Fleet<'_>) -> Result<Note> {
+    fn learn(&self, evidence: &Evidence, state: &mut State, _: &Fleet<'_>, _: Progress<'_>) -> Result<Note> {
         let lists = evidence.lists();
         let mut dense = Vec::new();
         for (at, list) in lists.iter().enumerate() {
-            state.online.visits += 1;
+            state.pass.visits += 1;
             if list.k == 0 {
                 continue;
             }
@@ -104,7 +107,7 @@ impl Learner for OneBest {
             let gain = gains_of(list, &self.metric, self.plus_one);
             let guess = argmax(&scores);
             let target = self.target(list, &gain, &scores, at, state);
-            for (t, x) in state.online.aimed.iter_mut().zip(target.stats_of(target.class[0])) {
+            for (t, x) in state.pass.aimed.iter_mut().zip(target.stats_of(target.class[0])) {
                 *t += f64::from(*x);
             }
             if target.text(0) == list.text(guess) {

@@ -5,17 +5,20 @@
 //! enough.
 
 use super::{Learner, Note, grow};
-use crate::{Evidence, Fleet, List, State, pairs::oracles};
+use crate::{Evidence, Fleet, List, OracleBy, State, pairs::oracles};
 use luthier_core::{
-    Result, Weights,
+    Progress, Result, Weights,
     random::{Purpose, Stream},
 };
 use luthier_metric::{Metric, PlusOne};
 use luthier_optim::{Examples, dot, dual, dual_newton, dual_simplex};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// What wrong order costs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
 pub enum RankLoss {
     /// What is missing to a margin of 1, for each pair of an oracle and another candidate (eq. 5).
     Hinge,
@@ -23,22 +26,42 @@ pub enum RankLoss {
     Softmax,
 }
 
-/// How long steps are.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Rate {
+/// How the learning rate falls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum Decay {
     /// η₀·α^(k/K) at step k, with K batches in an epoch.
-    Exponential {
-        /// The first one.
-        eta0: f64,
-        /// What is left of it after an epoch.
-        alpha: f64,
-    },
-    /// 1/(λk).
+    Exponential,
+    /// 1/(λk) at step k.
     Pegasos,
 }
 
+/// The learning rate of step k.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rate {
+    /// How it falls.
+    pub decay: Decay,
+    /// η₀: the first one, of `Exponential`.
+    pub eta0: f64,
+    /// α: what is left of it after an epoch, of `Exponential`.
+    pub alpha: f64,
+}
+
+impl Rate {
+    /// The rate 1/(λk).
+    pub const PEGASOS: Rate = Rate { decay: Decay::Pegasos, eta0: 0.0, alpha: 0.0 };
+
+    /// The rate η₀·α^(k/K).
+    pub const fn exponential(eta0: f64, alpha: f64) -> Self {
+        Rate { decay: Decay::Exponential, eta0, alpha }
+    }
+}
+
 /// What a sub-gradient of the hinge loss is divided by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
 pub enum Norm {
     /// The number of pairs in the wrong order or too near.
     Violated,
@@ -47,7 +70,9 @@ pub enum Norm {
 }
 
 /// Where the Lagrange multipliers of O-ORO may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
 pub enum Bound {
     /// Each of them up to η, then all scaled down to a sum of η (footnote 2).
     Normalized,
@@ -58,7 +83,9 @@ pub enum Bound {
 }
 
 /// What O-ORO makes of the softmax loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
 pub enum Linearize {
     /// As eq. 16 is printed.
     Printed,
@@ -67,7 +94,9 @@ pub enum Linearize {
 }
 
 /// What MIRA wants between oracle and others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
 pub enum RankMargin {
     /// 1.
     One,
@@ -118,8 +147,8 @@ pub struct Rank {
     pub metric: Metric,
     /// How sentence BLEU is smoothed, for oracles by sentence.
     pub plus_one: PlusOne,
-    /// Whether oracles are the best of each segment by itself.
-    pub sentence_oracles: bool,
+    /// How the oracles of a batch are chosen.
+    pub oracle: OracleBy,
     /// How a step is made.
     pub rule: Rule,
     /// How near inner problems are solved: largest gap between primal and dual value, relative.
@@ -137,30 +166,30 @@ impl Rank {
     /// With oracles of the batch.
     pub fn new(metric: Metric, rule: Rule, seed: u64) -> Self {
         let plus_one = PlusOne::default();
-        Rank { metric, plus_one, sentence_oracles: false, rule, tolerance: 1e-3, few: 64, seed }
+        Rank { metric, plus_one, oracle: OracleBy::Corpus, rule, tolerance: 1e-3, few: 64, seed }
     }
 }
 
 impl Learner for Rank {
-    fn learn(&self, evidence: &Evidence, state: &mut State, _: &Fleet<'_>) -> Result<Note> {
+    fn learn(&self, evidence: &Evidence, state: &mut State, _: &Fleet<'_>, _: Progress<'_>) -> Result<Note> {
         let lists = evidence.lists();
-        state.online.visits += lists.len() as u64;
+        state.pass.visits += lists.len() as u64;
         for list in lists {
             grow(&mut state.weights, list)?;
         }
-        let oracle = oracles(lists, &self.metric, self.plus_one, self.sentence_oracles, self.seed);
+        let oracle = oracles(lists, &self.metric, self.plus_one, self.oracle, self.seed);
         for (list, oracle) in lists.iter().zip(&oracle) {
             if let Some(first) = oracle.iter().position(|o| *o) {
-                for (t, x) in state.online.aimed.iter_mut().zip(list.stats_of(list.class[first])) {
+                for (t, x) in state.pass.aimed.iter_mut().zip(list.stats_of(list.class[first])) {
                     *t += f64::from(*x);
                 }
             }
         }
-        let batches = u64::from(state.online.batches.max(1));
-        let k = u64::from(state.epoch) * batches + u64::from(state.online.at) + 1;
-        let rate = |rate: Rate, lambda: f64| match rate {
-            Rate::Exponential { eta0, alpha } => eta0 * alpha.powf(k as f64 / batches as f64),
-            Rate::Pegasos => 1.0 / (lambda * k as f64),
+        let batches = u64::from(state.pass.batches.max(1));
+        let k = u64::from(state.epoch) * batches + u64::from(state.batch.number) + 1;
+        let rate = |rate: Rate, lambda: f64| match rate.decay {
+            Decay::Exponential => rate.eta0 * rate.alpha.powf(k as f64 / batches as f64),
+            Decay::Pegasos => 1.0 / (lambda * k as f64),
         };
         let problem = Problem::new(lists, &oracle, &state.weights);
         match self.rule {

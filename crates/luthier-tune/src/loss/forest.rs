@@ -5,7 +5,7 @@
 
 use super::{Brevity, Clip, xbleu::value};
 use crate::{
-    Candidate, Fleet, List, Packed, Segment,
+    Candidate, Fleet, List, OracleBy, Packed, Segment,
     fleet::{own, pieces},
     oracle::oracle,
     packed::Places,
@@ -69,17 +69,17 @@ struct Point {
 }
 
 impl<'a> OnForests<'a> {
-    /// Likelihood of oracle translations. They are looked for with BLEU and, of `sentence`, each segment's best by sentence
+    /// Likelihood of oracle translations. They are looked for with BLEU and, by sentence, each segment's best by sentence
     /// score; else the best of the corpus.
     pub fn softmax(
         packed: &Packed,
         bleu: &Bleu,
-        (sentence, how, seed): (bool, PlusOne, u64),
+        (by, how, seed): (OracleBy, PlusOne, u64),
         weights: &Weights,
         (gamma, l2): (f64, f64),
         fleet: Fleet<'a>,
     ) -> Self {
-        Self::towards(packed, &oracles(packed, bleu, sentence, how, seed), weights, (gamma, l2), fleet)
+        Self::towards(packed, &oracles(packed, bleu, by, how, seed), weights, (gamma, l2), fleet)
     }
 
     /// Likelihood of given translations, by the forests' numbers of words.
@@ -285,12 +285,14 @@ impl Objective for OnForests<'_> {
 }
 
 /// By segment: the words of the oracle.
-fn oracles(packed: &Packed, bleu: &Bleu, sentence: bool, how: PlusOne, seed: u64) -> Vec<Vec<u32>> {
+fn oracles(packed: &Packed, bleu: &Bleu, by: OracleBy, how: PlusOne, seed: u64) -> Vec<Vec<u32>> {
     let metric = Metric::Bleu(bleu.clone());
     let found: Vec<(Vec<Vec<u32>>, List)> = packed
         .segments
         .par_iter()
-        .map(|segment| competitors(segment, bleu, &metric, if sentence { 1 } else { ORACLES }, how))
+        .map(|segment| {
+            competitors(segment, bleu, &metric, if by == OracleBy::Sentence { 1 } else { ORACLES }, how)
+        })
         .collect();
     let lists: Vec<&List> = found.iter().map(|f| &f.1).collect();
     let chosen = oracle(&lists, &metric, false, seed).chosen;

@@ -1,9 +1,12 @@
 //! Pairs of candidates that shall be ranked rightly: logistic or hinge loss of the difference of their scores.
 
 use super::ScoreLoss;
+use serde::{Deserialize, Serialize};
 
 /// How a pair is judged by d = s(better) − s(worse).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
 pub enum Margin {
     /// log(1 + e^{−d}).
     Logistic,

@@ -1,7 +1,7 @@
 //! Every loss against finite differences, and against its definition where that is easy to write down.
 
 use super::*;
-use crate::{Candidate, List, Loss, Minimize, PairSource, Pairs, pairs::gains};
+use crate::{Candidate, List, Loss, Minimize, OracleBy, PairSource, Pairs, pairs::gains};
 use luthier_core::{
     FeatureKey, Local, Weights,
     random::{Purpose, Stream},
@@ -68,18 +68,21 @@ fn all_losses(pool: &Pool) -> Vec<(String, Loss)> {
     let mut all = vec![
         ("apro".to_owned(), Loss::Apro { c: 2.0 }),
         ("risk".to_owned(), Loss::Risk),
-        ("softmax".to_owned(), Loss::Softmax { sentence_oracle: false }),
-        ("softmax, sentence".to_owned(), Loss::Softmax { sentence_oracle: true }),
+        ("softmax".to_owned(), Loss::Softmax { oracle: OracleBy::Corpus }),
+        ("softmax, sentence".to_owned(), Loss::Softmax { oracle: OracleBy::Sentence }),
     ];
-    let sources = [
-        PairSource::Sampled { draw: 60, keep: 10 },
-        PairSource::Oracle,
-        PairSource::All,
-        PairSource::GoodBad { slice: 0.25 },
-    ];
+    let sources = [PairSource::Sampled, PairSource::Oracle, PairSource::All, PairSource::GoodBad];
     for source in sources {
         for margin in [Margin::Logistic, Margin::Hinge] {
-            let pairs = Pairs { source, min_difference: 0.05, max_length_sigma: Some(2.0), seed: 3 };
+            let pairs = Pairs {
+                source,
+                draw: 60,
+                keep: 10,
+                slice: 0.25,
+                min_difference: 0.05,
+                max_length_sigma: Some(2.0),
+                seed: 3,
+            };
             all.push((format!("pro {source:?} {margin:?}"), Loss::Pro { pairs, margin }));
         }
     }
@@ -280,7 +283,15 @@ fn pairs_by_definition() {
     let pool = pool(4, &metric, 5, 20);
     let gain = gains(&pool.lists, &metric, PlusOne::default());
     let choose = |source, max_length_sigma| {
-        let pairs = Pairs { source, min_difference: 0.05, max_length_sigma, seed: 1 };
+        let pairs = Pairs {
+            source,
+            draw: 100_000,
+            keep: 10,
+            slice: 0.1,
+            min_difference: 0.05,
+            max_length_sigma,
+            seed: 1,
+        };
         pairs.choose(&pool.lists, &metric, PlusOne::default(), 0)
     };
     let difference = |s: usize, (a, b): (u32, u32)| gain[s][a as usize] - gain[s][b as usize];
@@ -292,7 +303,7 @@ fn pairs_by_definition() {
         assert_eq!(all[s], expected.collect::<Vec<_>>());
     }
     // Enough draws find every pair, so that those kept are the largest of all.
-    let sampled = choose(PairSource::Sampled { draw: 100_000, keep: 10 }, None);
+    let sampled = choose(PairSource::Sampled, None);
     for (s, kept) in sampled.iter().enumerate() {
         let most = all[s].iter().map(|&p| difference(s, p)).fold(0.0, f64::max);
         assert!(kept.len() <= 10 && (kept.is_empty() || difference(s, kept[0]) == most));
@@ -305,7 +316,7 @@ fn pairs_by_definition() {
         assert!(short[s].len() <= all[s].len());
     }
     assert!(choose(PairSource::Oracle, None).iter().all(|p| p.len() < 400));
-    for (s, pairs) in choose(PairSource::GoodBad { slice: 0.1 }, None).iter().enumerate() {
+    for (s, pairs) in choose(PairSource::GoodBad, None).iter().enumerate() {
         let most = gain[s].iter().copied().fold(0.0, f64::max);
         assert!(pairs.iter().all(|p| gain[s][p.0 as usize] >= most - 0.5) && pairs.len() <= 4);
     }

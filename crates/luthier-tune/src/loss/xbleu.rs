@@ -7,10 +7,13 @@ use super::{ScoreLoss, softmax, through_softmax};
 use crate::List;
 use luthier_metric::{Bleu, Metric, Prepared, Scratch};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// How matches are clipped by the counts in the references.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
 pub enum Clip {
     /// The expectation of an n-gram's count, per segment.
     Expected,
@@ -21,7 +24,9 @@ pub enum Clip {
 }
 
 /// How the brevity penalty goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
 pub enum Brevity {
     /// min(1, e^{1 − r/c}).
     Exact,

@@ -95,8 +95,8 @@ fn means_know_the_features_of_all_shards() {
     let start = Weights::parse("w", "a 1\n").unwrap();
     let shard = |text: &str, visits: u64, lag: &[f64]| {
         let mut state = State::new(Weights::parse("w", text).unwrap());
-        state.online.visits = visits;
-        state.online.lag = lag.to_vec();
+        state.pass.visits = visits;
+        state.pass.lag = lag.to_vec();
         Moved::new(&start, &state, true)
     };
     let shards = [shard("a 2\nx 4\n", 4, &[2.0, 4.0]), shard("a 4\ny 6\nx 2\n", 2, &[0.0, 1.0])];

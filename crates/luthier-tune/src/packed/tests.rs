@@ -274,8 +274,8 @@ fn learners_do_not_depend_on_threads_and_processes() {
             ..crate::LineSearch::new(metric.clone(), 1)
         }),
         Box::new(soft(xbleu)),
-        Box::new(soft(Loss::Softmax { sentence_oracle: false })),
-        Box::new(soft(Loss::Softmax { sentence_oracle: true })),
+        Box::new(soft(Loss::Softmax { oracle: crate::OracleBy::Corpus })),
+        Box::new(soft(Loss::Softmax { oracle: crate::OracleBy::Sentence })),
         Box::new(HopeFear { epochs: 3, ..HopeFear::new(metric.clone(), 1) }),
         Box::new(HopeFear {
             epochs: 2,
@@ -287,7 +287,9 @@ fn learners_do_not_depend_on_threads_and_processes() {
     for (k, learner) in learners.iter().enumerate() {
         let learned = |fleet: Fleet<'_>| {
             let mut state = State::new(start.clone());
-            learner.learn(&Evidence::Forests(packed.clone()), &mut state, &fleet).unwrap();
+            learner
+                .learn(&Evidence::Forests(packed.clone()), &mut state, &fleet, luthier_core::Progress::NONE)
+                .unwrap();
             state.weights
         };
         let run = |threads: usize| {

@@ -2,11 +2,11 @@
 
 use super::{Event, Job, best_totals, commit};
 use crate::{
-    Batches, Evidence, Fleet, Goal, List, Mixing, Source, State,
+    Batches, Evidence, Fleet, Goal, List, Mixing, Source, SourceKind, State,
     mixing::{self, Moved},
 };
 use luthier_core::{
-    Result, SegmentId,
+    Progress, Result, SegmentId,
     random::{Purpose, Stream},
 };
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,7 @@ pub(super) fn epoch(
         for (t, x) in aimed.iter_mut().zip(&shard.aimed) {
             *t += x;
         }
-        state.online.surrogates.extend(shard.surrogates);
+        state.surrogates.extend(shard.surrogates);
         event.candidates += shard.candidates;
         event.decode_seconds += shard.decode;
         event.learn_seconds += shard.learn;
@@ -86,7 +86,7 @@ pub(super) fn epoch(
         mixing::mix(batches.mixing, &state.weights, &mean.weights, &lists, job.metric, fleet)?;
     state.weights = weights;
     if job.learner.averages() {
-        let means = &mut state.online.means;
+        let means = &mut state.means;
         means.resize(mean.visited.len(), 0.0);
         for (m, v) in means.iter_mut().zip(&mean.visited) {
             *m += v;
@@ -120,18 +120,19 @@ fn shard(
     }
     let mut state = State::new(start.weights.clone());
     state.epoch = start.epoch;
-    state.online.aimed = vec![0.0; job.metric.width()];
-    state.online.batches = order.len().div_ceil(batches.size) as u32;
-    let kept = start.online.surrogates.iter().filter(|k| mine(k.0));
-    state.online.surrogates = kept.map(|(s, list)| (*s, list.clone())).collect();
+    state.pass.aimed = vec![0.0; job.metric.width()];
+    state.pass.batches = order.len().div_ceil(batches.size) as u32;
+    let kept = start.surrogates.iter().filter(|k| mine(k.0));
+    state.surrogates = kept.map(|(s, list)| (*s, list.clone())).collect();
     let mut guessed = vec![0.0; job.metric.width()];
     let (mut candidates, mut note, mut decode, mut learn) = (0, None, 0.0, 0.0);
     for (at, batch) in order.chunks(batches.size).enumerate() {
         let clock = Instant::now();
-        state.online.at = at as u32;
-        state.online.batch = batch.iter().map(|&s| SegmentId(s)).collect();
-        let evidence = source.candidates(&state.online.batch, &state.weights, Goal::Model)?;
-        if !source.is_fixed() {
+        state.batch.number = at as u32;
+        state.batch.segments = batch.iter().map(|&s| SegmentId(s)).collect();
+        let evidence =
+            source.candidates(&state.batch.segments, &state.weights, Goal::Model, Progress::NONE)?;
+        if source.kind() != SourceKind::Fixed {
             commit_dense(&mut state, &evidence, source)?;
             aims(job, &mut state)?;
         }
@@ -140,7 +141,7 @@ fn shard(
         }
         decode += clock.elapsed().as_secs_f64();
         let clock = Instant::now();
-        let said = learner.learn(&evidence, &mut state, &Fleet::ALONE)?;
+        let said = learner.learn(&evidence, &mut state, &Fleet::ALONE, Progress::NONE)?;
         note = note.or(said);
         learn += clock.elapsed().as_secs_f64();
         let some = evidence.into_lists();
@@ -148,19 +149,18 @@ fn shard(
         if batches.mixing == Mixing::LineSearch {
             stays.lists.extend(some);
         }
-        if let Some(progress) = job.progress {
-            let before = visited.fetch_add(batch.len(), Ordering::Relaxed);
-            progress(before + batch.len(), source.segments().div_ceil(fleet.0.size()) as usize);
-        }
+        let before = visited.fetch_add(batch.len(), Ordering::Relaxed);
+        let all = source.segments().div_ceil(fleet.0.size()) as usize;
+        job.progress.count("segments", before + batch.len(), all)?;
     }
-    let before = &start.online.surrogates;
+    let before = &start.surrogates;
     let new = |(s, list): &(u32, Arc<List>)| before.get(s).is_none_or(|old| !Arc::ptr_eq(old, list));
-    if state.online.batches > 0 {
+    if state.pass.batches > 0 {
         stays.moved = Some(Moved::new(&start.weights, &state, learner.averages()));
     }
     Ok(Shard {
-        surrogates: state.online.surrogates.into_iter().filter(new).collect(),
-        aimed: state.online.aimed,
+        surrogates: state.surrogates.into_iter().filter(new).collect(),
+        aimed: state.pass.aimed,
         guessed,
         candidates,
         note,
@@ -185,24 +185,25 @@ fn commit_dense(state: &mut State, evidence: &Evidence, source: &dyn Source) -> 
 
 /// Asks for references that can be made, and for what the metric likes best of all that can be made.
 fn aims(job: &Job<'_>, state: &mut State) -> Result<()> {
-    let online = &mut state.online;
-    online.references.clear();
+    state.batch.references.clear();
     if job.learner.wants_references() {
-        let lists = job.source.candidates(&online.batch, &state.weights, Goal::Reference)?.into_lists();
-        online.references = lists.into_iter().map(|l| (l.k > 0).then_some(l)).collect();
+        let wanted = &state.batch.segments;
+        let found = job.source.candidates(wanted, &state.weights, Goal::Reference, job.progress)?;
+        state.batch.references = found.into_lists().into_iter().map(|l| (l.k > 0).then_some(l)).collect();
     }
     if job.learner.wants_metric_best() {
-        let reached = |at: usize| online.references.get(at).is_some_and(Option::is_some);
-        let missing: Vec<SegmentId> = online
+        let reached = |at: usize| state.batch.references.get(at).is_some_and(Option::is_some);
+        let missing: Vec<SegmentId> = state
             .batch
+            .segments
             .iter()
             .enumerate()
-            .filter(|&(at, s)| !reached(at) && !online.surrogates.contains_key(&s.0))
+            .filter(|&(at, s)| !reached(at) && !state.surrogates.contains_key(&s.0))
             .map(|(_, s)| *s)
             .collect();
-        let lists = job.source.candidates(&missing, &state.weights, Goal::Metric)?.into_lists();
+        let lists = job.source.candidates(&missing, &state.weights, Goal::Metric, job.progress)?.into_lists();
         let found = missing.iter().zip(lists).filter(|l| l.1.k > 0);
-        online.surrogates.extend(found.map(|(s, list)| (s.0, list)));
+        state.surrogates.extend(found.map(|(s, list)| (s.0, list)));
     }
     Ok(())
 }

@@ -1,10 +1,13 @@
 use super::*;
-use crate::{Candidate, LineSearch, fleet::tests::play};
+use crate::{
+    Candidate, LineSearch, OracleBy, RunSpec,
+    fleet::tests::play,
+    recipe::{Mert, Recipe, Stopping},
+};
 use luthier_core::{
-    Error, FeatureKey, Local,
+    Error, ErrorKind, FeatureKey, Local, Step,
     random::{Purpose, Stream},
 };
-use luthier_io::Settings;
 use luthier_metric::Scratch;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -87,7 +90,14 @@ impl Source for Decoder {
         self.references.len() as u32
     }
 
-    fn candidates(&self, batch: &[SegmentId], weights: &Weights, goal: Goal) -> Result<Evidence> {
+    fn candidates(
+        &self,
+        batch: &[SegmentId],
+        weights: &Weights,
+        goal: Goal,
+        progress: Progress<'_>,
+    ) -> Result<Evidence> {
+        progress.poll()?;
         if self.calls.fetch_add(1, Ordering::Relaxed) == self.fails_at {
             return Err(Error::new("the decoder was killed"));
         }
@@ -118,7 +128,7 @@ impl Source for Decoder {
         };
         if self.whole {
             assert_eq!(batch.len(), self.texts.len());
-            self.meet(&NAMES.map(str::to_owned))?;
+            self.learn_names(&NAMES.map(str::to_owned))?;
         }
         Ok(Evidence::Lists(batch.iter().map(list).collect()))
     }
@@ -131,17 +141,13 @@ impl Source for Decoder {
         NAMES.iter().find(|n| FeatureKey::of(n) == key).unwrap().to_string()
     }
 
-    fn is_whole(&self) -> bool {
-        self.whole
+    fn kind(&self) -> SourceKind {
+        if self.whole { SourceKind::Command } else { SourceKind::Decoder }
     }
 
-    fn meet(&self, names: &[String]) -> Result<()> {
+    fn learn_names(&self, names: &[String]) -> Result<()> {
         self.met.lock().unwrap().extend_from_slice(names);
         Ok(())
-    }
-
-    fn is_fixed(&self) -> bool {
-        false
     }
 }
 
@@ -171,9 +177,24 @@ fn tune_among(
     fleet: Fleet<'_>,
 ) -> Result<(Outcome, Vec<Event>)> {
     let references = Arc::new(decoder.references.iter().map(|r| vec![r.clone()]).collect());
-    let mut settings = Settings::default();
-    settings.add("seed", 3);
-    let mut run_dir = RunDir::open(dir, settings, references, fleet)?;
+    let mut run_dir = RunDir::open(dir, spec(schedule.iterations, 3), references, fleet)?;
+    tune_in(&mut run_dir, decoder, select, learner, schedule, (fleet, Progress::NONE))
+}
+
+/// Settings of a run; the loop itself takes a learner and a schedule.
+fn spec(iterations: u32, seed: u64) -> RunSpec {
+    let stopping = Stopping { iterations: Some(iterations), patience: None };
+    RunSpec::new(Recipe::Mert(Mert { stopping, ..Mert::default() }), "bleu:order=2", seed)
+}
+
+fn tune_in(
+    run_dir: &mut RunDir,
+    decoder: &Decoder,
+    select: Option<&dyn Source>,
+    learner: &dyn Learner,
+    schedule: &Schedule,
+    (fleet, progress): (Fleet<'_>, Progress<'_>),
+) -> Result<(Outcome, Vec<Event>)> {
     let initial = Weights::parse("w", "tm 1\nlm -0.5\n").unwrap();
     let mut events = Vec::new();
     let metric = decoder.metric.clone();
@@ -185,9 +206,9 @@ fn tune_among(
         schedule,
         metric: &metric,
         initial: &initial,
-        progress: None,
+        progress,
     };
-    let outcome = run(&job, &mut run_dir, &fleet, &mut |e| events.push(e.clone()))?;
+    let outcome = run(&job, run_dir, &fleet, &mut |e| events.push(e.clone()))?;
     Ok((outcome, events))
 }
 
@@ -223,16 +244,98 @@ fn a_finished_run_answers_again_and_other_settings_are_refused() {
     let path = dir.path().join("r");
     let first = tune(&path, 99).unwrap();
     assert_eq!(tune(&path, 0).unwrap().0, first.0);
-    let mut settings = Settings::default();
-    settings.add("seed", 4);
-    let message = RunDir::open(&path, settings, Arc::default(), Fleet::ALONE).err().unwrap().to_string();
-    assert!(message.contains("seed is 3 there and 4 here"), "{message}");
+    let error = RunDir::open(&path, spec(6, 4), Arc::default(), Fleet::ALONE).err().unwrap();
+    assert!(error.to_string().contains("seed is 3 there and 4 here"), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Mismatch);
+}
+
+#[test]
+fn more_iterations_extend_a_run_and_fewer_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for (k, learner) in learners().iter().chain(&batch_learners()).enumerate() {
+        let schedule = |iterations: u32| {
+            if k < learners().len() {
+                Schedule { iterations, ..online(3, 2, crate::Mixing::Average) }
+            } else {
+                Schedule { iterations, ..Schedule::default() }
+            }
+        };
+        let tune = |name: &str, n: u32| {
+            let path = dir.path().join(format!("{k}-{name}"));
+            tune_with(&path, &Decoder::sparse(u32::MAX), &**learner, &schedule(n))
+        };
+        let (whole, _) = tune("whole", 4).unwrap();
+        let (short, _) = tune("extended", 2).unwrap();
+        let (extended, _) = tune("extended", 4).unwrap();
+        assert_eq!(extended, whole, "{k}");
+        assert_eq!(
+            left(&dir.path().join(format!("{k}-extended"))),
+            left(&dir.path().join(format!("{k}-whole")))
+        );
+        if short.stop == Stop::Iterations {
+            let error = tune("extended", 3).unwrap_err();
+            assert!(error.to_string().contains("recipe.iterations is 4 there and 3 here"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_run_in_memory_gives_the_same_weights() {
+    let dir = tempfile::tempdir().unwrap();
+    for (k, learner) in learners().iter().chain(&batch_learners()).enumerate() {
+        let online = k < learners().len();
+        let schedule = if online { online_two() } else { Schedule { iterations: 3, ..Schedule::default() } };
+        let path = dir.path().join(k.to_string());
+        let on_disk = tune_with(&path, &Decoder::sparse(u32::MAX), &**learner, &schedule).unwrap();
+        let mut memory = RunDir::in_memory(spec(schedule.iterations, 3));
+        let (fleet, progress) = (Fleet::ALONE, Progress::NONE);
+        let decoder = Decoder::sparse(u32::MAX);
+        let found = tune_in(&mut memory, &decoder, None, &**learner, &schedule, (fleet, progress)).unwrap();
+        assert_eq!(found.0, on_disk.0, "{k}");
+    }
+}
+
+fn online_two() -> Schedule {
+    Schedule { iterations: 2, ..online(3, 2, crate::Mixing::Average) }
+}
+
+/// Whenever the caller says stop, the run ends as interrupted and resumes to the same bits.
+#[test]
+fn an_interrupted_run_resumes_to_the_same_bits() {
+    use std::{ops::ControlFlow, sync::atomic::AtomicUsize};
+    let dir = tempfile::tempdir().unwrap();
+    for (k, learner) in learners().iter().chain(&batch_learners()).enumerate() {
+        let online = k < learners().len();
+        let schedule = if online { online_two() } else { Schedule { iterations: 3, ..Schedule::default() } };
+        let tune = |name: &str, after: usize| {
+            let asked = AtomicUsize::new(0);
+            let callback = |_: &Step| {
+                let stop = asked.fetch_add(1, Ordering::Relaxed) >= after;
+                if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            let decoder = Decoder::sparse(u32::MAX);
+            let references = Arc::new(decoder.references.iter().map(|r| vec![r.clone()]).collect());
+            let path = dir.path().join(format!("{k}-{name}"));
+            let mut run_dir = RunDir::open(&path, spec(schedule.iterations, 3), references, Fleet::ALONE)?;
+            let progress = (Fleet::ALONE, Progress::new(&callback));
+            tune_in(&mut run_dir, &decoder, None, &**learner, &schedule, progress)
+        };
+        let (whole, _) = tune("whole", usize::MAX).unwrap();
+        for after in [0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89] {
+            let name = format!("stop{after}");
+            match tune(&name, after) {
+                Ok((outcome, _)) => assert_eq!(outcome, whole, "{k} {after}"),
+                Err(e) => assert_eq!(e.kind(), ErrorKind::Interrupted, "{k} {after}: {e}"),
+            }
+            assert_eq!(tune(&name, usize::MAX).unwrap().0, whole, "{k} {after}");
+        }
+    }
 }
 
 fn learners() -> Vec<Box<dyn Learner>> {
     use crate::{Bound, Linearize, Norm, OneBest, Rank, RankLoss, RankMargin, Rate, Rule, Update};
     let metric: Metric = "bleu:order=2".parse().unwrap();
-    let rate = Rate::Exponential { eta0: 0.2, alpha: 0.85 };
+    let rate = Rate::exponential(0.2, 0.85);
     let (lambda, bound, linearize) = (1e-3, Bound::Normalized, Linearize::Printed);
     let rank = |rule| Box::new(Rank::new(metric.clone(), rule, 3)) as Box<dyn Learner>;
     let one = |update, passive| Box::new(OneBest::new(metric.clone(), update, passive)) as Box<dyn Learner>;
@@ -343,15 +446,22 @@ fn batch_learners() -> Vec<Box<dyn Learner>> {
     };
     let metric: Metric = "bleu:order=2".parse().unwrap();
     let loss = |loss| Box::new(Minimize::new(metric.clone(), loss, 3)) as Box<dyn Learner>;
-    let source = PairSource::Sampled { draw: 200, keep: 20 };
-    let pairs = Pairs { source, min_difference: 0.05, max_length_sigma: None, seed: 3 };
+    let pairs = Pairs {
+        source: PairSource::Sampled,
+        draw: 200,
+        keep: 20,
+        slice: 0.1,
+        min_difference: 0.05,
+        max_length_sigma: None,
+        seed: 3,
+    };
     vec![
         Box::new(LineSearch { restarts: 3, rounds: 2, ..LineSearch::new(metric.clone(), 3) }),
         Box::new(HopeFear { epochs: 3, ..HopeFear::new(metric.clone(), 3) }),
         loss(Loss::Pro { pairs, margin: Margin::Logistic }),
         loss(Loss::Pro { pairs, margin: Margin::Hinge }),
         loss(Loss::Apro { c: 0.1 }),
-        loss(Loss::Softmax { sentence_oracle: false }),
+        loss(Loss::Softmax { oracle: OracleBy::Corpus }),
         loss(Loss::Xbleu { clip: Clip::Candidate, brevity: Brevity::Exact, references: None }),
         loss(Loss::Risk),
     ]

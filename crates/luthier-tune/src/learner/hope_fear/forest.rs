@@ -2,6 +2,7 @@
 
 use super::{HopeFear, MUCH_MORE, Pass};
 use crate::{Packed, State, learner::Note, packed::Places, steer::Aim};
+use luthier_core::{Progress, Result};
 use luthier_metric::{Bleu, Scratch};
 
 /// Ways to make a node that are looked at in the search for hope and fear.
@@ -10,19 +11,24 @@ const POP: usize = 30;
 impl HopeFear {
     /// Hope and fear are looked for in the last forest of each segment; BLEU's counts are not clipped on the way, but those of
     /// what is found are.
-    pub(super) fn learn_forests(&self, packed: &Packed, state: &mut State) -> Note {
+    pub(super) fn learn_forests(
+        &self,
+        packed: &Packed,
+        state: &mut State,
+        progress: Progress<'_>,
+    ) -> Result<Note> {
         let Some(bleu) = self.metric.as_bleu() else {
-            return Some(
+            return Ok(Some(
                 "hope and fear are looked for in forests by BLEU only: nothing was learned".to_owned(),
-            );
+            ));
         };
         let ground = Ground::new(packed, bleu, state);
         let some = |s: &u32| packed.segments[*s as usize].forests.last().is_some_and(|f| !f.is_empty());
         let order = (0..packed.segments.len() as u32).filter(some).collect();
         let score =
             |w: &[f64]| self.metric.score(&packed.totals(&self.metric, |s, _| ground.places[s].weights(w)));
-        self.climb(state, order, &|s, pass| ground.visit(s, pass), &score);
-        None
+        self.climb(state, order, &|s, pass| ground.visit(s, pass), &score, progress)?;
+        Ok(None)
     }
 }
 

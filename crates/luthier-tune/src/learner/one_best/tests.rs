@@ -26,9 +26,9 @@ fn list(candidates: &[Row<'_>]) -> Arc<List> {
 }
 
 fn visit(learner: &OneBest, state: &mut State, segment: u32, list: &Arc<List>) {
-    state.online.batch = vec![SegmentId(segment)];
-    state.online.references.clear();
-    learner.learn(&Evidence::Lists(vec![list.clone()]), state, &Fleet::ALONE).unwrap();
+    state.batch.segments = vec![SegmentId(segment)];
+    state.batch.references.clear();
+    learner.learn(&Evidence::Lists(vec![list.clone()]), state, &Fleet::ALONE, Progress::NONE).unwrap();
 }
 
 fn begin() -> State {
@@ -69,10 +69,10 @@ fn steps_by_hand() {
     close(after(&learner(Update::Local, Some(0.01))), by(0.01));
     // A reference that can be made is aimed at, whatever the list has.
     let mut state = begin();
-    state.online.batch = vec![SegmentId(0)];
-    state.online.references = vec![Some(list(&[(REFERENCE, 1.0, &[("r", 1.0)])]))];
+    state.batch.segments = vec![SegmentId(0)];
+    state.batch.references = vec![Some(list(&[(REFERENCE, 1.0, &[("r", 1.0)])]))];
     learner(Update::Local, None)
-        .learn(&Evidence::Lists(vec![candidates.clone()]), &mut state, &Fleet::ALONE)
+        .learn(&Evidence::Lists(vec![candidates.clone()]), &mut state, &Fleet::ALONE, Progress::NONE)
         .unwrap();
     let all: Vec<(&str, f64)> = state.weights.iter().collect();
     assert!(all.contains(&("x", 0.0)) && all.contains(&("p", -1.0)) && all.contains(&("r", 1.0)), "{all:?}");
@@ -87,16 +87,16 @@ fn surrogates_are_remembered() {
     for update in [Update::Local, Update::MaxBleu] {
         let learner = learner(update, None);
         let mut state = begin();
-        state.online.surrogates.insert(7, Arc::new(good.only(1)));
+        state.surrogates.insert(7, Arc::new(good.only(1)));
         visit(&learner, &mut state, 7, &poor);
-        assert_eq!(state.online.surrogates[&7].text(0), "a b d");
+        assert_eq!(state.surrogates[&7].text(0), "a b d");
         assert_eq!(state.weights.get(FeatureKey::of("q")), 1.0, "{update:?}");
         visit(&learner, &mut state, 7, &best);
-        assert_eq!(state.online.surrogates[&7].text(0), REFERENCE);
+        assert_eq!(state.surrogates[&7].text(0), REFERENCE);
         // Another segment has nothing to remember.
         let mut state = begin();
         visit(&learner, &mut state, 8, &poor);
-        assert_eq!(state.online.surrogates[&8].text(0), "b a");
+        assert_eq!(state.surrogates[&8].text(0), "b a");
     }
 }
 
@@ -120,7 +120,7 @@ fn lazy_averages_are_plain_ones() {
                 *sum.entry(name.to_owned()).or_insert(0.0) += value;
             }
         }
-        assert_eq!(state.online.visits, u64::from(visits));
+        assert_eq!(state.pass.visits, u64::from(visits));
         let start = Weights::parse("w", "x 1\n").unwrap();
         let mean =
             crate::mixing::mean(&start, &[crate::mixing::Moved::new(&start, &state, true)], Fleet::ALONE)

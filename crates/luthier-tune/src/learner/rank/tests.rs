@@ -78,15 +78,15 @@ fn learn_by(
     let learner = Rank { tolerance: 1e-9, few, ..Rank::new("bleu:order=2".parse().unwrap(), rule, 1) };
     let mut state = State::new(start.clone());
     state.epoch = epoch;
-    state.online.batches = 4;
-    state.online.at = at;
-    learner.learn(&Evidence::Lists(lists.to_vec()), &mut state, &Fleet::ALONE).unwrap();
+    state.pass.batches = 4;
+    state.batch.number = at;
+    learner.learn(&Evidence::Lists(lists.to_vec()), &mut state, &Fleet::ALONE, Progress::NONE).unwrap();
     NAMES.iter().map(|n| state.weights.get(FeatureKey::of(n))).collect()
 }
 
 /// Differences of features of all pairs of an oracle and another candidate, by the definition.
 fn differences(lists: &[Arc<List>]) -> Vec<Vec<f64>> {
-    let oracle = oracles(lists, &"bleu:order=2".parse().unwrap(), PlusOne::default(), false, 1);
+    let oracle = oracles(lists, &"bleu:order=2".parse().unwrap(), PlusOne::default(), OracleBy::Corpus, 1);
     let mut all = Vec::new();
     for (list, oracle) in lists.iter().zip(&oracle) {
         for i in (0..list.k).filter(|&i| oracle[i]) {
@@ -113,7 +113,7 @@ fn by_hand(w: &[f64], lambda: f64, eta: f64, step: &[f64]) -> Vec<f64> {
     new
 }
 
-const RATE: Rate = Rate::Exponential { eta0: 0.2, alpha: 0.85 };
+const RATE: Rate = Rate::exponential(0.2, 0.85);
 
 #[test]
 fn gradient_steps_by_definition() {
@@ -127,7 +127,7 @@ fn gradient_steps_by_definition() {
         let k = f64::from(epoch * 4 + at + 1);
         // A λ that makes the ball smaller than the weights, and one that does not.
         for lambda in [1e-5, 4.0] {
-            for (rate, eta) in [(RATE, 0.2 * 0.85f64.powf(k / 4.0)), (Rate::Pegasos, 1.0 / (lambda * k))] {
+            for (rate, eta) in [(RATE, 0.2 * 0.85f64.powf(k / 4.0)), (Rate::PEGASOS, 1.0 / (lambda * k))] {
                 for (norm, n) in [(Norm::Violated, violated.len()), (Norm::Pairs, pairs.len())] {
                     let mut step = vec![0.0; 5];
                     for x in &violated {
@@ -166,7 +166,7 @@ fn likelihood(lists: &[Arc<List>], w: &[f64]) -> f64 {
 }
 
 fn each_likelihood(lists: &[Arc<List>], w: &[f64]) -> Vec<f64> {
-    let oracle = oracles(lists, &"bleu:order=2".parse().unwrap(), PlusOne::default(), false, 1);
+    let oracle = oracles(lists, &"bleu:order=2".parse().unwrap(), PlusOne::default(), OracleBy::Corpus, 1);
     let sum = |list: &Arc<List>, keep: &dyn Fn(usize) -> bool| {
         (0..list.k).filter(|&i| keep(i)).map(|i| dot(&dense(list, i), w).exp()).sum::<f64>()
     };
@@ -301,7 +301,7 @@ fn optimized_steps_against_a_plain_solver() {
 /// What the batch's BLEU loses with the worse candidate of each pair, from texts.
 fn losses(lists: &[Arc<List>]) -> Vec<f64> {
     let metric: Metric = "bleu:order=2".parse().unwrap();
-    let oracle = oracles(lists, &metric, PlusOne::default(), false, 1);
+    let oracle = oracles(lists, &metric, PlusOne::default(), OracleBy::Corpus, 1);
     let total = |swap: Option<(usize, usize)>| {
         let mut total = vec![0.0; metric.width()];
         for (s, list) in lists.iter().enumerate() {
@@ -330,7 +330,7 @@ fn losses(lists: &[Arc<List>]) -> Vec<f64> {
 #[test]
 fn batches_without_violation_shrink() {
     let lists = lists(3, 2);
-    let oracle = oracles(&lists, &"bleu:order=2".parse().unwrap(), PlusOne::default(), false, 1);
+    let oracle = oracles(&lists, &"bleu:order=2".parse().unwrap(), PlusOne::default(), OracleBy::Corpus, 1);
     let only: Vec<Arc<List>> = lists
         .iter()
         .zip(&oracle)

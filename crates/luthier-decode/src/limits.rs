@@ -1,0 +1,184 @@
+//! How far a search goes: sizes of stacks, length of jumps, number of translations.
+
+use crate::model_dir::ModelConfig;
+use serde::{Deserialize, Serialize};
+
+/// The longest jump that can be asked for, in words: the coverage of a hypothesis behind its first gap is one machine word.
+pub const MAX_DISTORTION: usize = 60;
+
+/// Which extensions of hypotheses a search looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum SearchKind {
+    /// The most promising extensions first, up to --pop-limit.
+    #[default]
+    Cube,
+    /// All extensions of the hypotheses in the stacks.
+    Stack,
+}
+
+/// The limits of a search. What is `None` is decided by the model, else by a default: see [`Limits::resolve`].
+///
+/// ```
+/// use luthier_decode::{Limits, SearchKind};
+///
+/// let wide = Limits { pop_limit: 2000, beam: Some(10.0), ..Limits::default() };
+/// assert_eq!((wide.search, wide.stack_size), (SearchKind::Cube, 200));
+/// let text = toml::to_string(&wide).unwrap();
+/// assert!(text.contains("pop-limit = 2000\n"));
+/// assert_eq!(toml::from_str::<Limits>(&text).unwrap(), wide);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+#[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Search"), group(skip))]
+pub struct Limits {
+    /// Search strategy.
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, requires = "model", value_name = "HOW", value_enum, default_value_t = Limits::default().search)
+    )]
+    pub search: SearchKind,
+    /// Extensions per stack, or per span of a hierarchical model, that cube pruning computes.
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, requires = "model", value_name = "N", default_value_t = Limits::default().pop_limit,
+            value_parser = clap::value_parser!(u32).range(1..))
+    )]
+    pub pop_limit: u32,
+    /// Hypotheses that a stack keeps.
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, requires = "model", value_name = "N", default_value_t = Limits::default().stack_size,
+            value_parser = clap::value_parser!(u32).range(1..))
+    )]
+    pub stack_size: u32,
+    /// Drop hypotheses whose score is this much below the best of their stack [default: keep them].
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, requires = "model", value_name = "X", allow_negative_numbers = true, value_parser = non_negative)
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beam: Option<f64>,
+    /// Longest jump, in words [default: as in the model, else 6].
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, requires = "model", value_name = "N",
+            value_parser = clap::value_parser!(u32).range(0..=MAX_DISTORTION as i64))
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distortion_limit: Option<u32>,
+    /// Translations per source phrase, or per source side of a rule [default: as in the model, else 20].
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, requires = "model", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub table_limit: Option<u32>,
+    /// Longest span of a rule, in words, with hierarchical models [default: as in the model, else 20].
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, requires = "model", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub span_limit: Option<u32>,
+    /// Leave unknown words out instead of passing them through.
+    #[cfg_attr(feature = "clap", arg(long, requires = "model"))]
+    pub drop_unknown: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            search: SearchKind::Cube,
+            pop_limit: 500,
+            stack_size: 200,
+            beam: None,
+            distortion_limit: None,
+            table_limit: None,
+            span_limit: None,
+            drop_unknown: false,
+        }
+    }
+}
+
+/// What holds where neither the user nor the model says anything.
+const DISTORTION: u32 = 6;
+const TABLE: u32 = 20;
+const SPAN: u32 = 20;
+
+impl Limits {
+    /// Limits that drop no hypothesis and no translation; only jumps and spans stay limited, as in `self`. The time of a
+    /// search grows exponentially with the length of the sentence.
+    ///
+    /// ```
+    /// use luthier_decode::{Limits, SearchKind};
+    ///
+    /// let all = Limits { distortion_limit: Some(3), ..Limits::default() }.unpruned();
+    /// assert_eq!((all.search, all.stack_size, all.distortion_limit), (SearchKind::Stack, u32::MAX, Some(3)));
+    /// ```
+    #[must_use]
+    pub fn unpruned(self) -> Self {
+        Limits {
+            search: SearchKind::Stack,
+            stack_size: u32::MAX,
+            beam: None,
+            table_limit: Some(u32::MAX),
+            ..self
+        }
+    }
+
+    /// The limits with every value decided: what is not given comes from the model, else from the defaults. A pop limit
+    /// that the search strategy does not use becomes the default, so that equal searches have equal limits.
+    ///
+    /// ```
+    /// use luthier_decode::{Limits, ModelConfig, ModelKind};
+    ///
+    /// let config = ModelConfig { table_limit: Some(50), ..ModelConfig::new(ModelKind::Phrase) };
+    /// let limits = Limits { distortion_limit: Some(0), ..Limits::default() }.resolve(&config);
+    /// assert_eq!((limits.distortion_limit, limits.table_limit, limits.span_limit), (Some(0), Some(50), Some(20)));
+    /// ```
+    #[must_use]
+    pub fn resolve(self, config: &ModelConfig) -> Self {
+        let first = |given: Option<u32>, model: Option<usize>, default: u32| {
+            Some(given.or(model.map(|n| u32::try_from(n).unwrap_or(u32::MAX))).unwrap_or(default))
+        };
+        Limits {
+            pop_limit: match self.search {
+                SearchKind::Cube => self.pop_limit,
+                SearchKind::Stack => Limits::default().pop_limit,
+            },
+            distortion_limit: first(self.distortion_limit, config.distortion_limit, DISTORTION),
+            table_limit: first(self.table_limit, config.table_limit, TABLE),
+            span_limit: first(self.span_limit, config.span_limit, SPAN),
+            ..self
+        }
+    }
+
+    /// Longest span of a rule, in words.
+    pub fn span(&self) -> usize {
+        self.span_limit.unwrap_or(SPAN) as usize
+    }
+
+    /// Extensions per stack; none means all of them.
+    pub(crate) fn pops(&self) -> Option<usize> {
+        (self.search == SearchKind::Cube).then_some(self.pop_limit as usize)
+    }
+
+    /// Longest jump, in words.
+    pub(crate) fn distortion(&self) -> usize {
+        (self.distortion_limit.unwrap_or(DISTORTION) as usize).min(MAX_DISTORTION)
+    }
+
+    /// Translations per source phrase or source side of a rule.
+    pub(crate) fn table(&self) -> usize {
+        self.table_limit.unwrap_or(TABLE) as usize
+    }
+}
+
+/// A finite number, 0 or more, as it is typed.
+#[cfg(feature = "clap")]
+fn non_negative(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
+    number.ok_or_else(|| "expected a number, 0 or more".to_owned())
+}

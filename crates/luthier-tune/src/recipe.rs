@@ -1,0 +1,292 @@
+//! The list of algorithms.
+//!
+//! A [`Recipe`] is an algorithm with everything that decides its result, as a struct of settings: `Default` is what serves a
+//! user best, and where a paper's value differs the setting says so. Defaults that depend on what is learned from are
+//! `None` until [`Recipe::resolve`]. [`Recipe::build`] composes a learner and a schedule; combinations that make no sense
+//! are errors there. The command line derives its flags from these structs (Cargo feature `clap`), run directories store
+//! them, and other front ends use them as they are.
+//!
+//! To add an algorithm: a file with its struct and its [`Algorithm`] here, a variant and a line in `each` below, and a
+//! learner if none of the present ones will do.
+//!
+//! ```
+//! use luthier_tune::{Smoothing, SourceKind, recipe::{Context, Mert, Recipe}};
+//! let metric = "bleu".parse().unwrap();
+//! let context = Context { metric: &metric, seed: 1, source: SourceKind::Fixed, references: None };
+//! let recipe = Recipe::Mert(Mert { rounds: 2, ..Mert::default() });
+//! let Recipe::Mert(resolved) = recipe.resolve(&context).unwrap() else { unreachable!() };
+//! assert_eq!((resolved.restarts, resolved.rounds), (Some(20), 2));
+//! let wrong = Recipe::Mert(Mert { smoothing: Smoothing::average(4), ..Mert::default() });
+//! assert_eq!(wrong.resolve(&context).unwrap_err().to_string(), "window is 4, expected an odd number");
+//! ```
+
+mod apro;
+mod mert;
+mod mira;
+mod oro;
+mod parts;
+mod perceptron;
+mod pro;
+mod range;
+
+#[cfg(feature = "clap")]
+pub(crate) use range::flag;
+mod risk;
+mod softmax;
+mod xbleu;
+
+pub use apro::Apro;
+pub use mert::{Mert, WeightBound};
+pub use mira::{Constraints, Mira};
+pub use oro::Oro;
+pub use parts::{Fit, Interpolation, LearnFrom, On, Online, Soft, Stopping, Surrogates};
+pub use perceptron::Perceptron;
+pub use pro::Pro;
+pub use risk::Risk;
+pub use softmax::Softmax;
+pub use xbleu::Xbleu;
+
+use crate::{Learner, Loss, Minimize, Outcome, Schedule, SourceKind};
+use luthier_core::{Error, FeatureKey, Result};
+use luthier_metric::{Metric, PlusOne};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A tuning algorithm with all settings that decide its result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Subcommand))]
+#[serde(tag = "algorithm", rename_all = "kebab-case")]
+pub enum Recipe {
+    /// Minimum error rate training: exact line searches on the corpus score, with restarts (Och 2003).
+    Mert(Mert),
+    /// Pairwise ranking of sampled candidates by logistic regression (Hopkins and May 2011).
+    Pro(Pro),
+    /// Ranking of all pairs at once, nothing random (Dreyer and Dong 2015).
+    Apro(Apro),
+    /// Passive-aggressive steps: from fear to hope, from guess to surrogate, or to oracles (Cherry and Foster 2012; Arun and
+    /// Koehn 2007; Watanabe 2012).
+    Mira(Mira),
+    /// Averaged perceptron from guess to surrogate, online (Arun and Koehn 2007).
+    Perceptron(Perceptron),
+    /// Online rank optimisation, and with --optimized O-ORO (Watanabe 2012).
+    Oro(Oro),
+    /// Likelihood of the oracles among all candidates (Watanabe 2012).
+    Softmax(Softmax),
+    /// BLEU of expected n-gram counts (Rosti et al. 2010, 2011).
+    Xbleu(Xbleu),
+    /// Expected sentence score (Smith and Eisner 2006).
+    Risk(Risk),
+}
+
+/// What can be said of an algorithm without its settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecipeInfo {
+    /// The algorithm's name in commands and files: `mert`.
+    pub name: &'static str,
+    /// What the algorithm does, in one line.
+    pub summary: &'static str,
+    /// The papers that proposed it.
+    pub papers: &'static str,
+    /// The metrics that it works with: `all` or a name.
+    pub metrics: &'static str,
+    /// How it uses the metric, or why it takes no other.
+    pub note: &'static str,
+    /// Whether it minimises a function that [`Recipe::objective`] gives.
+    pub has_objective: bool,
+}
+
+/// What a recipe is used on.
+#[derive(Debug, Clone)]
+pub struct Context<'a> {
+    /// The metric to tune for.
+    pub metric: &'a Metric,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Where candidates come from.
+    pub source: SourceKind,
+    /// References by segment; none where only the statistics of candidates are known.
+    pub references: Option<Arc<Vec<Vec<String>>>>,
+}
+
+/// An algorithm ready to run.
+pub struct Tuner {
+    /// The recipe with every setting resolved.
+    pub recipe: Recipe,
+    /// What is learned from candidates.
+    pub learner: Box<dyn Learner>,
+    /// In which order candidates are made and learned from.
+    pub schedule: Schedule,
+}
+
+/// What an algorithm's settings say of themselves.
+trait Algorithm {
+    /// The algorithm without its settings.
+    fn info(&self) -> &'static RecipeInfo;
+    /// Fills in what depends on the context. Fails on settings that are out of range or do not go together.
+    fn resolve(&mut self, context: &Context<'_>) -> Result<()>;
+    /// The learner of resolved settings.
+    fn learner(&self, context: &Context<'_>) -> Box<dyn Learner>;
+    /// The schedule of resolved settings.
+    fn schedule(&self, context: &Context<'_>) -> Schedule;
+    /// Lists or forests, where there is a choice.
+    fn learn_from(&self) -> Option<&LearnFrom> {
+        None
+    }
+    /// Whether it learns weights of sparse features.
+    fn learns_sparse(&self) -> bool {
+        true
+    }
+    /// Smoothing of sentence BLEU where a source searches for the best translation.
+    fn sentence_smoothing(&self) -> PlusOne {
+        PlusOne::default()
+    }
+    /// Features that the settings name.
+    fn features(&self) -> Vec<&str> {
+        Vec::new()
+    }
+    /// The function that is minimised, if it is one.
+    fn objective(&self, _: &Context<'_>) -> Option<Minimize> {
+        None
+    }
+    /// Advice about the weights that came out, and about lists of that mean length.
+    fn remarks(&self, _: &Outcome, _length: usize) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Applies an expression to the settings of whichever algorithm it is.
+macro_rules! each {
+    ($recipe:expr, $settings:ident => $value:expr) => {
+        match $recipe {
+            Recipe::Mert($settings) => $value,
+            Recipe::Pro($settings) => $value,
+            Recipe::Apro($settings) => $value,
+            Recipe::Mira($settings) => $value,
+            Recipe::Perceptron($settings) => $value,
+            Recipe::Oro($settings) => $value,
+            Recipe::Softmax($settings) => $value,
+            Recipe::Xbleu($settings) => $value,
+            Recipe::Risk($settings) => $value,
+        }
+    };
+}
+
+impl Recipe {
+    /// All algorithms with their default settings.
+    pub fn all() -> [Recipe; 9] {
+        [
+            Recipe::Mert(Mert::default()),
+            Recipe::Pro(Pro::default()),
+            Recipe::Apro(Apro::default()),
+            Recipe::Mira(Mira::default()),
+            Recipe::Perceptron(Perceptron::default()),
+            Recipe::Oro(Oro::default()),
+            Recipe::Softmax(Softmax::default()),
+            Recipe::Xbleu(Xbleu::default()),
+            Recipe::Risk(Risk::default()),
+        ]
+    }
+
+    /// The algorithm of a name, with its default settings. Fails on a name that is none.
+    ///
+    /// ```
+    /// use luthier_tune::recipe::Recipe;
+    /// assert_eq!(Recipe::named("mira").unwrap().info().name, "mira");
+    /// assert!(Recipe::named("mera").unwrap_err().to_string().contains("mert, pro, apro"));
+    /// ```
+    pub fn named(name: &str) -> Result<Self> {
+        Self::all().into_iter().find(|r| r.info().name == name).ok_or_else(|| {
+            let names: Vec<&str> = Self::all().iter().map(|r| r.info().name).collect();
+            Error::new(format!("no algorithm is named {name}")).hint(format!("known: {}", names.join(", ")))
+        })
+    }
+
+    /// The algorithm without its settings.
+    pub fn info(&self) -> &'static RecipeInfo {
+        self.algorithm().info()
+    }
+
+    /// The same recipe with every setting that depends on the context filled in. Fails on settings that are out of range or
+    /// do not go together.
+    pub fn resolve(&self, context: &Context<'_>) -> Result<Recipe> {
+        let mut recipe = self.clone();
+        each!(&mut recipe, settings => settings.resolve(context))?;
+        Ok(recipe)
+    }
+
+    /// Resolves the settings and composes learner and schedule from them. Fails as [`Recipe::resolve`] does.
+    pub fn build(&self, context: &Context<'_>) -> Result<Tuner> {
+        let recipe = self.resolve(context)?;
+        let algorithm = recipe.algorithm();
+        let (learner, schedule) = (algorithm.learner(context), algorithm.schedule(context));
+        Ok(Tuner { recipe, learner, schedule })
+    }
+
+    /// The function that the algorithm minimises, with resolved settings. Fails for an algorithm that minimises none.
+    pub fn objective(&self, context: &Context<'_>) -> Result<Minimize> {
+        let recipe = self.resolve(context)?;
+        recipe.algorithm().objective(context).ok_or_else(|| {
+            let minimised: Vec<&str> =
+                Self::all().iter().map(Recipe::info).filter(|i| i.has_objective).map(|i| i.name).collect();
+            Error::new(format!("{} minimises no function of the weights", self.info().name))
+                .hint(format!("these do: {}", minimised.join(", ")))
+        })
+    }
+
+    /// Maximum number of iterations, once resolved.
+    pub fn iterations(&self) -> Option<u32> {
+        each!(self, settings => settings.stopping.iterations)
+    }
+
+    /// Edges per word of the forests that it learns from; none if it learns from lists.
+    pub fn forest_density(&self) -> Option<usize> {
+        let forests = self.algorithm().learn_from().filter(|e| e.is_forest())?;
+        Some(forests.density.unwrap_or(50) as usize)
+    }
+
+    /// Whether it learns weights of sparse features.
+    pub fn learns_sparse(&self) -> bool {
+        self.algorithm().learns_sparse()
+    }
+
+    /// Smoothing of sentence BLEU where a source searches for the best translation.
+    pub fn sentence_smoothing(&self) -> PlusOne {
+        self.algorithm().sentence_smoothing()
+    }
+
+    /// Advice about the weights that came out; `length` is the mean number of candidates per segment.
+    pub fn remarks(&self, outcome: &Outcome, length: usize) -> Vec<String> {
+        self.algorithm().remarks(outcome, length)
+    }
+
+    /// Fails unless every feature that the settings name is among `names`.
+    pub fn check_features(&self, names: &[String]) -> Result<()> {
+        let known = |key: FeatureKey| names.iter().any(|n| FeatureKey::of(n) == key);
+        match self.algorithm().features().into_iter().find(|name| !mert::keys(name).any(known)) {
+            None => Ok(()),
+            Some(name) => {
+                let some = names.iter().take(20).cloned().collect::<Vec<_>>().join(", ");
+                Err(Error::new(format!("no feature is named {name}")).hint(format!("the list has {some}")))
+            }
+        }
+    }
+
+    fn algorithm(&self) -> &dyn Algorithm {
+        each!(self, settings => settings)
+    }
+}
+
+impl Soft {
+    /// A loss with this scale, regulariser and minimiser.
+    fn minimize(&self, loss: Loss, plus_one: PlusOne, context: &Context<'_>) -> Minimize {
+        Minimize {
+            metric: context.metric.clone(),
+            loss,
+            lambda: self.lambda,
+            gamma: self.gamma.clone(),
+            plus_one,
+            limit: self.fit.limit(),
+            seed: context.seed,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The recipe of APRO.
+
+use super::{
+    Algorithm, Context, RecipeInfo,
+    parts::{Fit, Interpolation, Stopping},
+    range::POSITIVE,
+};
+use crate::{Learner, Loss, Minimize, Outcome, Schedule};
+use luthier_core::Result;
+use luthier_metric::PlusOne;
+use serde::{Deserialize, Serialize};
+
+/// All-pairs ranking optimisation (Dreyer and Dong 2015): a squared hinge loss over all pairs of candidates, in O(k log k).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Apro {
+    /// When the run ends.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub stopping: Stopping,
+    /// Weight of the loss beside ½‖w‖²; the loss is the sum over all pairs divided by the number of candidates.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "C", default_value_t = Apro::default().c, allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "APRO"))]
+    pub c: f64,
+    /// Smoothing of sentence BLEU.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub sentence: PlusOne,
+    /// When the minimiser stops.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub fit: Fit,
+    /// From one iteration of a decoder to the next.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub interpolation: Interpolation,
+}
+
+/// List length in Dreyer and Dong's experiments, for which their C was chosen.
+const PAPER_LENGTH: usize = 3600;
+/// Dreyer and Dong's C.
+const PAPER_C: f64 = 0.01;
+
+impl Default for Apro {
+    fn default() -> Self {
+        Apro {
+            stopping: Stopping::default(),
+            c: PAPER_C,
+            sentence: PlusOne::default(),
+            fit: Fit::default(),
+            interpolation: Interpolation::default(),
+        }
+    }
+}
+
+const INFO: RecipeInfo = RecipeInfo {
+    name: "apro",
+    summary: "ranking of all pairs at once in O(k log k), nothing random",
+    papers: "Dreyer and Dong 2015",
+    metrics: "all",
+    note: "the order of sentence scores; BLEU as BLEU+1",
+    has_objective: true,
+};
+
+impl Algorithm for Apro {
+    fn info(&self) -> &'static RecipeInfo {
+        &INFO
+    }
+
+    fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
+        POSITIVE.check("c", self.c)?;
+        self.fit.resolve(1e-3)?;
+        self.interpolation.resolve(context, 1.0, 10)?;
+        self.stopping.resolve_batch(context, 30)
+    }
+
+    fn learner(&self, context: &Context<'_>) -> Box<dyn Learner> {
+        Box::new(self.minimize(context))
+    }
+
+    fn schedule(&self, _: &Context<'_>) -> Schedule {
+        self.interpolation.schedule(&self.stopping, true)
+    }
+
+    fn objective(&self, context: &Context<'_>) -> Option<Minimize> {
+        Some(self.minimize(context))
+    }
+
+    /// The loss grows with the number of pairs, N with that of candidates: short lists weigh less.
+    fn remarks(&self, _: &Outcome, length: usize) -> Vec<String> {
+        let short = self.c == PAPER_C && length * 2 < PAPER_LENGTH && length > 0;
+        let same = self.c * PAPER_LENGTH as f64 / length.max(1) as f64;
+        let remark = format!(
+            "--c 0.01 was chosen for lists of {PAPER_LENGTH} candidates; for {length}, --c {same:.2} gives the loss the \
+             same weight"
+        );
+        if short { vec![remark] } else { Vec::new() }
+    }
+}
+
+impl Apro {
+    fn minimize(&self, context: &Context<'_>) -> Minimize {
+        Minimize {
+            metric: context.metric.clone(),
+            loss: Loss::Apro { c: self.c },
+            lambda: 1.0,
+            gamma: vec![1.0],
+            plus_one: self.sentence,
+            limit: self.fit.limit(),
+            seed: context.seed,
+        }
+    }
+}

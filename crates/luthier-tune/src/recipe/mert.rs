@@ -1,0 +1,229 @@
+//! The recipe of MERT.
+
+use super::{
+    Algorithm, Context, RecipeInfo,
+    parts::{LearnFrom, Stopping},
+    range::check_count,
+};
+use crate::{Learner, Limits, LineSearch, Outcome, Schedule, Smoothing};
+use luthier_core::{Error, FeatureKey, Result};
+use luthier_metric::Metric;
+use luthier_optim::Strategy;
+use serde::{Deserialize, Serialize};
+use std::{fmt, str::FromStr};
+
+/// Minimum error rate training (Och 2003; Cer et al. 2008): exact line searches on the corpus score, from the current
+/// weights and from random ones.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "MERT"))]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Mert {
+    /// When the run ends.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub stopping: Stopping,
+    /// Lists or forests.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub learn_from: LearnFrom,
+    /// Search strategy.
+    #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Mert::default().strategy, help_heading = "MERT"))]
+    pub strategy: Strategy,
+    /// Random starts besides the current weights, in each round; they keep the signs of the current weights [default: 20; on
+    /// forests 4, as in Watanabe 2012].
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(..=1_000_000)))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restarts: Option<u32>,
+    /// Rounds of restarts; from the second on they lie near the best weights so far.
+    #[cfg_attr(feature = "clap", arg(long, default_value_t = Mert::default().rounds, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(1..=1000)))]
+    pub rounds: u32,
+    /// Random directions that koehn tries besides the axes [default: 0; on forests 8, as in Watanabe 2012].
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "MERT"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub random_directions: Option<u32>,
+    /// Directions in a row without gain after which random stops.
+    #[cfg_attr(feature = "clap", arg(long, default_value_t = Mert::default().direction_patience, value_name = "N", help_heading = "MERT"))]
+    pub direction_patience: u32,
+    /// Smoothing of plateaus.
+    #[cfg_attr(feature = "clap", command(flatten, next_help_heading = "MERT"))]
+    #[serde(flatten)]
+    pub smoothing: Smoothing,
+    /// Keep the weight of a feature as it is; a block's name fixes all of its features.
+    #[cfg_attr(feature = "clap", arg(long, num_args = 1.., value_name = "NAME", help_heading = "MERT"))]
+    pub fix: Vec<String>,
+    /// Least and largest weight of a feature, such as lm=0,1 or lm=0, for no upper bound; repeatable.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "NAME=LOW,HIGH", help_heading = "MERT"))]
+    pub bound: Vec<WeightBound>,
+}
+
+impl Default for Mert {
+    fn default() -> Self {
+        Mert {
+            stopping: Stopping::default(),
+            learn_from: LearnFrom::default(),
+            strategy: Strategy::Koehn,
+            restarts: None,
+            rounds: 1,
+            random_directions: None,
+            direction_patience: 30,
+            smoothing: Smoothing::NONE,
+            fix: Vec::new(),
+            bound: Vec::new(),
+        }
+    }
+}
+
+/// The least and the largest weight that a feature, or a block of features, may have; written `lm=0,1` or `lm=0,`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct WeightBound {
+    /// Name of the feature or block.
+    pub name: String,
+    /// Least weight; −∞ for none.
+    pub low: f64,
+    /// Largest weight; ∞ for none.
+    pub high: f64,
+}
+
+impl FromStr for WeightBound {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let number = |word: &str, open: f64| -> Option<f64> {
+            if word.trim().is_empty() {
+                return Some(open);
+            }
+            word.trim().parse().ok().filter(|v: &f64| v.is_finite())
+        };
+        let parsed = || -> Option<WeightBound> {
+            let (name, range) = text.rsplit_once('=')?;
+            let (low, high) = range.split_once(',')?;
+            let (low, high) = (number(low, f64::NEG_INFINITY)?, number(high, f64::INFINITY)?);
+            (low < high && !name.is_empty()).then(|| WeightBound { name: name.to_owned(), low, high })
+        };
+        parsed().ok_or_else(|| Error::new("expected NAME=LOW,HIGH with LOW below HIGH"))
+    }
+}
+
+impl fmt::Display for WeightBound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = |v: f64| if v.is_finite() { v.to_string() } else { String::new() };
+        write!(f, "{}={},{}", self.name, end(self.low), end(self.high))
+    }
+}
+
+impl TryFrom<String> for WeightBound {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<WeightBound> for String {
+    fn from(bound: WeightBound) -> Self {
+        bound.to_string()
+    }
+}
+
+const INFO: RecipeInfo = RecipeInfo {
+    name: "mert",
+    summary: "minimum error rate training: exact line searches on the corpus score, with restarts",
+    papers: "Och 2003; Cer, Jurafsky and Manning 2008",
+    metrics: "all",
+    note: "the corpus score itself, from summed statistics; up to about 50 features",
+    has_objective: false,
+};
+
+impl Mert {
+    /// The learner of resolved settings.
+    pub(crate) fn line_search(&self, metric: Metric, seed: u64) -> LineSearch {
+        LineSearch {
+            metric,
+            strategy: self.strategy,
+            random_directions: self.random_directions.unwrap_or(0) as usize,
+            patience: self.direction_patience as usize,
+            smoothing: self.smoothing,
+            restarts: self.restarts.unwrap_or(20),
+            rounds: self.rounds,
+            limits: self.limits(),
+            seed,
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        let mut limits =
+            Limits { fixed: self.fix.iter().flat_map(|n| keys(n)).collect(), ..Limits::default() };
+        for b in &self.bound {
+            limits.bounds.extend(keys(&b.name).map(|k| (k, (b.low, b.high))));
+        }
+        limits
+    }
+}
+
+/// Keys of the features that a name may mean: the feature itself, or those of a block.
+pub(crate) fn keys(name: &str) -> impl Iterator<Item = FeatureKey> {
+    let block = (0..64).map(move |i| format!("{name}[{i}]"));
+    std::iter::once(name.to_owned()).chain(block).map(|n| FeatureKey::of(&n))
+}
+
+impl Algorithm for Mert {
+    fn info(&self) -> &'static RecipeInfo {
+        &INFO
+    }
+
+    fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
+        self.learn_from.resolve(INFO.name, false, context)?;
+        self.stopping.resolve_batch(context, 25)?;
+        check_count("rounds", self.rounds, 1, 1000)?;
+        check_count("restarts", self.restarts, 0, 1_000_000)?;
+        if self.smoothing.window.is_multiple_of(2) {
+            return Err(Error::new(format!("window is {}, expected an odd number", self.smoothing.window)));
+        }
+        if self.strategy == Strategy::Simplex && !self.smoothing.is_none() {
+            return Err(Error::new("--smooth judges lines, and the simplex searches none")
+                .hint("use another --strategy"));
+        }
+        if let Some(both) = self.bound.iter().find(|b| self.fix.contains(&b.name)) {
+            return Err(
+                Error::new(format!("{} is both fixed and bounded", both.name)).hint("say one of the two")
+            );
+        }
+        let (restarts, directions) = if self.learn_from.is_forest() { (4, 8) } else { (20, 0) };
+        self.restarts.get_or_insert(restarts);
+        self.random_directions.get_or_insert(directions);
+        Ok(())
+    }
+
+    fn learner(&self, context: &Context<'_>) -> Box<dyn Learner> {
+        Box::new(self.line_search(context.metric.clone(), context.seed))
+    }
+
+    fn schedule(&self, _: &Context<'_>) -> Schedule {
+        self.stopping.schedule()
+    }
+
+    fn learn_from(&self) -> Option<&LearnFrom> {
+        Some(&self.learn_from)
+    }
+
+    fn learns_sparse(&self) -> bool {
+        false
+    }
+
+    fn features(&self) -> Vec<&str> {
+        self.fix.iter().chain(self.bound.iter().map(|b| &b.name)).map(String::as_str).collect()
+    }
+
+    /// Weights that ended where they were not allowed to go further.
+    fn remarks(&self, outcome: &Outcome, _: usize) -> Vec<String> {
+        let limits = self.limits();
+        let at = |(name, value): (&str, f64)| {
+            let (low, high) = *limits.bounds.get(&FeatureKey::of(name))?;
+            let room = 1e-6 * (1.0 + value.abs());
+            (value - low <= room || high - value <= room)
+                .then(|| format!("the weight of {name} is {value}, at its bound: a wider one may do better"))
+        };
+        outcome.weights.iter().filter_map(at).collect()
+    }
+}

@@ -1,0 +1,249 @@
+//! The recipe of MIRA in its three forms.
+
+use super::{
+    Algorithm, Context, RecipeInfo,
+    parts::{LearnFrom, Online, Stopping, Surrogates},
+    range::{POSITIVE, SHARE, check_count},
+};
+use crate::{HopeFear, Learner, Mixing, Rank, RankMargin, Rule, Schedule};
+use luthier_core::{Error, Result};
+use luthier_metric::{Metric, PlusOne};
+use serde::{Deserialize, Serialize};
+
+/// Which candidates MIRA separates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum Constraints {
+    /// Hope and fear over the pool (Cherry and Foster 2012).
+    HopeFear,
+    /// Surrogate and guess, online (Arun and Koehn 2007).
+    Surrogate,
+    /// Oracles and all other candidates of a batch (Watanabe 2012, eq. 13).
+    Oracle,
+}
+
+impl Constraints {
+    fn name(self) -> &'static str {
+        match self {
+            Constraints::HopeFear => "hope-fear",
+            Constraints::Surrogate => "surrogate",
+            Constraints::Oracle => "oracle",
+        }
+    }
+}
+
+/// Margin-infused relaxed algorithm: passive-aggressive steps from fear to hope over the pool (Cherry and Foster 2012), from
+/// guess to surrogate (Arun and Koehn 2007), or to oracles (Watanabe 2012).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Mira {
+    /// When the run ends.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub stopping: Stopping,
+    /// Lists or forests.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub learn_from: LearnFrom,
+    /// Candidates to separate: hope and fear over the pool, as Moses' kbmira; surrogate and guess, online (Arun and Koehn 2007);
+    /// or oracles and all others, batch by batch (Watanabe 2012, eq. 13).
+    #[cfg_attr(feature = "clap", arg(long, value_name = "WHICH", value_enum, default_value_t = Mira::default().constraints, help_heading = "MIRA"))]
+    pub constraints: Constraints,
+    /// Largest step [default: 0.01 for hope-fear; none for surrogate].
+    #[cfg_attr(feature = "clap", arg(long, value_name = "C", allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "MIRA"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub c: Option<f64>,
+    /// With oracles: λ, whose inverse is the largest multiplier [default: 100].
+    #[cfg_attr(feature = "clap", arg(long, value_name = "L", allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "MIRA"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lambda: Option<f64>,
+    /// With oracles: the margin, 1 or what the batch's score loses [default: one].
+    #[cfg_attr(feature = "clap", arg(long, value_name = "HOW", help_heading = "MIRA"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margin: Option<RankMargin>,
+    /// With hope-fear: share of the pseudo-document that remains at every update [default: 0.999].
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SHARE", allow_negative_numbers = true, value_parser = super::range::flag::share, help_heading = "MIRA"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decay: Option<f64>,
+    /// With hope-fear: epochs over the pool [default: 60; 10 over forests].
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "MIRA", value_parser = clap::value_parser!(u32).range(1..=MAX_EPOCHS as i64)))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epochs: Option<u32>,
+    /// With hope-fear: build the pseudo-document from the model's best candidates, not from hopes.
+    #[cfg_attr(feature = "clap", arg(long, help_heading = "MIRA"))]
+    pub model_background: bool,
+    /// With hope-fear: limit the model's share in the hope where it outweighs the metric's.
+    #[cfg_attr(feature = "clap", arg(long, help_heading = "MIRA"))]
+    pub safe_hope: bool,
+    /// With hope-fear: visit segments in their order, not in random order.
+    #[cfg_attr(feature = "clap", arg(long = "no-shuffle", action = clap::ArgAction::SetFalse, help_heading = "MIRA"))]
+    pub shuffle_pool: bool,
+    /// What steps aim at, with surrogates.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub surrogates: Surrogates,
+    /// Smoothing of sentence BLEU, with surrogates.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub sentence: PlusOne,
+    /// Batches, shards and mixing, with surrogates and oracles.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub online: Online,
+}
+
+/// Epochs over the pool at most.
+const MAX_EPOCHS: u32 = 100_000;
+/// Epochs over forests: each costs two searches for every segment.
+const FOREST_EPOCHS: u32 = 10;
+
+impl Default for Mira {
+    fn default() -> Self {
+        Mira {
+            stopping: Stopping::default(),
+            learn_from: LearnFrom::default(),
+            constraints: Constraints::HopeFear,
+            c: None,
+            lambda: None,
+            margin: None,
+            decay: None,
+            epochs: None,
+            model_background: false,
+            safe_hope: false,
+            shuffle_pool: true,
+            surrogates: Surrogates::default(),
+            sentence: PlusOne::default(),
+            online: Online::default(),
+        }
+    }
+}
+
+const INFO: RecipeInfo = RecipeInfo {
+    name: "mira",
+    summary: "passive-aggressive steps: from fear to hope over the pool (kbmira), from guess to surrogate, or to oracles",
+    papers: "Cherry and Foster 2012; Arun and Koehn 2007; Watanabe 2012",
+    metrics: "all",
+    note: "score times size of a decaying pseudo-document; of error rates the edits, of a column the value",
+    has_objective: false,
+};
+
+impl Mira {
+    /// Settings of other constraints would have no effect.
+    fn check(&self) -> Result<()> {
+        use Constraints::{HopeFear, Oracle, Surrogate};
+        let wrong = |flags: &str, whose: &str| {
+            let mine = self.constraints.name();
+            Err(Error::new(format!("{flags} has no effect with --constraints {mine}"))
+                .hint(format!("it is for --constraints {whose}")))
+        };
+        let hope_fear = self.decay.is_some()
+            || self.epochs.is_some()
+            || self.model_background
+            || self.safe_hope
+            || !self.shuffle_pool;
+        let sentence = self.sentence != PlusOne::default();
+        match self.constraints {
+            Oracle if self.c.is_some() => wrong("--c", "hope-fear or surrogate; here it is 1/λ"),
+            HopeFear | Surrogate if self.lambda.is_some() || self.margin.is_some() => {
+                wrong("--lambda or --margin", "oracle")
+            }
+            Oracle | Surrogate if hope_fear => {
+                wrong("--decay, --epochs, --model-background, --safe-hope or --no-shuffle", "hope-fear")
+            }
+            HopeFear | Oracle if self.surrogates.is_set() || sentence => wrong(
+                "--update, --weighted, --no-references, --no-average or smoothing of sentence BLEU",
+                "surrogate",
+            ),
+            Oracle | Surrogate if self.learn_from.is_forest() => wrong("--on forest", "hope-fear"),
+            HopeFear if self.online.is_set() => {
+                wrong("--batch-size, --shards, --mixing or --in-order", "surrogate or oracle")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The learner of hope and fear.
+    pub(crate) fn hope_fear(&self, metric: Metric, seed: u64) -> HopeFear {
+        HopeFear {
+            metric,
+            c: self.c.unwrap_or(0.01),
+            decay: self.decay.unwrap_or(0.999),
+            epochs: self.epochs.unwrap_or(60),
+            model_background: self.model_background,
+            safe_hope: self.safe_hope,
+            shuffle: self.shuffle_pool,
+            seed,
+        }
+    }
+}
+
+impl Algorithm for Mira {
+    fn info(&self) -> &'static RecipeInfo {
+        &INFO
+    }
+
+    fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
+        self.check()?;
+        POSITIVE.check("c", self.c)?;
+        POSITIVE.check("lambda", self.lambda)?;
+        SHARE.check("decay", self.decay)?;
+        check_count("epochs", self.epochs, 1, MAX_EPOCHS)?;
+        self.learn_from.resolve(INFO.name, true, context)?;
+        match self.constraints {
+            Constraints::HopeFear => {
+                let usual = self.hope_fear(context.metric.clone(), context.seed);
+                self.c = Some(usual.c);
+                self.decay = Some(usual.decay);
+                let forest = self.learn_from.is_forest();
+                self.epochs.get_or_insert(if forest { FOREST_EPOCHS } else { usual.epochs });
+                self.stopping.resolve_batch(context, 25)
+            }
+            Constraints::Surrogate => {
+                self.surrogates.resolve(context)?;
+                self.online.resolve(&mut self.stopping, INFO.name, (1, Mixing::Average), context)
+            }
+            Constraints::Oracle => {
+                self.lambda.get_or_insert(100.0);
+                self.margin.get_or_insert(RankMargin::One);
+                self.online.resolve(&mut self.stopping, INFO.name, (16, Mixing::Average), context)
+            }
+        }
+    }
+
+    fn learner(&self, context: &Context<'_>) -> Box<dyn Learner> {
+        let (metric, seed) = (context.metric, context.seed);
+        match self.constraints {
+            Constraints::HopeFear => Box::new(self.hope_fear(metric.clone(), seed)),
+            Constraints::Surrogate => {
+                let c = self.c.unwrap_or(f64::INFINITY);
+                Box::new(self.surrogates.learner(metric, self.sentence, Some(c)))
+            }
+            Constraints::Oracle => {
+                let c = 1.0 / self.lambda.unwrap_or(100.0);
+                let margin = self.margin.unwrap_or(RankMargin::One);
+                Box::new(Rank::new(metric.clone(), Rule::Passive { c, margin }, seed))
+            }
+        }
+    }
+
+    fn schedule(&self, context: &Context<'_>) -> Schedule {
+        match self.constraints {
+            Constraints::HopeFear => {
+                Schedule { accumulate: !self.learn_from.is_forest(), ..self.stopping.schedule() }
+            }
+            Constraints::Surrogate | Constraints::Oracle => {
+                self.online.schedule(&self.stopping, context.seed)
+            }
+        }
+    }
+
+    fn learn_from(&self) -> Option<&LearnFrom> {
+        Some(&self.learn_from)
+    }
+
+    fn sentence_smoothing(&self) -> PlusOne {
+        self.sentence
+    }
+}

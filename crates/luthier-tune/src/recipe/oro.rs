@@ -1,0 +1,170 @@
+//! The recipe of ORO and O-ORO.
+
+use super::{
+    Algorithm, Context, RecipeInfo,
+    parts::{Online, Stopping},
+    range::{POSITIVE, SHARE},
+};
+use crate::{Bound, Decay, Learner, Linearize, Mixing, Norm, OracleBy, Rank, RankLoss, Rate, Rule, Schedule};
+use luthier_core::{Error, Result};
+use luthier_metric::PlusOne;
+use serde::{Deserialize, Serialize};
+
+/// Online rank optimisation (Watanabe 2012): oracles above all other candidates, batch by batch, by sub-gradients (ORO) or by
+/// optimised updates (O-ORO).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Oro {
+    /// When the run ends.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub stopping: Stopping,
+    /// Ranking loss.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "LOSS", value_enum, default_value_t = Oro::default().loss, help_heading = "ORO"))]
+    pub loss: RankLoss,
+    /// Optimised updates (O-ORO): each part of a step is weighted by its Lagrange multiplier.
+    #[cfg_attr(feature = "clap", arg(long, help_heading = "ORO"))]
+    pub optimized: bool,
+    /// Weight of ½‖w‖²; weights stay in a ball of radius 1/√λ.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "L", default_value_t = Oro::default().lambda, allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "ORO"))]
+    pub lambda: f64,
+    /// η₀: initial learning rate [default: 0.2].
+    #[cfg_attr(feature = "clap", arg(long, value_name = "E", allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "ORO"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eta0: Option<f64>,
+    /// α: factor of the learning rate per epoch [default: 0.85].
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SHARE", allow_negative_numbers = true, value_parser = super::range::flag::share, help_heading = "ORO"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+    /// Decay of the learning rate: η₀·α^(k/K), or 1/(λk).
+    #[cfg_attr(feature = "clap", arg(long, value_name = "RATE", value_enum, default_value_t = Oro::default().rate, help_heading = "ORO"))]
+    pub rate: Decay,
+    /// Divisor of the sub-gradient of the hinge loss: the number of violated pairs (M′), or of all pairs (M) [default:
+    /// violated].
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BY", help_heading = "ORO"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub normalize: Option<Norm>,
+    /// Feasible set of the multipliers, with --optimized: each up to η and then scaled to a sum of η, each up to η, or their
+    /// sum up to η [default: normalized].
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "SET", requires = "optimized", help_heading = "ORO")
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dual: Option<Bound>,
+    /// Linearisation of the softmax loss, with --optimized: eq. 16 as printed, or the tangent plane [default: printed].
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "HOW", requires = "optimized", help_heading = "ORO")
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub linearize: Option<Linearize>,
+    /// Oracles by the score of the batch, or of each segment by itself.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BY", value_enum, default_value_t = Oro::default().oracle, help_heading = "ORO"))]
+    pub oracle: OracleBy,
+    /// Smoothing of sentence BLEU.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub sentence: PlusOne,
+    /// Batches, shards and mixing.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub online: Online,
+}
+
+impl Default for Oro {
+    /// Watanabe's λ, η₀ and α; batches of 16 with line-search mixing.
+    fn default() -> Self {
+        Oro {
+            stopping: Stopping::default(),
+            loss: RankLoss::Hinge,
+            optimized: false,
+            lambda: 1e-5,
+            eta0: None,
+            alpha: None,
+            rate: Decay::Exponential,
+            normalize: None,
+            dual: None,
+            linearize: None,
+            oracle: OracleBy::Corpus,
+            sentence: PlusOne::default(),
+            online: Online::default(),
+        }
+    }
+}
+
+const INFO: RecipeInfo = RecipeInfo {
+    name: "oro",
+    summary: "online rank optimisation: oracles above all others, batch by batch; --optimized is O-ORO",
+    papers: "Watanabe 2012",
+    metrics: "all",
+    note: "oracles of the batch's score, or of sentence scores",
+    has_objective: false,
+};
+
+impl Algorithm for Oro {
+    fn info(&self) -> &'static RecipeInfo {
+        &INFO
+    }
+
+    fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
+        POSITIVE.check("lambda", self.lambda)?;
+        POSITIVE.check("eta0", self.eta0)?;
+        SHARE.check("alpha", self.alpha)?;
+        let hinge = self.loss == RankLoss::Hinge;
+        if self.rate == Decay::Pegasos && (self.eta0.is_some() || self.alpha.is_some()) {
+            return Err(Error::new("--rate pegasos has neither --eta0 nor --alpha"));
+        }
+        if hinge && self.linearize.is_some() {
+            return Err(Error::new("--linearize is about --loss softmax"));
+        }
+        if self.normalize.is_some() && (self.optimized || !hinge) {
+            return Err(Error::new("--normalize is about --loss hinge without --optimized"));
+        }
+        if !self.optimized && (self.dual.is_some() || self.linearize.is_some()) {
+            return Err(Error::new("--dual and --linearize are about --optimized"));
+        }
+        if self.rate == Decay::Exponential {
+            self.eta0.get_or_insert(0.2);
+            self.alpha.get_or_insert(0.85);
+        }
+        if self.optimized {
+            self.dual.get_or_insert(Bound::Normalized);
+            if !hinge {
+                self.linearize.get_or_insert(Linearize::Printed);
+            }
+        } else if hinge {
+            self.normalize.get_or_insert(Norm::Violated);
+        }
+        self.online.resolve(&mut self.stopping, INFO.name, (16, Mixing::LineSearch), context)
+    }
+
+    fn learner(&self, context: &Context<'_>) -> Box<dyn Learner> {
+        let rate = match self.rate {
+            Decay::Exponential => Rate::exponential(self.eta0.unwrap_or(0.2), self.alpha.unwrap_or(0.85)),
+            Decay::Pegasos => Rate::PEGASOS,
+        };
+        let (loss, lambda) = (self.loss, self.lambda);
+        let rule = if self.optimized {
+            let bound = self.dual.unwrap_or(Bound::Normalized);
+            let linearize = self.linearize.unwrap_or(Linearize::Printed);
+            Rule::Optimized { loss, rate, lambda, bound, linearize }
+        } else {
+            Rule::Gradient { loss, rate, lambda, norm: self.normalize.unwrap_or(Norm::Violated) }
+        };
+        Box::new(Rank {
+            plus_one: self.sentence,
+            oracle: self.oracle,
+            ..Rank::new(context.metric.clone(), rule, context.seed)
+        })
+    }
+
+    fn schedule(&self, context: &Context<'_>) -> Schedule {
+        self.online.schedule(&self.stopping, context.seed)
+    }
+
+    fn sentence_smoothing(&self) -> PlusOne {
+        self.sentence
+    }
+}

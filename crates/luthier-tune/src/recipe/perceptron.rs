@@ -1,0 +1,65 @@
+//! The recipe of the averaged perceptron.
+
+use super::{
+    Algorithm, Context, RecipeInfo,
+    parts::{Online, Stopping, Surrogates},
+};
+use crate::{Learner, Mixing, Schedule};
+use luthier_core::Result;
+use luthier_metric::PlusOne;
+use serde::{Deserialize, Serialize};
+
+/// Averaged perceptron, online: steps from the guess to the surrogate (Collins 2002; Arun and Koehn 2007).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Perceptron {
+    /// When the run ends.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub stopping: Stopping,
+    /// What steps aim at.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub surrogates: Surrogates,
+    /// Smoothing of sentence BLEU.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub sentence: PlusOne,
+    /// Batches, shards and mixing.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub online: Online,
+}
+
+const INFO: RecipeInfo = RecipeInfo {
+    name: "perceptron",
+    summary: "averaged perceptron, online: from the guess to the best reachable translation",
+    papers: "Collins 2002; Arun and Koehn 2007",
+    metrics: "all",
+    note: "sentence scores choose the target; BLEU as BLEU+1",
+    has_objective: false,
+};
+
+impl Algorithm for Perceptron {
+    fn info(&self) -> &'static RecipeInfo {
+        &INFO
+    }
+
+    fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
+        self.surrogates.resolve(context)?;
+        self.online.resolve(&mut self.stopping, INFO.name, (1, Mixing::Average), context)
+    }
+
+    fn learner(&self, context: &Context<'_>) -> Box<dyn Learner> {
+        Box::new(self.surrogates.learner(context.metric, self.sentence, None))
+    }
+
+    fn schedule(&self, context: &Context<'_>) -> Schedule {
+        self.online.schedule(&self.stopping, context.seed)
+    }
+
+    fn sentence_smoothing(&self) -> PlusOne {
+        self.sentence
+    }
+}

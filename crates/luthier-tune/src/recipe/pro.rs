@@ -1,0 +1,148 @@
+//! The recipe of PRO.
+
+use super::{
+    Algorithm, Context, RecipeInfo,
+    parts::{Fit, Interpolation, Stopping},
+    range::{NON_NEGATIVE, POSITIVE, SHARE, check_count},
+};
+use crate::{Learner, Loss, Minimize, PairSource, Pairs, Schedule, loss::Margin};
+use luthier_core::Result;
+use luthier_metric::PlusOne;
+use serde::{Deserialize, Serialize};
+
+/// Pairwise ranking optimisation (Hopkins and May 2011): a linear classifier that ranks pairs of candidates.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "PRO"))]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Pro {
+    /// When the run ends.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub stopping: Stopping,
+    /// Pairs to rank: the most different of random ones, oracles with all others, all, or the best with the worst.
+    #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Pro::default().pairs, help_heading = "PRO"))]
+    pub pairs: PairSource,
+    /// Loss of a pair.
+    #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Pro::default().loss, help_heading = "PRO"))]
+    pub loss: Margin,
+    /// Γ: pairs drawn in each segment.
+    #[cfg_attr(feature = "clap", arg(long, default_value_t = Pro::default().draw, value_name = "N", help_heading = "PRO", value_parser = clap::value_parser!(u32).range(1..=MAX_DRAWS as i64)))]
+    pub draw: u32,
+    /// Ξ: pairs kept of those drawn, the most different ones.
+    #[cfg_attr(feature = "clap", arg(long, default_value_t = Pro::default().keep, value_name = "N", help_heading = "PRO", value_parser = clap::value_parser!(u32).range(1..)))]
+    pub keep: u32,
+    /// β: least difference of sentence scores, on the scale from 0 to 1; columns as they are. Not for oracles.
+    #[cfg_attr(feature = "clap", arg(long, default_value_t = Pro::default().min_difference, value_name = "D", help_heading = "PRO", allow_negative_numbers = true, value_parser = super::range::flag::non_negative))]
+    pub min_difference: f64,
+    /// Share of a list that is best, or worst, for good-bad.
+    #[cfg_attr(feature = "clap", arg(long, default_value_t = Pro::default().slice, value_name = "SHARE", help_heading = "PRO", allow_negative_numbers = true, value_parser = super::range::flag::share))]
+    pub slice: f64,
+    /// Drop pairs whose lengths differ by more than this many standard deviations; 2 filters outlier pairs (Nakov et al. 2013).
+    #[cfg_attr(feature = "clap", arg(long, value_name = "SIGMAS", help_heading = "PRO", allow_negative_numbers = true, value_parser = super::range::flag::positive))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_length_sigma: Option<f64>,
+    /// Weight of ½‖w‖² [default: 1 beside the sum of logistic losses, 0.00001 beside the mean of hinge losses].
+    #[cfg_attr(feature = "clap", arg(long, value_name = "L", help_heading = "PRO", allow_negative_numbers = true, value_parser = super::range::flag::positive))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lambda: Option<f64>,
+    /// Smoothing of sentence BLEU.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub sentence: PlusOne,
+    /// When the minimiser stops.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub fit: Fit,
+    /// From one iteration of a decoder to the next.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub interpolation: Interpolation,
+}
+
+/// Pairs drawn per segment at most.
+const MAX_DRAWS: u32 = 10_000_000;
+
+impl Default for Pro {
+    /// Hopkins and May's Γ, Ξ and β.
+    fn default() -> Self {
+        Pro {
+            stopping: Stopping::default(),
+            pairs: PairSource::Sampled,
+            loss: Margin::Logistic,
+            draw: 5000,
+            keep: 50,
+            min_difference: 0.05,
+            slice: 0.1,
+            max_length_sigma: None,
+            lambda: None,
+            sentence: PlusOne::default(),
+            fit: Fit::default(),
+            interpolation: Interpolation::default(),
+        }
+    }
+}
+
+const INFO: RecipeInfo = RecipeInfo {
+    name: "pro",
+    summary: "pairwise ranking of sampled candidates by logistic regression",
+    papers: "Hopkins and May 2011",
+    metrics: "all",
+    note: "sentence scores; BLEU as BLEU+1",
+    has_objective: true,
+};
+
+impl Algorithm for Pro {
+    fn info(&self) -> &'static RecipeInfo {
+        &INFO
+    }
+
+    fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
+        check_count("draw", self.draw, 1, MAX_DRAWS)?;
+        check_count("keep", self.keep, 1, u32::MAX)?;
+        NON_NEGATIVE.check("min-difference", self.min_difference)?;
+        SHARE.check("slice", self.slice)?;
+        POSITIVE.check("max-length-sigma", self.max_length_sigma)?;
+        POSITIVE.check("lambda", self.lambda)?;
+        let (lambda, tolerance) = if self.loss == Margin::Logistic { (1.0, 1e-4) } else { (1e-5, 0.01) };
+        self.lambda.get_or_insert(lambda);
+        self.fit.resolve(tolerance)?;
+        // Hopkins and May's Ψ; a new pool at iteration 10 as in Dreyer and Dong (2015).
+        self.interpolation.resolve(context, 0.1, 10)?;
+        self.stopping.resolve_batch(context, 30)
+    }
+
+    fn learner(&self, context: &Context<'_>) -> Box<dyn Learner> {
+        Box::new(self.minimize(context))
+    }
+
+    fn schedule(&self, _: &Context<'_>) -> Schedule {
+        self.interpolation.schedule(&self.stopping, true)
+    }
+
+    fn objective(&self, context: &Context<'_>) -> Option<Minimize> {
+        Some(self.minimize(context))
+    }
+}
+
+impl Pro {
+    fn minimize(&self, context: &Context<'_>) -> Minimize {
+        let pairs = Pairs {
+            source: self.pairs,
+            draw: self.draw as usize,
+            keep: self.keep as usize,
+            slice: self.slice,
+            min_difference: self.min_difference,
+            max_length_sigma: self.max_length_sigma,
+            seed: context.seed,
+        };
+        Minimize {
+            metric: context.metric.clone(),
+            loss: Loss::Pro { pairs, margin: self.loss },
+            lambda: self.lambda.unwrap_or(1.0),
+            gamma: vec![1.0],
+            plus_one: self.sentence,
+            limit: self.fit.limit(),
+            seed: context.seed,
+        }
+    }
+}

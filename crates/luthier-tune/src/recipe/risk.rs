@@ -1,0 +1,66 @@
+//! The recipe of minimum risk training.
+
+use super::{
+    Algorithm, Context, RecipeInfo,
+    parts::{Interpolation, Soft, Stopping},
+};
+use crate::{Learner, Loss, Minimize, Schedule};
+use luthier_core::Result;
+use luthier_metric::PlusOne;
+use serde::{Deserialize, Serialize};
+
+/// Maximum expected sentence score, which is minimum risk training (Smith and Eisner 2006).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Risk {
+    /// When the run ends.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub stopping: Stopping,
+    /// Scale, regulariser and minimiser.
+    #[cfg_attr(feature = "clap", command(flatten, next_help_heading = "Risk"))]
+    #[serde(flatten)]
+    pub soft: Soft,
+    /// Smoothing of sentence BLEU.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub sentence: PlusOne,
+    /// From one iteration of a decoder to the next.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub interpolation: Interpolation,
+}
+
+const INFO: RecipeInfo = RecipeInfo {
+    name: "risk",
+    summary: "expected sentence score",
+    papers: "Smith and Eisner 2006",
+    metrics: "all",
+    note: "sentence scores; BLEU as BLEU+1",
+    has_objective: true,
+};
+
+impl Algorithm for Risk {
+    fn info(&self) -> &'static RecipeInfo {
+        &INFO
+    }
+
+    fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
+        self.soft.resolve()?;
+        self.interpolation.resolve(context, 1.0, 0)?;
+        self.stopping.resolve_batch(context, 25)
+    }
+
+    fn learner(&self, context: &Context<'_>) -> Box<dyn Learner> {
+        Box::new(self.soft.minimize(Loss::Risk, self.sentence, context))
+    }
+
+    fn schedule(&self, _: &Context<'_>) -> Schedule {
+        self.interpolation.schedule(&self.stopping, true)
+    }
+
+    fn objective(&self, context: &Context<'_>) -> Option<Minimize> {
+        Some(self.soft.minimize(Loss::Risk, self.sentence, context))
+    }
+}

@@ -1,0 +1,99 @@
+//! The recipe of softmax: likelihood of the oracles.
+
+use super::{
+    Algorithm, Context, RecipeInfo,
+    parts::{Interpolation, LearnFrom, Soft, Stopping},
+};
+use crate::{Learner, Loss, Minimize, OracleBy, Schedule};
+use luthier_core::Result;
+use luthier_metric::PlusOne;
+use serde::{Deserialize, Serialize};
+
+/// Maximum likelihood of the oracles among all candidates (Watanabe 2012, eq. 6).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Softmax {
+    /// When the run ends.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub stopping: Stopping,
+    /// Lists or forests.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub learn_from: LearnFrom,
+    /// Oracles: candidates that are best for the whole corpus, or for their own sentence.
+    #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Softmax::default().oracle, help_heading = "Softmax"))]
+    pub oracle: OracleBy,
+    /// Smoothing of sentence BLEU.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub sentence: PlusOne,
+    /// Scale, regulariser and minimiser.
+    #[cfg_attr(feature = "clap", command(flatten, next_help_heading = "Softmax"))]
+    #[serde(flatten)]
+    pub soft: Soft,
+    /// From one iteration of a decoder to the next.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub interpolation: Interpolation,
+}
+
+impl Default for Softmax {
+    fn default() -> Self {
+        Softmax {
+            stopping: Stopping::default(),
+            learn_from: LearnFrom::default(),
+            oracle: OracleBy::Corpus,
+            sentence: PlusOne::default(),
+            soft: Soft::default(),
+            interpolation: Interpolation::default(),
+        }
+    }
+}
+
+const INFO: RecipeInfo = RecipeInfo {
+    name: "softmax",
+    summary: "likelihood of the oracles among all candidates",
+    papers: "Watanabe 2012",
+    metrics: "all",
+    note: "oracles of the corpus score, or of sentence scores",
+    has_objective: true,
+};
+
+impl Algorithm for Softmax {
+    fn info(&self) -> &'static RecipeInfo {
+        &INFO
+    }
+
+    fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
+        self.soft.resolve()?;
+        self.learn_from.resolve(INFO.name, true, context)?;
+        // The forests of one pass say little about weights far away.
+        let psi = if self.learn_from.is_forest() { 0.1 } else { 1.0 };
+        self.interpolation.resolve(context, psi, 0)?;
+        self.stopping.resolve_batch(context, 25)
+    }
+
+    fn learner(&self, context: &Context<'_>) -> Box<dyn Learner> {
+        Box::new(self.minimize(context))
+    }
+
+    fn schedule(&self, _: &Context<'_>) -> Schedule {
+        self.interpolation.schedule(&self.stopping, !self.learn_from.is_forest())
+    }
+
+    fn learn_from(&self) -> Option<&LearnFrom> {
+        Some(&self.learn_from)
+    }
+
+    fn objective(&self, context: &Context<'_>) -> Option<Minimize> {
+        Some(self.minimize(context))
+    }
+}
+
+impl Softmax {
+    fn minimize(&self, context: &Context<'_>) -> Minimize {
+        self.soft.minimize(Loss::Softmax { oracle: self.oracle }, self.sentence, context)
+    }
+}

@@ -1,0 +1,116 @@
+//! The recipe of xBLEU.
+
+use super::{
+    Algorithm, Context, RecipeInfo,
+    parts::{Interpolation, LearnFrom, Soft, Stopping},
+};
+use crate::{
+    Learner, Loss, Minimize, Schedule,
+    loss::{Brevity, Clip},
+};
+use luthier_core::{Error, Result};
+use luthier_metric::PlusOne;
+use serde::{Deserialize, Serialize};
+
+/// Maximum BLEU of expected n-gram counts (Rosti et al. 2010, 2011).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Xbleu {
+    /// When the run ends.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub stopping: Stopping,
+    /// Lists or forests.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub learn_from: LearnFrom,
+    /// Clipping of matches: of the expected count of an n-gram, of its count in every candidate, or none.
+    #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Xbleu::default().clip, help_heading = "xBLEU"))]
+    pub clip: Clip,
+    /// Brevity penalty: as in BLEU, with its corner rounded, or none.
+    #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Xbleu::default().brevity, help_heading = "xBLEU"))]
+    pub brevity: Brevity,
+    /// Scale, regulariser and minimiser.
+    #[cfg_attr(feature = "clap", command(flatten, next_help_heading = "xBLEU"))]
+    #[serde(flatten)]
+    pub soft: Soft,
+    /// From one iteration of a decoder to the next.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub interpolation: Interpolation,
+}
+
+impl Default for Xbleu {
+    fn default() -> Self {
+        Xbleu {
+            stopping: Stopping::default(),
+            learn_from: LearnFrom::default(),
+            clip: Clip::Expected,
+            brevity: Brevity::Exact,
+            soft: Soft::default(),
+            interpolation: Interpolation::default(),
+        }
+    }
+}
+
+const INFO: RecipeInfo = RecipeInfo {
+    name: "xbleu",
+    summary: "BLEU of expected n-gram counts",
+    papers: "Rosti et al. 2010, 2011",
+    metrics: "BLEU",
+    note: "only BLEU is made of n-gram counts that have expectations; risk does for the others",
+    has_objective: true,
+};
+
+impl Algorithm for Xbleu {
+    fn info(&self) -> &'static RecipeInfo {
+        &INFO
+    }
+
+    fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
+        let metric = context.metric;
+        if metric.as_bleu().is_none() {
+            let message =
+                format!("xbleu expects n-gram counts, which {} is not made of; expected BLEU", metric.name());
+            return Err(Error::new(message).hint("risk works with every metric"));
+        }
+        if context.references.is_none() && self.clip != Clip::Candidate {
+            return Err(Error::new("--moses-scores has counts that were clipped already")
+                .hint("use --clip candidate, or --ref instead"));
+        }
+        self.soft.resolve()?;
+        self.learn_from.resolve(INFO.name, true, context)?;
+        self.interpolation.resolve(context, 1.0, 0)?;
+        if self.learn_from.is_forest() && self.clip == Clip::Candidate {
+            return Err(Error::new(
+                "--clip candidate needs candidates one by one, which forests do not have",
+            )
+            .hint("use --clip expected or none"));
+        }
+        self.stopping.resolve_batch(context, 25)
+    }
+
+    fn learner(&self, context: &Context<'_>) -> Box<dyn Learner> {
+        Box::new(self.minimize(context))
+    }
+
+    fn schedule(&self, _: &Context<'_>) -> Schedule {
+        self.interpolation.schedule(&self.stopping, !self.learn_from.is_forest())
+    }
+
+    fn learn_from(&self) -> Option<&LearnFrom> {
+        Some(&self.learn_from)
+    }
+
+    fn objective(&self, context: &Context<'_>) -> Option<Minimize> {
+        Some(self.minimize(context))
+    }
+}
+
+impl Xbleu {
+    fn minimize(&self, context: &Context<'_>) -> Minimize {
+        let (clip, brevity, references) = (self.clip, self.brevity, context.references.clone());
+        self.soft.minimize(Loss::Xbleu { clip, brevity, references }, PlusOne::default(), context)
+    }
+}

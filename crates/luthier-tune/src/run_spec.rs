@@ -1,0 +1,216 @@
+//! Everything that decides a run: what `run.toml` holds.
+
+use crate::recipe::Recipe;
+use luthier_core::{Error, Fingerprint, Result, Weights};
+use luthier_io::{Difference, InputFile, nbest::Options};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use toml::Value;
+
+/// Number of the layout of run directories that this version writes.
+pub const FORMAT: u32 = 2;
+
+/// Settings and inputs of a run, all values resolved. Two runs with equal specifications give the same weights to the bit;
+/// `version` and the paths of inputs are shown, never compared.
+///
+/// Fields that are added later must have serde defaults that mean the behaviour before them; a renamed field keeps its old
+/// name as an alias.
+///
+/// ```
+/// use luthier_tune::{RunSpec, recipe::{Mert, Recipe}};
+/// let spec = RunSpec::new(Recipe::Mert(Mert::default()), "bleu", 1);
+/// let text = spec.to_toml().unwrap();
+/// assert!(text.contains("algorithm = \"mert\""));
+/// assert_eq!(RunSpec::parse("run.toml", &text).unwrap(), spec);
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RunSpec {
+    /// Layout of the directory.
+    pub format: u32,
+    /// Version of Luthier that began the run.
+    pub version: String,
+    /// The metric to tune for, with its settings: `bleu:lowercase`.
+    pub metric: String,
+    /// The metric's signature, which states the number of references.
+    pub signature: String,
+    /// Seed of everything random.
+    #[serde(with = "seed")]
+    pub seed: u64,
+    /// Initial weights as `name value, name value`; a digest of them where they are many.
+    pub init: String,
+    /// How n-best files were read.
+    #[serde(default)]
+    pub nbest_options: NbestOptions,
+    /// Candidates per segment that a decoder was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nbest_size: Option<u32>,
+    /// The external decoder, as a shell command with placeholders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The algorithm with its resolved settings.
+    pub recipe: Recipe,
+    /// Settings of the decoder that was in process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<Value>,
+    /// Files that were read.
+    #[serde(default)]
+    pub inputs: Vec<InputFile>,
+}
+
+/// How n-best files were read where their content does not tell.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct NbestOptions {
+    /// The format that was asked for; none where content told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// Candidates per segment of text without segment numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_source: Option<u32>,
+    /// Whether segments may have no candidate.
+    pub allow_missing: bool,
+}
+
+impl NbestOptions {
+    /// Options of a reader as they are kept in `run.toml`.
+    pub fn new(options: &Options, allow_missing: bool) -> Self {
+        let format = options.dialect.map(|d| d.name().to_owned());
+        NbestOptions { format, per_source: options.per_source, allow_missing }
+    }
+}
+
+/// Seeds above the largest integer of TOML are written as text.
+mod seed {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
+
+    pub(super) fn serialize<S: Serializer>(seed: &u64, to: S) -> Result<S::Ok, S::Error> {
+        match i64::try_from(*seed) {
+            Ok(seed) => to.serialize_i64(seed),
+            Err(_) => to.serialize_str(&seed.to_string()),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Seed {
+            Number(u64),
+            Text(String),
+        }
+        match Seed::deserialize(from)? {
+            Seed::Number(seed) => Ok(seed),
+            Seed::Text(text) => text.parse().map_err(D::Error::custom),
+        }
+    }
+}
+
+impl RunSpec {
+    /// The specification of a run without inputs yet.
+    pub fn new(recipe: Recipe, metric: &str, seed: u64) -> Self {
+        RunSpec {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            metric: metric.to_owned(),
+            signature: String::new(),
+            seed,
+            init: String::new(),
+            nbest_options: NbestOptions::default(),
+            nbest_size: None,
+            command: None,
+            recipe,
+            search: None,
+            inputs: Vec::new(),
+        }
+    }
+
+    /// Records the settings of a decoder in process.
+    pub fn set_search(&mut self, search: &impl Serialize) -> Result<()> {
+        let value =
+            Value::try_from(search).map_err(|e| Error::new(format!("the settings cannot be kept: {e}")))?;
+        self.search = Some(value);
+        Ok(())
+    }
+
+    /// Records the initial weights: as text, or as a digest where they are more than `few`.
+    pub fn set_init(&mut self, weights: &Weights, few: usize) {
+        let all = weights.iter().map(|(n, v)| format!("{n} {v}")).collect::<Vec<_>>().join(", ");
+        self.init = if weights.len() <= few {
+            all
+        } else {
+            let digest = Fingerprint::default().bytes(all.as_bytes()).finish();
+            format!("{} weights {digest:032x}", weights.len())
+        };
+    }
+
+    /// The files that were read in a role, such as `nbest` or `ref`.
+    pub fn inputs_of<'a>(&'a self, role: &'a str) -> impl Iterator<Item = &'a InputFile> {
+        self.inputs.iter().filter(move |f| f.role == role)
+    }
+
+    /// Paths of the files that were read in a role.
+    pub fn paths_of(&self, role: &str) -> Vec<PathBuf> {
+        self.inputs_of(role).map(|f| PathBuf::from(&f.path)).collect()
+    }
+
+    /// The text of `run.toml`.
+    pub fn to_toml(&self) -> Result<String> {
+        luthier_io::to_toml(self)
+    }
+
+    /// Reads the text of `run.toml`; `file` is its name in messages. Fails on other formats than 2.
+    pub fn parse(file: &str, text: &str) -> Result<Self> {
+        toml::from_str(text).map_err(|e| Error::in_file(file, format!("damaged: {}", e.message())))
+    }
+
+    /// Whether a difference only lets the run go on for longer: more iterations than it was begun with.
+    pub(crate) fn extends(difference: &Difference) -> bool {
+        let number = |v: &Option<Value>| v.as_ref().and_then(Value::as_integer);
+        difference.field == "recipe.iterations"
+            && number(&difference.there).is_some_and(|there| number(&difference.here) > Some(there))
+    }
+
+    /// Every setting as a dotted name and its value in words, in the order of `run.toml`; inputs as `path digest`.
+    pub fn settings(&self) -> Vec<(String, String)> {
+        let table = Value::try_from(self).unwrap_or(Value::Table(toml::Table::new()));
+        let mut all = Vec::new();
+        flatten("", &table, &mut all);
+        all
+    }
+}
+
+/// Every value of a table as a dotted name and its value in words. A list of input files becomes one entry per role.
+pub(crate) fn flatten(name: &str, value: &Value, all: &mut Vec<(String, String)>) {
+    match value {
+        Value::Table(table) => {
+            for (key, inner) in table {
+                let name = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+                flatten(&name, inner, all);
+            }
+        }
+        Value::Array(files) if name == "inputs" => {
+            let text =
+                |f: &Value, key: &str| f.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+            for file in files {
+                all.push((text(file, "role"), format!("{} {}", text(file, "path"), text(file, "digest"))));
+            }
+        }
+        Value::Array(values) => {
+            let words: Vec<String> = values.iter().map(plain).collect();
+            all.push((name.to_owned(), words.join(", ")));
+        }
+        other => all.push((name.to_owned(), plain(other))),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Name of the settings file in a run directory.
+pub(crate) const RUN_TOML: &str = "run.toml";
+
+/// Whether a directory holds a run.
+pub fn is_run(path: &Path) -> bool {
+    path.join(RUN_TOML).is_file()
+}

@@ -1,0 +1,248 @@
+//! A run as it is read: settings, events, weights and lists of a run directory, finished or not.
+
+use crate::{
+    Event, RunSpec, Stop,
+    run_dir::EMPTY_GZ,
+    run_spec::{RUN_TOML, flatten},
+};
+use luthier_core::{Error, Result, Weights};
+use luthier_io::{InputFile, read_weights};
+use luthier_metric::Metric;
+use serde::{Deserialize, Serialize};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+/// Where things are in a run directory.
+#[derive(Debug, Clone)]
+pub(crate) struct Layout(pub(crate) PathBuf);
+
+impl Layout {
+    pub(crate) fn spec(&self) -> PathBuf {
+        self.0.join(RUN_TOML)
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.0.join("log.jsonl")
+    }
+
+    pub(crate) fn best(&self) -> PathBuf {
+        self.0.join("best.txt")
+    }
+
+    pub(crate) fn traffic(&self) -> PathBuf {
+        self.0.join("traffic.jsonl")
+    }
+
+    pub(crate) fn weights(&self, iteration: u32) -> PathBuf {
+        self.0.join(format!("weights/{iteration:03}.txt"))
+    }
+
+    pub(crate) fn state(&self, iteration: u32) -> PathBuf {
+        self.0.join(format!("state/{iteration:03}.json"))
+    }
+
+    /// A part of the state that has a file of its own.
+    pub(crate) fn beside(&self, iteration: u32, what: &str) -> PathBuf {
+        self.0.join(format!("state/{iteration:03}.{what}.gz"))
+    }
+
+    pub(crate) fn nbest(&self, iteration: u32) -> PathBuf {
+        self.0.join(format!("nbest/{iteration:03}.gz"))
+    }
+}
+
+/// A line of `log.jsonl`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Line {
+    Iteration(Box<Event>),
+    End { stop: Stop, best: u32, score: f64 },
+}
+
+/// The whole lines of a log. It is written whole, so anything else is another program's doing.
+pub(crate) fn read_log(text: &str) -> Vec<Line> {
+    text.lines().map_while(|l| serde_json::from_str(l).ok()).collect()
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RunEnd {
+    /// Why the run ended.
+    pub stop: Stop,
+    /// The iteration whose weights are the answer.
+    pub best: u32,
+    /// The score of that iteration, on the selection set if there is one; higher is better.
+    pub score: f64,
+}
+
+/// A run directory, read. Runs of earlier formats can be read, too; then there is no [`RunSpec`], only settings by name.
+///
+/// ```no_run
+/// let run = luthier_tune::RunView::open("tuned".as_ref())?;
+/// println!("{} after {} iterations", run.best_event().score, run.events.len());
+/// let weights = run.best_weights()?;
+/// # Ok::<(), luthier_core::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct RunView {
+    /// The directory.
+    pub path: PathBuf,
+    /// Everything that decides the run; none for directories of format 1.
+    pub spec: Option<RunSpec>,
+    /// Every setting by its dotted name, in words.
+    pub settings: Vec<(String, String)>,
+    /// Files that the run has read.
+    pub inputs: Vec<InputFile>,
+    /// What happened, by iteration; at least one event.
+    pub events: Vec<Event>,
+    /// How the run ended; none while it is unfinished.
+    pub end: Option<RunEnd>,
+}
+
+impl RunView {
+    /// Reads a run directory. Fails if it is none, if a file is damaged, or if no iteration is complete yet.
+    pub fn open(path: &Path) -> Result<Self> {
+        let layout = Layout(path.to_owned());
+        let name = path.display().to_string();
+        let read = |file: PathBuf| {
+            fs::read_to_string(&file).map_err(|e| {
+                let file = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                Error::in_file(&name, format!("is not a run directory: cannot read {file}: {e}"))
+                    .hint("give directories that `luthier tune --run DIR` has made")
+            })
+        };
+        let text = read(layout.spec())?;
+        let file = layout.spec().display().to_string();
+        let table: toml::Table = text
+            .parse()
+            .map_err(|e: toml::de::Error| Error::in_file(&file, format!("damaged: {}", e.message())))?;
+        let spec = if table.contains_key("format") { Some(RunSpec::parse(&file, &text)?) } else { None };
+        let (settings, inputs) = match &spec {
+            Some(spec) => (spec.settings(), spec.inputs.clone()),
+            None => format_1(table),
+        };
+        let (mut events, mut end) = (Vec::new(), None);
+        for (line, number) in read(layout.log())?.lines().zip(1..) {
+            let line: Line = serde_json::from_str(line).map_err(|e| {
+                Error::at(layout.log().display().to_string(), number, format!("damaged: {e}"))
+            })?;
+            match line {
+                Line::Iteration(event) => events.push(*event),
+                Line::End { stop, best, score } => end = Some(RunEnd { stop, best, score }),
+            }
+        }
+        if events.is_empty() {
+            return Err(Error::in_file(name, "has no iteration yet").hint("wait for the first one"));
+        }
+        Ok(RunView { path: path.to_owned(), spec, settings, inputs, events, end })
+    }
+
+    /// The last event of a run that may be under way, without reading the rest; none if there is no whole one yet.
+    pub fn last_event(path: &Path) -> Option<Event> {
+        let log = fs::read_to_string(Layout(path.to_owned()).log()).ok()?;
+        let last = read_log(&log).into_iter().rev().find_map(|line| match line {
+            Line::Iteration(event) => Some(event),
+            Line::End { .. } => None,
+        });
+        last.map(|event| *event)
+    }
+
+    /// A setting by its dotted name, such as `recipe.restarts`; none if it is missing or empty.
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        let found = self.settings.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str());
+        found.filter(|v| !v.is_empty())
+    }
+
+    /// Name of the algorithm.
+    pub fn algorithm(&self) -> &str {
+        let spec = self.spec.as_ref().map(|s| s.recipe.info().name);
+        spec.or_else(|| self.setting("algorithm")).unwrap_or("unknown")
+    }
+
+    /// The metric that the run tunes for.
+    pub fn metric(&self) -> Result<Metric> {
+        self.setting("metric").unwrap_or("bleu").parse().map_err(|e| Error::new(format!("{e}")))
+    }
+
+    /// The files that were read in a role, such as `nbest` or `ref`.
+    pub fn inputs_of<'a>(&'a self, role: &'a str) -> impl Iterator<Item = &'a InputFile> {
+        self.inputs.iter().filter(move |f| f.role == role)
+    }
+
+    /// The event of the answer; of an unfinished run the last one.
+    pub fn best_event(&self) -> &Event {
+        let best = self.end.map(|e| e.best);
+        let found = self.events.iter().find(|e| Some(e.iteration) == best);
+        found.unwrap_or(&self.events[self.events.len() - 1])
+    }
+
+    /// Path of the weights that are the answer.
+    pub fn best_path(path: &Path) -> PathBuf {
+        Layout(path.to_owned()).best()
+    }
+
+    /// Whether a run has an answer.
+    pub fn is_finished(path: &Path) -> bool {
+        crate::is_run(path) && Self::best_path(path).is_file()
+    }
+
+    /// The weights that are the answer; of an unfinished run those of the last iteration.
+    pub fn best_weights(&self) -> Result<Weights> {
+        let best = Self::best_path(&self.path);
+        if best.exists() { read_weights(&best) } else { self.weights(self.best_event().iteration) }
+    }
+
+    /// The weights that an iteration was decoded with.
+    pub fn weights(&self, iteration: u32) -> Result<Weights> {
+        read_weights(&Layout(self.path.clone()).weights(iteration))
+    }
+
+    /// N-best files with the new candidates of each iteration, in Moses' format; empty ones are left out.
+    pub fn lists(&self) -> Vec<PathBuf> {
+        let layout = Layout(self.path.clone());
+        let filled = |p: &PathBuf| fs::metadata(p).is_ok_and(|m| m.len() > EMPTY_GZ);
+        self.events.iter().map(|e| layout.nbest(e.iteration)).filter(filled).collect()
+    }
+
+    /// Number of iterations that were learned from.
+    pub fn iterations(&self) -> usize {
+        self.events.iter().filter(|e| e.change.is_some()).count()
+    }
+
+    /// Wall-clock time of all iterations, in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.events.iter().map(|e| e.seconds).sum()
+    }
+}
+
+/// Settings and inputs of directories of format 1: every value is text, and files are `path digest, path digest`.
+fn format_1(table: toml::Table) -> (Vec<(String, String)>, Vec<InputFile>) {
+    const ROLES: [&str; 8] =
+        ["nbest", "ref", "source", "moses-scores", "select-nbest", "select-ref", "test-nbest", "test-ref"];
+    let mut settings = Vec::new();
+    flatten("", &toml::Value::Table(table), &mut settings);
+    let of = |role: &str| settings.iter().find(|s| s.0 == role).map_or(String::new(), |s| s.1.clone());
+    let inputs = ROLES.iter().flat_map(|role| {
+        let files = files(&of(role));
+        files.into_iter().map(|(path, digest)| InputFile::new(role, path, digest)).collect::<Vec<_>>()
+    });
+    let inputs = inputs.collect();
+    (settings, inputs)
+}
+
+/// Paths and digests of `path digest, path digest`. Paths may hold commas and blanks.
+fn files(setting: &str) -> Vec<(String, String)> {
+    let mut rest = setting;
+    let digest = |s: &str| s.len() == 16 && s.bytes().all(|b| b.is_ascii_hexdigit());
+    let mut found = Vec::new();
+    while !rest.is_empty() {
+        let ends = rest.match_indices(", ").map(|m| m.0).chain([rest.len()]);
+        let mut entries = ends.filter_map(|end| Some((end, rest[..end].rsplit_once(' ')?)));
+        let Some((end, (path, print))) = entries.find(|(_, (_, d))| digest(d)) else { break };
+        found.push((path.to_owned(), print.to_owned()));
+        rest = rest[end..].trim_start_matches(", ");
+    }
+    found
+}

@@ -1,0 +1,81 @@
+//! Algorithms on the command line: the settings of a recipe and the inputs of a verb as flags of one subcommand.
+
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand, error::ErrorKind};
+use luthier::tune::recipe::{Recipe, RecipeInfo};
+
+/// An algorithm with its settings, and what a verb takes besides.
+#[derive(Debug)]
+pub(crate) struct WithRecipe<I> {
+    pub(crate) recipe: Recipe,
+    pub(crate) input: I,
+}
+
+/// What a verb takes besides the settings of an algorithm.
+pub(crate) trait RecipeInput: Args {
+    /// Whether the verb takes an algorithm.
+    fn takes(_: &RecipeInfo) -> bool {
+        true
+    }
+    /// Settings that mean nothing to the verb.
+    fn ignored() -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl<I: RecipeInput> Subcommand for WithRecipe<I> {
+    fn augment_subcommands(command: Command) -> Command {
+        let all = Recipe::augment_subcommands(Command::new("recipes"));
+        let taken = Recipe::all().map(|r| *r.info()).into_iter().filter(I::takes);
+        let subcommands: Vec<Command> =
+            taken.filter_map(|info| Some(joined::<I>(info, all.find_subcommand(info.name)?))).collect();
+        command.subcommands(subcommands).subcommand_required(false)
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        Recipe::has_subcommand(name)
+    }
+}
+
+/// A subcommand with the verb's inputs first and the algorithm's settings after them.
+fn joined<I: RecipeInput>(info: RecipeInfo, recipe: &Command) -> Command {
+    let mut command = I::augment_args(Command::new(info.name));
+    let ignored = I::ignored();
+    for arg in recipe.get_arguments() {
+        command = command.arg(arg.clone().hide(ignored.contains(&arg.get_id().to_string())));
+    }
+    for group in recipe.get_groups().filter(|g| g.get_args().count() > 0) {
+        command = command.group(group.clone());
+    }
+    let about = recipe.get_about().cloned().unwrap_or_default();
+    command.about(about).long_about(None).after_help(super::METRICS_HELP)
+}
+
+impl<I: RecipeInput> FromArgMatches for WithRecipe<I> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let Some((_, sub)) = matches.subcommand() else {
+            return Err(clap::Error::raw(ErrorKind::MissingSubcommand, "no algorithm was given"));
+        };
+        let typed = |id: &&String| sub.value_source(id) == Some(clap::parser::ValueSource::CommandLine);
+        if let Some(id) = I::ignored().iter().find(typed) {
+            let flag = id.replace('_', "-");
+            let message = format!("--{flag} has no effect here: it is about tuning with a decoder\n");
+            return Err(clap::Error::raw(ErrorKind::UnknownArgument, message));
+        }
+        Ok(WithRecipe { recipe: Recipe::from_arg_matches(matches)?, input: I::from_arg_matches(sub)? })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Names of the flags of a struct.
+pub(crate) fn flags_of<T: Args>() -> Vec<String> {
+    let command = T::augment_args(Command::new("flags"));
+    command.get_arguments().map(|a| a.get_id().to_string()).collect()
+}

@@ -1,0 +1,103 @@
+//! What `tune` tells while it runs, and what it warns of in the end.
+
+use super::{Event, Fleet, Job, Metric, Outcome, SourceKind, Tuner};
+use crate::talk::{Talk, thousands};
+use luthier::tune::Schedule;
+use std::path::Path;
+
+/// What is learned from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Units {
+    /// Candidates of lists.
+    Candidates,
+    /// Edges of forests that are joined across iterations.
+    Edges,
+    /// Edges of forests that are new in every iteration.
+    FreshEdges,
+}
+
+impl Units {
+    pub(super) fn of(tuner: &Tuner) -> Self {
+        match tuner.recipe.forest_density() {
+            None => Units::Candidates,
+            Some(_) if tuner.schedule.accumulate => Units::Edges,
+            Some(_) => Units::FreshEdges,
+        }
+    }
+}
+
+/// How many processes work on the run, and whether all of them have something to do.
+pub(super) fn processes(schedule: &Schedule, fleet: Fleet<'_>, talk: Talk) {
+    if fleet.is_alone() {
+        return;
+    }
+    let n = fleet.0.size();
+    talk.say(&format!("{n} processes; if one is lost all end, and the same command resumes"));
+    let shards = schedule.online.as_ref().map_or(n, |b| b.shards);
+    if shards < n {
+        talk.warn(&format!("{shards} of {n} processes have a shard to learn from: see --shards"));
+    }
+}
+
+/// What may not be meant about the weights that came out.
+pub(super) fn warnings(job: &Job<'_>, outcome: &Outcome, last: Option<&Event>, run: &Path, talk: Talk) {
+    let metric = job.metric;
+    if let Some(last) = last.filter(|e| e.iteration > 0 && outcome.iteration == 0)
+        && last.select.unwrap_or(last.score) < outcome.score
+    {
+        talk.warn(&format!(
+            "what was learned scores {:.2}, less than the initial weights, which are kept; it is in {}",
+            metric.shown(last.select.unwrap_or(last.score)),
+            run.join(format!("weights/{:03}.txt", last.iteration)).display()
+        ));
+    }
+    if job.schedule.online.is_some() && job.source.kind() != SourceKind::Fixed && job.select.is_none() {
+        talk.say("without --select-source the last weights are kept, whatever they score");
+        if outcome.score < outcome.initial {
+            talk.warn("they score less than the initial ones, which are in weights/000.txt");
+        }
+    }
+    if let Some(ratio) = outcome.length_ratio.filter(|r| !(0.95..=1.05).contains(r)) {
+        talk.warn(&format!(
+            "the output is {ratio:.3} times as long as the references: a feature for length may help"
+        ));
+    }
+}
+
+/// `iteration 0  BLEU 39.05  length 0.985  70,992 candidates (70,992 new)  change 0.0521  2.3 s`
+pub(super) fn event(event: &Event, metric: &Metric, units: Units, talk: Talk) {
+    if !event.constant.is_empty() {
+        let names = event.constant.join(", ");
+        talk.warn(&format!(
+            "{names}: the same for all candidates of each segment, so the weight cannot matter"
+        ));
+    }
+    let mut line =
+        format!("iteration {}  {} {:.2}", event.iteration, metric.name(), metric.shown(event.score));
+    let parts = [("select", event.select), ("test", event.test), ("surrogate", event.surrogate)];
+    for (name, score) in parts {
+        if let Some(score) = score {
+            line += &format!("  {name} {:.2}", metric.shown(score));
+        }
+    }
+    if let Some(ratio) = event.length_ratio {
+        line += &format!("  length {ratio:.3}");
+    }
+    let name = if units == Units::Candidates { "candidates" } else { "edges" };
+    line += &format!("  {} {name}", thousands(event.candidates));
+    match event.features {
+        Some(features) => line += &format!("  {} weights", thousands(features)),
+        None if units == Units::FreshEdges => {}
+        None => line += &format!(" ({} new)", thousands(event.new)),
+    }
+    if let Some(rho) = event.rho {
+        line += &format!("  rho {rho:.3}");
+    }
+    if let Some(change) = event.change {
+        line += &format!("  change {change:.4}");
+    }
+    talk.say(&(line + &format!("  {:.1} s", event.seconds)));
+    if let Some(note) = &event.note {
+        talk.warn(note);
+    }
+}

@@ -1,0 +1,70 @@
+//! Progress of long work on standard error: on a terminal a line that moves, and one line for each phase that has ended.
+
+use crate::talk::{Busy, Talk, thousands};
+use luthier::core::Step;
+use std::{
+    ops::ControlFlow,
+    sync::{Mutex, PoisonError},
+    time::Instant,
+};
+
+/// What to say about the last step of a phase; nothing, if it is not worth a line.
+type Line<'a> = &'a (dyn Fn(&Step) -> Option<String> + Sync);
+
+/// Shows steps. Consecutive steps that count the same things are one phase.
+pub(crate) struct Phases<'a> {
+    talk: Talk,
+    line: Line<'a>,
+    begun: Instant,
+    busy: Option<Busy>,
+    last: Mutex<Option<Step>>,
+}
+
+impl<'a> Phases<'a> {
+    pub(crate) fn new(talk: Talk, line: Line<'a>) -> Self {
+        Phases { talk, line, begun: Instant::now(), busy: talk.busy(""), last: Mutex::new(None) }
+    }
+
+    /// Takes one step. The work is never stopped: whoever wants that ends the process.
+    pub(crate) fn show(&self, step: &Step) -> ControlFlow<()> {
+        if let Some(busy) = &self.busy {
+            busy.show(&counted(step));
+        }
+        // Sorting serves whatever phase it happens in.
+        if step.what != "records" {
+            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(ended) = last.replace(*step).filter(|l| l.what != step.what) {
+                self.say(&ended);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn say(&self, ended: &Step) {
+        if let Some(line) = (self.line)(ended) {
+            let line = format!("{line}  {:.1} s", self.begun.elapsed().as_secs_f64());
+            match &self.busy {
+                Some(busy) => busy.say(&line),
+                None => self.talk.say(&line),
+            }
+        }
+    }
+}
+
+impl Drop for Phases<'_> {
+    fn drop(&mut self) {
+        if let Some(ended) = self.last.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            self.say(&ended);
+        }
+    }
+}
+
+/// `1,234 of 29,000 lines`.
+pub(crate) fn counted(step: &Step) -> String {
+    let of = if step.total > step.done {
+        format!(" of {}", thousands(step.total as usize))
+    } else {
+        String::new()
+    };
+    format!("{}{of} {}", thousands(step.done as usize), step.what)
+}
