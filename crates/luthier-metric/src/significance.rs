@@ -61,7 +61,7 @@ pub struct Question {
     pub test: Test,
     /// Number of bootstrap samples or of randomisation trials, at least 1.
     pub samples: usize,
-    /// Seed of the random numbers, which are NumPy's; sacreBLEU's seed is 12345.
+    /// Seed of the random numbers; sacreBLEU's is 12345.
     pub seed: u64,
 }
 
