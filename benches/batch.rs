@@ -45,7 +45,9 @@ fn mira(data: &std::path::Path) {
     one.install(|| {
         let mut state = State::new(weights);
         let clock = Instant::now();
-        HopeFear::new(metric, 1).learn(&Evidence::Lists(pool), &mut state, &Fleet::ALONE).unwrap();
+        HopeFear::new(metric, 1)
+            .learn(&Evidence::Lists(pool), &mut state, &Fleet::ALONE, luthier::core::Progress::NONE)
+            .unwrap();
         let seconds = clock.elapsed().as_secs_f64();
         println!(
             "60 epochs of hope-fear MIRA, one thread: {seconds:.2} s, {:.1} times as fast as Moses' kbmira ({MOSES} s)",

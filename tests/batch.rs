@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{fails, luthier, ok_in, python, stderr};
+use common::{Failures, fails, luthier, ok_in, python, stderr};
 use luthier::core::random::{Purpose, Stream};
 use serde_json::Value;
 use std::{
@@ -314,7 +314,8 @@ fn metrics_are_those_of_the_table() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     write_pool(dir);
-    for recipe in luthier::tune::recipes::RECIPES {
+    let all = luthier::tune::recipe::Recipe::all().map(|r| r.info());
+    for recipe in all {
         for (i, metric) in
             ["bleu:order=3,lowercase", "chrf", "ter", "wer", "0.5*bleu+0.5*chrf"].iter().enumerate()
         {
@@ -338,8 +339,8 @@ fn metrics_are_those_of_the_table() {
         }
     }
     let docs = fs::read_to_string(common::root().join("docs/learners.md")).unwrap();
-    for r in luthier::tune::recipes::RECIPES {
-        let row = format!("| `{}` | {} | {} |", r.name, r.metrics, r.why);
+    for r in all {
+        let row = format!("| `{}` | {} | {} |", r.name, r.metrics, r.note);
         assert!(docs.contains(&row), "docs/learners.md lacks: {row}");
     }
 }
@@ -350,6 +351,7 @@ fn mistakes_are_one_line() {
     write_pool(dir.path());
     let at = dir.path().display();
     let lists = format!("--nbest {at}/nbest --ref {at}/ref");
+    let failures = Failures::default();
     for (words, expected) in [
         (
             format!("tune apro {lists} --run {at}/R --c 0"),
@@ -363,9 +365,11 @@ fn mistakes_are_one_line() {
         (format!("loss apro {lists} --weights {at}/none"), "none: cannot open it"),
         (format!("loss xbleu {lists} --metric ter --weights {at}/init"), "xbleu expects n-gram counts"),
     ] {
-        let line = fails(&words);
-        assert!(line.contains(expected), "{words}\n{line}");
-        assert!(!dir.path().join("R").exists());
+        failures.row(&words, || {
+            let line = fails(&words);
+            assert!(line.contains(expected), "{words}\n{line}");
+            assert!(!dir.path().join("R").exists());
+        });
     }
 }
 

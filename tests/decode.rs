@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{data, fails, in_dir, kill_after, luthier, ok_in, stderr, stdout};
+use common::{Failures, data, fails, in_dir, kill_after, luthier, ok_in, stderr, stdout};
 use std::{
     collections::BTreeMap,
     fs,
@@ -388,9 +388,12 @@ fn bad_input_is_one_line() {
              or `luthier import`",
         ),
     ];
+    let failures = Failures::default();
     for (words, expected) in cases {
-        let line = fails(&words.replace('@', &format!("{at}/"))).replace(&format!("{at}/"), "");
-        assert_eq!(line, expected, "{words}");
+        failures.row(words, || {
+            let line = fails(&words.replace('@', &format!("{at}/"))).replace(&format!("{at}/"), "");
+            assert_eq!(line, expected, "{words}");
+        });
     }
     assert!(!dir.path().join("m").exists() && !dir.path().join("r").exists());
     small_model(dir.path());
@@ -430,11 +433,14 @@ fn found_in_review() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(stdout(&output).lines().count(), 2);
     assert!(stderr(&output).starts_with("luthier: bad:3: byte 1 of the line (0xff) is not UTF-8"));
+    let failures = Failures::default();
     for words in ["-o out --forest-out ./out", "-o m/table.bin", "-o c/test.de", "--weights ww -o ww"] {
-        fs::write(dir.join("ww"), fs::read(dir.join("m/weights.txt")).unwrap()).unwrap();
-        let line = fails_in(dir, &format!("decode --model m --in c/test.de {words}"));
-        assert!(line.contains("would be written over"), "{line}");
-        assert!(!dir.join("out").exists());
+        failures.row(words, || {
+            fs::write(dir.join("ww"), fs::read(dir.join("m/weights.txt")).unwrap()).unwrap();
+            let line = fails_in(dir, &format!("decode --model m --in c/test.de {words}"));
+            assert!(line.contains("would be written over"), "{line}");
+            assert!(!dir.join("out").exists());
+        });
     }
     fs::write(dir.join("huge"), "LM0 1e200\n").unwrap();
     let line = fails_in(dir, "decode --model m --in c/test.de --weights huge");
@@ -468,8 +474,10 @@ fn found_in_review() {
         ),
         (("oov = false", "oov = "), "m/luthier.toml:6: "),
     ] {
-        fs::write(dir.join("m/luthier.toml"), toml.replace(change.0, change.1)).unwrap();
-        let line = fails_in(dir, "decode --model m --in c/test.de");
-        assert!(line.contains(expected), "{line}");
+        failures.row(change.1, || {
+            fs::write(dir.join("m/luthier.toml"), toml.replace(change.0, change.1)).unwrap();
+            let line = fails_in(dir, "decode --model m --in c/test.de");
+            assert!(line.contains(expected), "{line}");
+        });
     }
 }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{fails, luthier, ok_in, stderr, stdout};
+use common::{Failures, fails, luthier, ok_in, stderr, stdout};
 use serde_json::Value;
 use std::{fs, path::Path, process::Output};
 
@@ -75,6 +75,7 @@ fn a_decoder_that_fails_is_mended_and_the_run_goes_on_to_the_same_bits() {
     let lines = stderr(&whole).lines().filter(|l| l.starts_with("iteration")).count();
     assert!(lines > 4, "{}", stderr(&whole));
     let best = |run: &str| fs::read_to_string(dir.path().join(run).join("best.txt")).unwrap();
+    let failures = Failures::default();
     for (mood, expected) in [
         (
             "fail",
@@ -84,20 +85,22 @@ fn a_decoder_that_fails_is_mended_and_the_run_goes_on_to_the_same_bits() {
         ("garbage", ".nbest:1: found `garbage`, which is no n-best list that I know"),
         ("nothing", "the decoder wrote no list at iteration 3: decoding iteration 3"),
     ] {
-        fs::write(dir.path().join("mood"), mood).unwrap();
-        let broken = tune(dir.path(), mood, "-q");
-        assert_eq!((broken.status.code(), stdout(&broken)), (Some(2), ""));
-        assert!(stderr(&broken).contains(expected), "{}", stderr(&broken));
-        assert_eq!(stderr(&broken).lines().count(), 1);
-        fs::remove_file(dir.path().join("mood")).unwrap();
-        let mended = tune(dir.path(), mood, "");
-        assert!(mended.status.success(), "{}", stderr(&mended));
-        assert!(
-            !stderr(&mended).contains("iteration 2"),
-            "what was done is not done again: {}",
-            stderr(&mended)
-        );
-        assert_eq!(best(mood), best("whole"), "{mood}");
+        failures.row(mood, || {
+            fs::write(dir.path().join("mood"), mood).unwrap();
+            let broken = tune(dir.path(), mood, "-q");
+            fs::remove_file(dir.path().join("mood")).unwrap();
+            assert_eq!((broken.status.code(), stdout(&broken)), (Some(2), ""));
+            assert!(stderr(&broken).contains(expected), "{}", stderr(&broken));
+            assert_eq!(stderr(&broken).lines().count(), 1);
+            let mended = tune(dir.path(), mood, "");
+            assert!(mended.status.success(), "{}", stderr(&mended));
+            assert!(
+                !stderr(&mended).contains("iteration 2"),
+                "what was done is not done again: {}",
+                stderr(&mended)
+            );
+            assert_eq!(best(mood), best("whole"), "{mood}");
+        });
     }
 }
 

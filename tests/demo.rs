@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{in_dir, ok_in, stderr};
+use common::{Failures, in_dir, ok_in, stderr};
 use serde_json::Value;
 use std::fs;
 
@@ -42,13 +42,14 @@ fn everything_at_once() {
     let score = format!("{:.2}", first["score"].as_f64().unwrap());
     assert!(again.lines().any(|l| l.starts_with("phrase, MERT") && l.contains(&score)), "{again}");
     // A corpus with something wrong.
+    let failures = Failures::default();
     let fails = |words: &str, message: &str| {
-        let output = in_dir(dir, words);
-        assert_eq!(
-            (output.status.code(), stderr(&output)),
-            (Some(2), format!("luthier: {message}\n").as_str())
-        );
-        assert!(!dir.join("e").exists());
+        failures.row(words, || {
+            let output = in_dir(dir, words);
+            let found = (output.status.code(), stderr(&output));
+            assert_eq!(found, (Some(2), format!("luthier: {message}\n").as_str()));
+            assert!(!dir.join("e").exists());
+        });
     };
     fails(
         "demo --data nowhere --out e",

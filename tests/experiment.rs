@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{fails, in_dir, kill_after, ok_in, stderr};
+use common::{Failures, fails, in_dir, kill_after, ok_in, stderr};
 use serde_json::Value;
 use std::{
     fs,
@@ -242,6 +242,7 @@ fn mistakes() {
         assert!(!dir.path().join("out").exists(), "{said}");
         said.replace(&at, "D")
     };
+    let failures = Failures::default();
     let said = fails("experiment nothing.toml");
     assert_eq!(
         said,
@@ -294,8 +295,10 @@ fn mistakes() {
             "what is generated is German and English; give text of other languages with --data",
         ),
     ] {
-        let found = change(from, to);
-        assert!(found.contains(said), "{from} → {to}: {found}");
+        failures.row(&format!("{from} → {to}"), || {
+            let found = change(from, to);
+            assert!(found.contains(said), "{from} → {to}: {found}");
+        });
     }
     let wrong = PLAN.replace("\"dev:1/2\"", "\"dev:3/2\"");
     assert!(message(&wrong, "").contains("found `dev:3/2`, expected a name, name:1/2 or name:1-1000"));

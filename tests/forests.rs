@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{in_dir, kill_after, ok_in, stderr};
+use common::{Failures, in_dir, kill_after, ok_in, stderr};
 use std::{fs, path::Path};
 
 /// A small hierarchical model of the generated corpus, and forests of its development text.
@@ -200,6 +200,7 @@ fn found_in_review() {
     assert_eq!(fs::read_to_string(dir.join("dropped")).unwrap(), "\n\n");
     // Flags without effect.
     let tune = "--on forest --model m --source c/dev.de --ref c/dev.en --run r -q";
+    let failures = Failures::default();
     for (words, expected) in [
         (format!("tune xbleu {tune} --metric bleu:tokenize=char"), "so BLEU must be tokenize=none"),
         (format!("tune softmax {tune} --sparse word-pair"), "so --sparse has no use"),
@@ -210,7 +211,9 @@ fn found_in_review() {
         ("decode --model m --forests -".to_owned(), "cannot open it"),
         ("decode --model m --forests m/table.bin".to_owned(), "is no file of forests; make one with"),
     ] {
-        let line = fails_in(dir, &words);
-        assert!(line.contains(expected), "{words}\n{line}");
+        failures.row(&words, || {
+            let line = fails_in(dir, &words);
+            assert!(line.contains(expected), "{words}\n{line}");
+        });
     }
 }

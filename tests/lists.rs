@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{fails, luthier, ok_in, run, stderr, stdout};
+use common::{Failures, fails, luthier, ok_in, run, stderr, stdout};
 use luthier::core::random::{Purpose, Stream};
 use std::{
     fs,
@@ -261,10 +261,13 @@ fn mistakes_leave_no_output() {
             "none/out: cannot write it: no such file or directory; check the path",
         ),
     ];
+    let failures = Failures::default();
     for (command, expected) in cases {
-        let found = fails(&format!("{} -q", command.replace("{at}", &at.to_string())));
-        assert_eq!(found.replace(&format!("{at}/"), ""), format!("luthier: {expected}"), "{command}");
-        assert!(!dir.path().join("out").exists(), "{command}");
+        failures.row(command, || {
+            let found = fails(&format!("{} -q", command.replace("{at}", &at.to_string())));
+            assert_eq!(found.replace(&format!("{at}/"), ""), format!("luthier: {expected}"), "{command}");
+            assert!(!dir.path().join("out").exists(), "{command}");
+        });
     }
     let left: Vec<_> = fs::read_dir(Path::new(dir.path())).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left.len(), 5, "{left:?}");

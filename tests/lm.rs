@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{data, fails, luthier, ok_in, python, stderr};
+use common::{Failures, data, fails, luthier, ok_in, python, stderr};
 use luthier::{
     core::{
         Progress,
@@ -107,12 +107,15 @@ fn bad_input_is_one_line() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     let at = dir.display();
+    let failures = Failures::default();
     let arpa = |change: &dyn Fn(String) -> String, expected: &str| {
         fs::write(dir.join("lm"), change(GOOD.to_owned())).unwrap();
         for verb in ["lm query {at}/lm --in {at}/none", "lm compile {at}/lm -o {at}/out"] {
-            let line = fails(&verb.replace("{at}", &at.to_string())).replace(&format!("{at}/"), "");
-            assert_eq!(line, format!("luthier: {expected}"));
-            assert!(!dir.join("out").exists());
+            failures.row(expected, || {
+                let line = fails(&verb.replace("{at}", &at.to_string())).replace(&format!("{at}/"), "");
+                assert_eq!(line, format!("luthier: {expected}"));
+                assert!(!dir.join("out").exists());
+            });
         }
     };
     arpa(
@@ -164,13 +167,14 @@ fn bad_input_is_one_line() {
 
     let build = |text: &str, more: &str, expected: &str| {
         fs::write(dir.join("text"), text).unwrap();
-        let line =
-            fails(&format!("lm build --in {at}/text -o {at}/out {more}")).replace(&format!("{at}/"), "");
-        assert!(line.starts_with(&format!("luthier: {expected}")), "{line}");
-        assert!(!dir.join("out").exists());
-        assert!(
-            fs::read_dir(dir).unwrap().flatten().all(|e| !e.file_name().to_string_lossy().ends_with(".tmp"))
-        );
+        failures.row(expected, || {
+            let line =
+                fails(&format!("lm build --in {at}/text -o {at}/out {more}")).replace(&format!("{at}/"), "");
+            assert!(line.starts_with(&format!("luthier: {expected}")), "{line}");
+            assert!(!dir.join("out").exists());
+            let mut left = fs::read_dir(dir).unwrap().flatten();
+            assert!(left.all(|e| !e.file_name().to_string_lossy().ends_with(".tmp")));
+        });
     };
     build("", "", "text: has no words, expected one sentence per line");
     build("\n\n", "", "text: has no words, expected one sentence per line");
@@ -214,7 +218,7 @@ fn bad_input_is_one_line() {
         let mut bytes = whole.clone();
         bytes[change] = 77;
         fs::write(dir.join("broken"), bytes).unwrap();
-        assert!(fails(&format!("lm info {at}/broken")).contains(expected));
+        failures.row(expected, || assert!(fails(&format!("lm info {at}/broken")).contains(expected)));
     }
     fs::write(dir.join("broken"), &whole[..whole.len() - 1]).unwrap();
     assert!(fails(&format!("lm info {at}/broken")).contains("it was cut short or added to"));

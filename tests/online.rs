@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{in_dir, kill_after, ok_in, stderr, write_pool};
+use common::{Failures, in_dir, kill_after, ok_in, stderr, write_pool};
 use serde_json::Value;
 use std::{fs, path::Path};
 
@@ -183,12 +183,15 @@ fn bad_input_is_one_line() {
     ok_in(dir, "generate --out c --train 200 --dev 10 --test 10 -q");
     ok_in(dir, "train --source c/train.de --target c/train.en --model m -q");
     let base = "--model m --source c/dev.de --ref c/dev.en --run r -q";
+    let failures = Failures::default();
     let fails = |words: &str, message: &str| {
-        let output = in_dir(dir, words);
-        assert_eq!(output.status.code(), Some(2), "{words}");
-        assert_eq!(stderr(&output).lines().count(), 1, "{words}: {}", stderr(&output));
-        assert!(stderr(&output).contains(message), "{words}: {}", stderr(&output));
-        assert!(!dir.join("r").exists(), "{words}");
+        failures.row(words, || {
+            let output = in_dir(dir, words);
+            assert_eq!(output.status.code(), Some(2), "{words}");
+            assert_eq!(stderr(&output).lines().count(), 1, "{words}: {}", stderr(&output));
+            assert!(stderr(&output).contains(message), "{words}: {}", stderr(&output));
+            assert!(!dir.join("r").exists(), "{words}");
+        });
     };
     fails(
         &format!("tune oro {base} --select-source c/test.de"),
@@ -296,10 +299,13 @@ fn found_in_review() {
     ok_in(dir, "tune perceptron --update max-bleu --nbest nbest --ref ref --iterations 1 --run f -q");
     let weights = |n: &str| fs::read_to_string(dir.join(format!("f/weights/{n}.txt"))).unwrap();
     assert_ne!(weights("000"), weights("001"));
+    let failures = Failures::default();
     let fails = |words: &str, message: &str| {
-        let output = in_dir(dir, words);
-        assert_eq!(output.status.code(), Some(2), "{words}");
-        assert!(stderr(&output).contains(message), "{words}: {}", stderr(&output));
+        failures.row(words, || {
+            let output = in_dir(dir, words);
+            assert_eq!(output.status.code(), Some(2), "{words}");
+            assert!(stderr(&output).contains(message), "{words}: {}", stderr(&output));
+        });
     };
     fails(
         "tune perceptron --weighted --metric ter --nbest nbest --ref ref --run g",

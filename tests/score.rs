@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{data, fails, ok, ok_in, python, run, stderr, stdout};
+use common::{Failures, data, fails, ok, ok_in, python, run, stderr, stdout};
 use luthier::core::random::{Purpose, Stream};
 use serde_json::{Value, json};
 use std::{
@@ -363,10 +363,13 @@ fn bad_input_is_one_line() {
             "invalid value 'boot' for '--test <TEST>' [possible values: bootstrap, randomization]; did you mean bootstrap? (see luthier compare --help)",
         ),
     ];
+    let failures = Failures::default();
     for (command, expected) in cases {
-        let found = fails(&command.replace("{at}", &at.to_string()));
-        let found = found.replace(&format!("{at}/"), "").replace(&at.to_string(), "DIR");
-        assert_eq!(found, format!("luthier: {expected}"), "{command}");
+        failures.row(command, || {
+            let found = fails(&command.replace("{at}", &at.to_string()));
+            let found = found.replace(&format!("{at}/"), "").replace(&at.to_string(), "DIR");
+            assert_eq!(found, format!("luthier: {expected}"), "{command}");
+        });
     }
 }
 

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{data, fails, in_dir, luthier, ok_in, stderr, stdout};
+use common::{Failures, data, fails, in_dir, luthier, ok_in, stderr, stdout};
 use luthier::{
     core::random::{Purpose, Stream},
     io::Input,
@@ -442,8 +442,11 @@ fn bad_input_is_one_line() {
             "luthier: f3:1: the line has fewer than three fields; expected `source ||| target ||| scores ||| links ||| counts`, as Moses writes tables",
         ),
     ];
+    let failures = Failures::default();
     for (words, expected) in cases {
-        assert_eq!(made(&format!("{words} --quiet").replace("-q --quiet", "-q")), expected, "{words}");
+        failures.row(words, || {
+            assert_eq!(made(&format!("{words} --quiet").replace("-q --quiet", "-q")), expected, "{words}");
+        });
     }
     assert!(!dir.path().join("m").exists() && !dir.path().join("out").exists());
 }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{data, fails, luthier, ok, run, stderr, write_pool};
+use common::{Failures, data, fails, luthier, ok, run, stderr, write_pool};
 use std::{fs, path::Path, process::Stdio, time::Duration};
 
 /// The initial weights of the data set's README.
@@ -171,9 +171,12 @@ fn wrong_input_gives_one_line_and_leaves_nothing() {
         ("--nbest {at}/good --ref {at}/empty", "luthier: empty: is empty, expected one reference a line"),
         ("--nbest {at} --ref {at}/ref", "luthier: DIR: is a directory, expected a file"),
     ];
+    let failures = Failures::default();
     for (more, expected) in cases {
-        let found = message(&more.replace("{at}", &at.to_string()));
-        assert_eq!(found.replace(&at.to_string(), "DIR"), expected);
+        failures.row(more, || {
+            let found = message(&more.replace("{at}", &at.to_string()));
+            assert_eq!(found.replace(&at.to_string(), "DIR"), expected);
+        });
     }
 }
 

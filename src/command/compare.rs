@@ -21,32 +21,26 @@ use std::{path::PathBuf, process::ExitCode};
 #[derive(Debug, clap::Args)]
 #[command(after_help = super::METRICS_HELP)]
 pub(crate) struct Args {
-    /// The system that the others are compared with.
+    /// Baseline that the other systems are compared with.
     #[arg(long, value_name = "HYP")]
     baseline: PathBuf,
-    /// The other systems.
+    /// Systems to compare with the baseline.
     #[arg(required = true, value_name = "HYP")]
     systems: Vec<PathBuf>,
     #[command(flatten)]
     judging: Judging,
-    /// Paired bootstrap resampling or approximate randomisation.
-    #[arg(long, value_enum, default_value_t = TestName::Bootstrap)]
-    test: TestName,
-    /// Samples [default: 1000 for bootstrap, 10000 for randomization].
+    /// Significance test.
+    #[arg(long, value_enum, default_value_t)]
+    test: Test,
+    /// Number of samples [default: 1000 for bootstrap, 10000 for randomization].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     samples: Option<u32>,
-    /// A difference is significant below this p-value.
+    /// P-value below which a difference is significant.
     #[arg(long, default_value_t = 0.05, value_name = "P", value_parser = probability)]
     alpha: f64,
     /// Print JSON.
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum TestName {
-    Bootstrap,
-    Randomization,
 }
 
 fn probability(text: &str) -> Result<f64, String> {
@@ -57,28 +51,23 @@ fn probability(text: &str) -> Result<f64, String> {
 }
 
 impl Args {
-    /// Two equal systems never differ more in a sample than they do, so their p-value is the smallest; it says
-    /// nothing.
+    /// Two equal systems never differ more in a sample than they do, so their p-value is the smallest and means nothing.
     fn significant(&self, v: &Verdict) -> bool {
         v.delta != 0.0 && v.p_value.is_some_and(|p| p < self.alpha)
     }
 }
-
-/// sacreBLEU's seed.
-const SEED: u64 = 12345;
 
 pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let metrics = args.judging.metrics()?;
     let paths: Vec<PathBuf> = std::iter::once(&args.baseline).chain(&args.systems).cloned().collect();
     let (systems, references) = args.judging.read(&paths, &metrics, talk)?;
     let references = references.by_segment()?;
-    let (test, usual, short) = match args.test {
-        TestName::Bootstrap => (Test::Bootstrap, 1000, "bs"),
-        TestName::Randomization => (Test::Randomization, 10_000, "ar"),
+    let usual = Question::new(args.test);
+    let question = Question {
+        samples: args.samples.map_or(usual.samples, |n| n as usize),
+        seed: common.seed.unwrap_or(usual.seed),
+        ..usual
     };
-    let samples = args.samples.unwrap_or(usual);
-    let seed = common.seed.unwrap_or(SEED);
-    let question = Question { test, samples: samples as usize, seed };
     let mut results: Vec<(&Metric, Vec<Verdict>)> = Vec::new();
     for metric in &metrics {
         let stats = statistics(metric, &systems, &references)?;
@@ -87,7 +76,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     }
     let names: Vec<&str> = systems.iter().map(|s| s.file.as_str()).collect();
     let count = reference_count(&references);
-    let signature = |m: &Metric| m.signature(count, &format!("{short}:{samples}|seed:{seed}"));
+    let signature = |m: &Metric| m.signature(count, &question.signature());
     let text = if args.json {
         as_json(&names, &results, signature)?
     } else {

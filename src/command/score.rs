@@ -8,7 +8,7 @@ use crate::{
 };
 use luthier::{
     core::Error,
-    metric::{Metric, Tokenizer, looks_tokenized, significance::totals},
+    metric::{Metric, Score, Tokenizer, looks_tokenized, significance::totals},
 };
 use serde::Serialize;
 use serde_json::json;
@@ -18,12 +18,12 @@ use std::{fmt::Write as _, path::PathBuf, process::ExitCode};
 #[derive(Debug, clap::Args)]
 #[command(after_help = super::METRICS_HELP)]
 pub(crate) struct Args {
-    /// Translations, one segment a line; `-` is standard input.
+    /// Translations, one segment per line; `-` is standard input.
     #[arg(required = true, value_name = "HYP")]
     hypotheses: Vec<PathBuf>,
     #[command(flatten)]
     judging: Judging,
-    /// A score for every segment.
+    /// Print a score for each segment.
     #[arg(long)]
     sentence: bool,
     /// Print JSON.
@@ -31,25 +31,25 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// References and metrics, as `score` and `compare` take them.
+/// References and metrics, the flags that `score` and `compare` share.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Judging {
-    /// References, one segment a line; repeat it for several. Not needed for columns.
+    /// References, one segment per line; repeat it for several. Not needed for columns.
     #[arg(long = "ref", value_name = "FILE")]
     pub(crate) references: Vec<PathBuf>,
-    /// A line of a reference file holds several references separated by tabs, as many as there are.
+    /// Take each line of a reference file as several references separated by tabs.
     #[arg(long)]
     pub(crate) ref_tabs: bool,
     /// Metrics, separated by commas.
     #[arg(long, short, default_value = "bleu", value_name = "METRICS")]
     pub(crate) metric: String,
-    /// Tokeniser of BLEU: 13a, intl, zh, char, or none for text that is tokenised already.
+    /// Tokeniser of BLEU: 13a, intl, zh, char, or none for tokenised text.
     #[arg(long, default_value = "13a", value_name = "NAME")]
     pub(crate) tokenize: String,
     /// Ignore case.
     #[arg(long)]
     pub(crate) lowercase: bool,
-    /// Decimals.
+    /// Number of decimals.
     #[arg(long, default_value_t = 2, value_name = "N", value_parser = decimals)]
     pub(crate) width: usize,
 }
@@ -60,7 +60,7 @@ fn decimals(text: &str) -> Result<usize, String> {
 
 impl Judging {
     pub(crate) fn metrics(&self) -> Result<Vec<Metric>, Error> {
-        let error = |e| Error::new(format!("{e}"));
+        let error = |e: luthier::metric::Error| Error::new(e.to_string());
         let tokenize = Tokenizer::parse(&self.tokenize).map_err(error)?;
         let mut metrics = Metric::parse_list(&self.metric, tokenize).map_err(error)?;
         if self.lowercase {
@@ -108,12 +108,9 @@ impl Judging {
 #[derive(Serialize)]
 struct Row<'a> {
     system: &'a str,
-    metric: String,
-    score: f64,
-    signature: String,
+    #[serde(flatten)]
+    score: Score,
     segments: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    details: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, talk: Talk) -> Done {
@@ -127,15 +124,8 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
         let mut rows = Vec::new();
         for metric in &metrics {
             for (system, stats) in systems.iter().zip(statistics(metric, &systems, &references)?) {
-                let total = totals(metric, &stats);
-                rows.push(Row {
-                    system: &system.file,
-                    metric: metric.name(),
-                    score: metric.shown(metric.score(&total)),
-                    signature: metric.signature(count, ""),
-                    segments: system.lines.len(),
-                    details: metric.details(&total),
-                });
+                let score = Score::from_totals(metric, &totals(metric, &stats), count);
+                rows.push(Row { system: &system.file, score, segments: system.lines.len() });
             }
         }
         if args.json {
@@ -150,12 +140,12 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One system: a line a metric, as sacreBLEU prints it.
+/// One system: one line per metric, as sacreBLEU prints it.
 fn lines(rows: &[Row<'_>], width: usize) -> String {
     let mut out = String::new();
-    for row in rows {
-        let details = row.details.as_ref().map(|d| format!(" {d}")).unwrap_or_default();
-        let _ = writeln!(out, "{}|{} = {:.width$}{details}", row.metric, row.signature, row.score);
+    for Score { metric, value, signature, details } in rows.iter().map(|r| &r.score) {
+        let details = details.as_ref().map(|d| format!(" {d}")).unwrap_or_default();
+        let _ = writeln!(out, "{metric}|{signature} = {value:.width$}{details}");
     }
     out
 }
@@ -164,20 +154,21 @@ fn lines(rows: &[Row<'_>], width: usize) -> String {
 fn table(rows: &[Row<'_>], systems: usize, width: usize) -> String {
     let mut table = Table::new("system");
     for by_metric in rows.chunks(systems) {
-        table.column(&by_metric[0].metric);
+        table.column(&by_metric[0].score.metric);
     }
     for s in 0..systems {
-        let scores = rows.iter().skip(s).step_by(systems).map(|r| format!("{:.width$}", r.score));
+        let scores = rows.iter().skip(s).step_by(systems).map(|r| format!("{:.width$}", r.score.value));
         table.row(rows[s].system, scores.collect());
     }
     let mut out = table.to_string();
     for by_metric in rows.chunks(systems) {
-        let _ = writeln!(out, "{}|{}", by_metric[0].metric, by_metric[0].signature);
+        let score = &by_metric[0].score;
+        let _ = writeln!(out, "{}|{}", score.metric, score.signature);
     }
     out
 }
 
-/// A line a segment: tab-separated with a header, or JSON.
+/// One line per segment: tab-separated with a header, or JSON.
 fn sentences(
     args: &Args,
     metrics: &[Metric],

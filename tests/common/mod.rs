@@ -2,6 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::print_stderr)]
 
 use std::{
+    io::Write as _,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
@@ -70,7 +71,7 @@ pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A real data file, or `None` after saying loudly that the test is skipped; a failure under CI=true.
+/// A real data file, or `None` after recording that the test is skipped; a failure with CI=true.
 pub(crate) fn data(file: &str) -> Option<PathBuf> {
     let base = std::env::var_os("LUTHIER_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
     let path = base.join(file);
@@ -92,9 +93,43 @@ pub(crate) fn python() -> Option<PathBuf> {
     None
 }
 
+/// Records that the running test, or a part of it, is skipped: a line in the file that `LUTHIER_SKIPPED` names,
+/// which scripts/check prints at its end. With CI=true the test fails.
 pub(crate) fn skip(why: &str) {
-    assert!(std::env::var_os("CI").is_none_or(|v| v != "true"), "under CI=true nothing is skipped: {why}");
+    let thread = std::thread::current();
+    let line = format!("{}: {why}\n", thread.name().unwrap_or("a test"));
+    if let Some(file) = std::env::var_os("LUTHIER_SKIPPED") {
+        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(file).unwrap();
+        file.write_all(line.as_bytes()).unwrap();
+    }
+    assert!(std::env::var_os("CI").is_none_or(|v| v != "true"), "with CI=true nothing may be skipped: {why}");
     eprintln!("\n*** SKIPPED: {why} ***\n");
+}
+
+/// Collects the rows of a table that fail: where it goes out of scope, the test fails once, with all of them.
+#[derive(Default)]
+pub(crate) struct Failures(std::cell::RefCell<Vec<String>>);
+
+impl Failures {
+    /// Runs the assertions about one row.
+    pub(crate) fn row(&self, name: &str, check: impl FnOnce()) {
+        let Err(panic) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(check)) else { return };
+        let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        self.0.borrow_mut().push(format!("{name}\n{text}"));
+    }
+}
+
+impl Drop for Failures {
+    fn drop(&mut self) {
+        let failed = self.0.borrow();
+        let all = failed.join("\n\n");
+        if std::thread::panicking() {
+            eprintln!("{all}");
+        } else {
+            assert!(failed.is_empty(), "{} rows failed:\n\n{all}", failed.len());
+        }
+    }
 }
 
 /// A small n-best list that takes MERT some time: 60 segments with 60 candidates, 6 features.

@@ -6,18 +6,31 @@
 
 use crate::{Prepared, Scratch, Tokenizer, ngram, ngram::NgramTable};
 
-/// Settings of BLEU.
+/// Settings of BLEU. The default is sacreBLEU's but for the tokeniser: n-best lists are tokenised already.
+///
+/// ```
+/// use luthier_metric::{Bleu, Metric, Tokenizer};
+/// let bleu = Metric::Bleu(Bleu { tokenize: Tokenizer::V13a, ..Bleu::default() });
+/// let score = bleu.corpus_score(&["It is not far."], &[["It is not so far."]])?;
+/// assert_eq!(score.to_string(), format!("BLEU 40.94 ({})", bleu.signature(Some(1), "")));
+/// # Ok::<(), luthier_metric::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case", default)
+)]
 pub struct Bleu {
-    /// Longest n-gram, 4 by default.
+    /// Length of the longest n-gram, from 1 to 8; 4 by default.
     pub order: usize,
-    /// How text is cut into words. `none` by default: n-best lists are in the decoder's own tokens.
+    /// Tokeniser of hypotheses and references; `none` by default.
     pub tokenize: Tokenizer,
-    /// Whether case is ignored.
+    /// Whether hypotheses and references are lower-cased first; false by default.
     pub lowercase: bool,
-    /// What happens to an order without any match.
+    /// Smoothing of n-gram orders without a match; exponential by default.
     pub smooth: Smooth,
-    /// Whether orders that the text is too short for are left out; sentence scores need it.
+    /// Whether orders for which the text is too short are left out; false by default, true for scores of sentences.
     pub effective_order: bool,
 }
 
@@ -33,24 +46,25 @@ impl Default for Bleu {
     }
 }
 
-/// What happens to an order without any match (Chen and Cherry 2014).
+/// Smoothing of BLEU where an n-gram order has no match (Chen and Cherry 2014).
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Smooth {
-    /// The score is 0.
+    /// No smoothing: BLEU is 0 if some order has no match.
     None,
-    /// The k-th such order counts as 1/2ᵏ of a match (NIST), as in sacreBLEU.
+    /// NIST's smoothing and sacreBLEU's default: the k-th order without a match counts as 1/2ᵏ of a match.
     Exp,
-    /// It counts as this much of a match.
+    /// An order without a match counts as this many matches, 0.1 as a rule.
     Floor(f64),
-    /// This is added to matches and totals of all orders above 1, matched or not.
+    /// This number, 1 as a rule, is added to matches and totals of all orders above 1, matched or not.
     AddK(f64),
 }
 
 impl Smooth {
-    /// All of them, with their usual values.
+    /// All kinds of smoothing, with their usual values.
     pub const ALL: &'static [Smooth] = &[Smooth::Exp, Smooth::Floor(0.1), Smooth::AddK(1.0), Smooth::None];
 
-    /// Its name in settings.
+    /// Name of the kind of smoothing in settings, such as `add-k`.
     pub fn name(&self) -> &'static str {
         match self {
             Smooth::None => "none",
@@ -68,17 +82,37 @@ impl Smooth {
     }
 }
 
-/// Sentence BLEU for learning (Lin and Och 2004): one is added to matches and totals of orders above 1.
+/// Smoothing of sentence BLEU for learning, BLEU+1: one is added to matches and totals of all orders above 1 (Lin and Och
+/// 2004). Its two switches extend that.
+///
+/// ```
+/// use luthier_metric::{Bleu, SentenceSmoothing};
+/// // Matches and totals of four orders, and the reference length.
+/// let stats = [6., 4., 2., 1., 6., 5., 4., 3., 7.];
+/// let smoothing = SentenceSmoothing { unigrams: true, brevity: false };
+/// let expected = 100.0 * (7. / 7. * 5. / 6. * 3. / 5. * 2. / 4f64).powf(0.25) * (1. - 7. / 6f64).exp();
+/// assert!((Bleu::default().sentence_score(&stats, smoothing) - expected).abs() < 1e-9);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Sentence BLEU"))]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(default))]
-pub struct PlusOne {
-    /// Add 1 to unigram counts of sentence BLEU, too, as Moses' pro does.
-    #[cfg_attr(feature = "clap", arg(long = "smooth-unigrams"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case", default)
+)]
+#[cfg_attr(feature = "clap", derive(clap::Args), group(skip))]
+pub struct SentenceSmoothing {
+    /// Add 1 to the unigram counts of sentence BLEU too, as in Moses' PRO.
+    #[cfg_attr(
+        feature = "clap",
+        arg(id = "smooth-unigrams", long = "smooth-unigrams", help_heading = "Sentence BLEU")
+    )]
     #[cfg_attr(feature = "serde", serde(rename = "smooth-unigrams"))]
     pub unigrams: bool,
-    /// Add 1 to the reference length of sentence BLEU, against a drift to short output (Nakov et al. 2012).
-    #[cfg_attr(feature = "clap", arg(long = "smooth-brevity"))]
+    /// Add 1 to the reference length in sentence BLEU, against a drift to short output (Nakov et al. 2012).
+    #[cfg_attr(
+        feature = "clap",
+        arg(id = "smooth-brevity", long = "smooth-brevity", help_heading = "Sentence BLEU")
+    )]
     #[cfg_attr(feature = "serde", serde(rename = "smooth-brevity"))]
     pub brevity: bool,
 }
@@ -219,8 +253,8 @@ impl Bleu {
         })
     }
 
-    /// BLEU+1 of one candidate's statistics, 0 to 100.
-    pub fn sentence_score(&self, stats: &[f32], how: PlusOne) -> f64 {
+    /// Smoothed BLEU (BLEU+1) of one hypothesis from its statistics, from 0 to 100.
+    pub fn sentence_score(&self, stats: &[f32], how: SentenceSmoothing) -> f64 {
         let mut log_sum = 0.0;
         for n in 0..self.order {
             let one = f64::from(u8::from(n > 0 || how.unigrams));
@@ -252,7 +286,8 @@ impl Bleu {
         brevity * (up / down).sqrt().sqrt() * reference
     }
 
-    /// The n-grams of a text that are in a reference, as numbers from 0, one entry an occurrence.
+    /// Writes the n-grams of a text that occur in its references to `out`, one number per occurrence. A number stands for
+    /// the same n-gram in all texts of the segment; `out` stays empty if `prepared` is another metric's.
     pub fn ngrams(&self, prepared: &Prepared, text: &str, scratch: &mut Scratch, out: &mut Vec<u32>) {
         out.clear();
         if let Prepared::Bleu(p) = prepared {
@@ -261,19 +296,20 @@ impl Bleu {
         }
     }
 
-    /// A word that is a token already, as a hash; never 0.
+    /// Hash of a word that is a token already, for [`Bleu::number`]; never 0.
     pub fn token(&self, text: &str) -> u64 {
         if self.lowercase { ngram::word(&text.to_lowercase()) } else { ngram::word(text) }
     }
 
-    /// The number that [`Bleu::ngrams`] gives an n-gram of such words; nothing if no reference has it.
+    /// The number that [`Bleu::ngrams`] gives to an n-gram whose words were hashed by [`Bleu::token`]; `None` if no
+    /// reference has the n-gram.
     pub fn number(prepared: &Prepared, words: impl IntoIterator<Item = u64>) -> Option<u32> {
         let Prepared::Bleu(p) = prepared else { return None };
         p.table.find(words.into_iter().fold(0, ngram::extend))
     }
 
-    /// Order and largest count in a reference of every n-gram that [`Bleu::ngrams`] can give; order 0 is a number
-    /// that it never gives.
+    /// Order of each n-gram and its largest count in a reference, at the index that is its number in [`Bleu::ngrams`];
+    /// order 0 marks numbers that no n-gram has.
     pub fn ngram_limits(prepared: &Prepared) -> Vec<(usize, u32)> {
         match prepared {
             Prepared::Bleu(p) => p.table.limits(),
@@ -281,7 +317,8 @@ impl Bleu {
         }
     }
 
-    /// The reference length closest to a hypothesis' length, which need not be whole; the shorter of two.
+    /// The reference length closest to the length of a hypothesis, which may be an expected length and so need not be
+    /// whole; of two equally close, the shorter.
     pub fn closest_length(prepared: &Prepared, length: f64) -> f64 {
         let Prepared::Bleu(p) = prepared else { return 0.0 };
         let mut best = f64::INFINITY;
@@ -382,16 +419,25 @@ mod tests {
     fn sentence_scores() {
         let b = Bleu::default();
         let s = [6., 4., 2., 1., 6., 5., 4., 3., 7.];
-        let all = PlusOne { unigrams: true, brevity: false };
+        let all = SentenceSmoothing { unigrams: true, brevity: false };
         let near = |a: f64, b: f64| assert!((a - b).abs() < 0.01, "{a} {b}");
         near(b.sentence_score(&s, all), 59.85);
-        near(b.sentence_score(&s, PlusOne { unigrams: true, brevity: true }), 50.67);
+        near(b.sentence_score(&s, SentenceSmoothing { unigrams: true, brevity: true }), 50.67);
         let metric = Metric::Bleu(b.clone());
         let s = stats(&metric, &["taro met hanako"], "the taro met the hanako");
         let s: Vec<f32> = s.iter().map(|&x| x as f32).collect();
         let expected = 100.0 * (3. / 5. * 2. / 5. * 1. / 4. * 1. / 3f64).powf(0.25);
-        assert!((b.sentence_score(&s, PlusOne::default()) - expected).abs() < 1e-9);
+        assert!((b.sentence_score(&s, SentenceSmoothing::default()) - expected).abs() < 1e-9);
         assert_eq!(b.sentence_score(&[0.0; 9], all), 0.0);
+    }
+
+    #[cfg(feature = "clap")]
+    #[test]
+    fn flags_of_sentence_smoothing() {
+        let command = <SentenceSmoothing as clap::Args>::augment_args(clap::Command::new("x"));
+        let matches = command.try_get_matches_from(["x", "--smooth-brevity"]).unwrap();
+        let found = <SentenceSmoothing as clap::FromArgMatches>::from_arg_matches(&matches).unwrap();
+        assert_eq!(found, SentenceSmoothing { unigrams: false, brevity: true });
     }
 
     #[test]

@@ -10,18 +10,30 @@ use crate::{
     tokenize::{is_space, lowered, words},
 };
 
-/// Settings of chrF.
+/// Settings of chrF and chrF++; the default is sacreBLEU's chrF2.
+///
+/// ```
+/// use luthier_metric::{Chrf, Metric};
+/// let metric = Metric::Chrf(Chrf { word_order: 2, ..Chrf::default() });
+/// assert_eq!(metric, "chrf++".parse()?);
+/// # Ok::<(), luthier_metric::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case", default)
+)]
 pub struct Chrf {
-    /// Longest character n-gram.
+    /// Length of the longest character n-gram, from 1 to 16; 6 by default.
     pub char_order: usize,
-    /// Longest word n-gram; 0 for chrF, 2 for chrF++.
+    /// Length of the longest word n-gram, from 0 to 8; 0 by default, 2 for chrF++.
     pub word_order: usize,
-    /// How much more recall counts than precision.
+    /// Weight β of recall against precision in the F-score, from 1 to 100; 2 by default.
     pub beta: u32,
-    /// Whether case is ignored.
+    /// Whether hypotheses and references are lower-cased first; false by default.
     pub lowercase: bool,
-    /// Whether white space counts as a character.
+    /// Whether white space counts as a character; false by default.
     pub whitespace: bool,
 }
 

@@ -7,12 +7,17 @@ use crate::{
     tokenize::{lowered, words},
 };
 
-/// Settings of WER and CER.
+/// Settings of the word error rate (WER, the default) and the character error rate (CER).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case", default)
+)]
 pub struct ErrorRate {
-    /// Characters (CER, single blanks between words count) instead of words (WER).
+    /// Whether edits are counted in characters, with one blank between words (CER), instead of words (WER).
     pub characters: bool,
-    /// Whether case is ignored.
+    /// Whether hypotheses and references are lower-cased first; false by default.
     pub lowercase: bool,
 }
 

@@ -1,13 +1,16 @@
-//! Translation metrics as statistics that add.
+//! Translation metrics as statistics that add: BLEU, chrF, TER, WER, CER, columns of numbers, and weighted sums.
 //!
-//! Every metric maps a hypothesis and its references to a short vector of numbers; the vectors of a corpus
-//! are summed and the sum is turned into a score. Tuners touch only the vectors, so a metric is written once
-//! and every tuner can use it. Higher is better everywhere inside; error rates turn round at the border
-//! ([`Metric::shown`]).
+//! Every metric maps a hypothesis and its references to a short vector of numbers; the vectors of a text are summed and
+//! the sum is turned into a score. Tuners and significance tests touch only the vectors, so each is written once for all
+//! metrics. BLEU, chrF and TER are equal to sacreBLEU's. Higher is better everywhere inside; error rates change their sign
+//! where people see them ([`Metric::shown`]).
+//!
+//! [`corpus_score`] scores a text in one call. [`Metric::prepare`], [`Metric::stats`] and [`Metric::score`] are its parts, for
+//! programs that score many hypotheses of the same segment:
 //!
 //! ```
 //! use luthier_metric::{Hypothesis, Metric, Scratch};
-//! let metric: Metric = "bleu:order=2".parse().unwrap();
+//! let metric: Metric = "bleu:order=2".parse()?;
 //! let mut scratch = Scratch::default();
 //! let prepared = metric.prepare(&["this is a small house"], &mut scratch);
 //! let mut stats = vec![0.0; metric.width()];
@@ -15,11 +18,16 @@
 //! metric.stats(&prepared, hypothesis, &mut scratch, &mut stats);
 //! let total: Vec<f64> = stats.iter().map(|&s| s.into()).collect();
 //! assert_eq!(format!("{:.4}", metric.score(&total)), "63.5888");
+//! # Ok::<(), luthier_metric::Error>(())
 //! ```
+//!
+//! The cargo features `clap` and `serde`, both off by default, make settings flags of a command line and values in files.
 
 mod bleu;
 mod chrf;
+mod corpus;
 mod edit;
+mod error;
 mod metric;
 mod ngram;
 mod numpy;
@@ -28,10 +36,11 @@ mod spec;
 mod ter;
 mod tokenize;
 
-pub use bleu::{Bleu, PlusOne, Smooth};
+pub use bleu::{Bleu, SentenceSmoothing, SentenceSmoothing as PlusOne, Smooth};
 pub use chrf::Chrf;
+pub use corpus::{Score, corpus_score};
 pub use edit::ErrorRate;
+pub use error::{Error, ErrorKind};
 pub use metric::{Column, Hypothesis, Metric, Prepared, Scratch, looks_tokenized};
-pub use spec::SpecError;
 pub use ter::Ter;
 pub use tokenize::Tokenizer;

@@ -1,13 +1,27 @@
-//! The closed set of metrics.
+//! The closed set of metrics, and what all of them can do.
 
 use crate::{
-    Bleu, Chrf, ErrorRate, PlusOne, Ter, Tokenizer, bleu::PreparedBleu, chrf::PreparedChrf, edit,
+    Bleu, Chrf, ErrorRate, SentenceSmoothing, Ter, Tokenizer, bleu::PreparedBleu, chrf::PreparedChrf, edit,
     ngram::NgramScratch, ter::Shifter, tokenize::TokenScratch,
 };
 
-/// A metric with its settings. Parsed from names such as `bleu`, `bleu:order=2,tokenize=13a,lowercase`,
-/// `chrf:word-order=2`, `ter`, `wer`, `column:comet` or `0.5*bleu+0.5*chrf`.
+/// A metric with its settings. Parsed from, displayed and serialised as names such as `bleu`,
+/// `bleu:order=2,tokenize=13a,lowercase`, `chrf:word-order=2`, `ter`, `wer`, `column:comet` or `0.5*bleu+0.5*chrf`.
+///
+/// ```
+/// use luthier_metric::Metric;
+/// let metric: Metric = "0.5*bleu+0.5*chrf++".parse()?;
+/// assert_eq!(metric.name(), "0.5*BLEU+0.5*chrF2++");
+/// assert_eq!(metric.to_string(), "0.5*bleu+0.5*chrf:word-order=2");
+/// assert!(metric.needs_references() && !metric.is_error());
+/// # Ok::<(), luthier_metric::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "String", into = "String")
+)]
 pub enum Metric {
     /// BLEU (Papineni et al. 2002).
     Bleu(Bleu),
@@ -17,46 +31,46 @@ pub enum Metric {
     Ter(Ter),
     /// Word or character error rate.
     ErrorRate(ErrorRate),
-    /// The mean of a number that comes with each segment.
+    /// Mean of a number that comes with each hypothesis.
     Column(Column),
-    /// A weighted sum of metrics, each as "higher is better".
+    /// Weighted sum of metrics, each oriented so that higher is better.
     Sum(Vec<(f64, Metric)>),
 }
 
-/// A number that comes with each hypothesis: COMET, a reward, a judgement.
+/// A metric whose score is the mean of a number that comes with each hypothesis, such as COMET, a reward or a judgement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// Name of the column, such as `comet`.
     pub name: String,
-    /// Where it stands in [`Hypothesis::columns`].
+    /// Index of the number in [`Hypothesis::columns`].
     pub index: usize,
 }
 
-/// What is scored.
+/// A hypothesis to be scored: its text, and the numbers that column metrics read.
 #[derive(Debug, Clone, Copy)]
 pub struct Hypothesis<'a> {
-    /// The translation.
+    /// Text of the hypothesis, one segment.
     pub text: &'a str,
-    /// Its columns, in the order of [`Metric::columns`].
+    /// The numbers that come with the hypothesis, in the order of [`Metric::columns`]; empty for other metrics.
     pub columns: &'a [f64],
 }
 
-/// The references of one segment, made ready once.
+/// References of one segment, prepared once by [`Metric::prepare`] for all hypotheses of the segment.
 #[derive(Debug, Clone)]
 pub enum Prepared {
-    /// For BLEU.
+    /// N-gram counts and lengths, for BLEU.
     Bleu(PreparedBleu),
-    /// For chrF.
+    /// Character and word n-grams of each reference, for chrF.
     Chrf(PreparedChrf),
-    /// For TER and error rates: references as hashed words or characters.
+    /// Each reference as hashed words or characters, for TER, WER and CER.
     Units(Vec<Vec<u64>>),
-    /// For a column.
+    /// Nothing, for a column, which has no references.
     Nothing,
-    /// For a sum.
+    /// References prepared for each part of a sum.
     Sum(Vec<Prepared>),
 }
 
-/// Memory that [`Metric::stats`] works in. One per thread; it keeps nothing between calls.
+/// Working memory of [`Metric::prepare`] and [`Metric::stats`], to be reused by one thread; keeps nothing between calls.
 #[derive(Debug, Clone, Default)]
 pub struct Scratch {
     pub(crate) tokens: TokenScratch,
@@ -70,7 +84,7 @@ pub struct Scratch {
 }
 
 impl Metric {
-    /// Ignores case from now on.
+    /// Makes the metric ignore case.
     pub fn set_lowercase(&mut self) {
         match self {
             Metric::Bleu(b) => b.lowercase = true,
@@ -82,7 +96,7 @@ impl Metric {
         }
     }
 
-    /// The same metric for scores of single segments: BLEU leaves out orders that a segment is too short for.
+    /// This metric with settings for scores of single segments: BLEU leaves out orders for which a segment is too short.
     #[must_use]
     pub fn for_sentences(&self) -> Metric {
         match self {
@@ -92,7 +106,7 @@ impl Metric {
         }
     }
 
-    /// Names of the columns that it reads, in order.
+    /// Names of the columns that the metric reads, in the order of [`Hypothesis::columns`].
     pub fn columns(&self) -> Vec<&str> {
         match self {
             Metric::Column(c) => vec![&c.name],
@@ -101,7 +115,7 @@ impl Metric {
         }
     }
 
-    /// Whether it compares with references at all.
+    /// Whether the metric compares with references; a column does not.
     pub fn needs_references(&self) -> bool {
         match self {
             Metric::Column(_) => false,
@@ -110,7 +124,7 @@ impl Metric {
         }
     }
 
-    /// Length of the statistics vector.
+    /// Number of statistics per hypothesis: the length of what [`Metric::stats`] writes and [`Metric::score`] reads.
     pub fn width(&self) -> usize {
         match self {
             Metric::Bleu(b) => b.width(),
@@ -121,7 +135,7 @@ impl Metric {
         }
     }
 
-    /// Makes a segment's references ready.
+    /// Prepares the references of one segment for [`Metric::stats`].
     pub fn prepare(&self, references: &[&str], scratch: &mut Scratch) -> Prepared {
         match self {
             Metric::Bleu(b) => Prepared::Bleu(b.prepare(references, scratch)),
@@ -135,8 +149,8 @@ impl Metric {
         }
     }
 
-    /// Writes a hypothesis' statistics; BLEU, chrF, WER and CER allocate nothing once `scratch` has grown.
-    /// `prepared` must come from the same metric.
+    /// Writes the statistics of a hypothesis, [`Metric::width`] numbers, to `out`. BLEU, chrF, WER and CER allocate nothing
+    /// once `scratch` has grown. Panics if `prepared` comes from another kind of metric.
     pub fn stats(&self, prepared: &Prepared, h: Hypothesis<'_>, scratch: &mut Scratch, out: &mut [f32]) {
         match (self, prepared) {
             (Metric::Bleu(b), Prepared::Bleu(p)) => b.stats(p, h.text, scratch, out),
@@ -161,7 +175,7 @@ impl Metric {
         }
     }
 
-    /// The score of summed statistics, higher is better: BLEU and chrF from 0 to 100, error rates negative.
+    /// Score of summed statistics, higher is better: BLEU and chrF from 0 to 100, error rates from 0 down.
     pub fn score(&self, total: &[f64]) -> f64 {
         match self {
             Metric::Bleu(b) => b.score(total),
@@ -179,7 +193,7 @@ impl Metric {
         }
     }
 
-    /// A number that is higher exactly where the score is, and cheaper to compute: for searching.
+    /// A number that is higher exactly where [`Metric::score`] is, and cheaper to compute, for searches.
     pub fn rank(&self, total: &[f64]) -> f64 {
         match self {
             Metric::Bleu(b) => b.rank(total),
@@ -187,7 +201,7 @@ impl Metric {
         }
     }
 
-    /// The score that has a rank, up to rounding.
+    /// The score whose [`Metric::rank`] is given, up to rounding.
     pub fn of_rank(&self, rank: f64) -> f64 {
         match self {
             Metric::Bleu(b) => b.of_rank(rank),
@@ -195,8 +209,8 @@ impl Metric {
         }
     }
 
-    /// The score of one segment for learning and for starting a search: BLEU is smoothed.
-    pub fn sentence_score(&self, stats: &[f32], how: PlusOne) -> f64 {
+    /// Score of one hypothesis from its own statistics, higher is better, for learning: BLEU is smoothed by `how`.
+    pub fn sentence_score(&self, stats: &[f32], how: SentenceSmoothing) -> f64 {
         let wide = |stats: &[f32]| stats.iter().map(|&x| f64::from(x)).collect::<Vec<_>>();
         match self {
             Metric::Bleu(b) => b.sentence_score(stats, how),
@@ -205,8 +219,8 @@ impl Metric {
         }
     }
 
-    /// What one point of a sentence score counts when learning: scores in per cent are brought to the scale from 0
-    /// to 1; a column, or a sum of nothing but columns, stays as it is.
+    /// Factor that brings scores to the scale of learning: 0.01 for scores in per cent, 1 for a column or a sum of
+    /// columns alone.
     pub fn unit(&self) -> f64 {
         match self {
             Metric::Column(_) => 1.0,
@@ -226,8 +240,8 @@ impl Metric {
         }
     }
 
-    /// The score of a document times its size, so that scores of growing documents can be compared sentence by
-    /// sentence: for BLEU the reference length (Chiang et al. 2008), for error rates minus the number of edits.
+    /// Score of a document from 0 to 1 times its size, so that what a sentence adds to a growing document can be compared:
+    /// for BLEU times the reference length (Chiang et al. 2008), for error rates minus the number of edits.
     pub fn sized_score(&self, total: &[f64]) -> f64 {
         match self {
             Metric::Bleu(b) => b.sized_score(total),
@@ -237,18 +251,18 @@ impl Metric {
         }
     }
 
-    /// What people see: error rates are positive there.
+    /// A score, or a difference of scores, as it is published: error rates become positive, lower is better.
     pub fn shown(&self, score: f64) -> f64 {
         // Adding 0 turns −0 into 0.
         if self.is_error() { 0.0 - score } else { score + 0.0 }
     }
 
-    /// Whether lower is better in what people see.
+    /// Whether the metric is an error rate, whose published score is lower where the text is better.
     pub fn is_error(&self) -> bool {
         matches!(self, Metric::Ter(_) | Metric::ErrorRate(_))
     }
 
-    /// Length of the output over length of the reference, where the metric knows both.
+    /// Length of the hypotheses over length of the references; `None` where the metric has no BLEU to count both.
     pub fn length_ratio(&self, total: &[f64]) -> Option<f64> {
         match self {
             Metric::Bleu(b) => b.length_ratio(total),
@@ -263,7 +277,7 @@ impl Metric {
         }
     }
 
-    /// What people call it in tables.
+    /// Name of the metric in tables, such as `BLEU` or `chrF2++`.
     pub fn name(&self) -> String {
         match self {
             Metric::Bleu(_) => "BLEU".to_owned(),
@@ -277,8 +291,9 @@ impl Metric {
         }
     }
 
-    /// The settings behind a score, in sacreBLEU's form. `references` is `None` where segments differ in number;
-    /// `test` are further entries such as `bs:1000|seed:12345`.
+    /// Signature: the settings behind a score in sacreBLEU's form, such as `nrefs:1|case:mixed|eff:no|tok:13a|…`.
+    /// `references` is the number of references per segment, `None` where segments differ in it; `test` is empty or has the
+    /// entries of a significance test, such as `bs:1000|seed:12345`.
     pub fn signature(&self, references: Option<usize>, test: &str) -> String {
         let nrefs = references.map_or("var".to_owned(), |n| n.to_string());
         let test = if test.is_empty() { String::new() } else { format!("{test}|") };
@@ -307,7 +322,8 @@ impl Metric {
         }
     }
 
-    /// The parts of a score in one line, as sacreBLEU prints them for BLEU.
+    /// Parts of a score in one line: for BLEU its precisions, brevity penalty and lengths in sacreBLEU's form; `None` for
+    /// other metrics.
     pub fn details(&self, total: &[f64]) -> Option<String> {
         match self {
             Metric::Bleu(b) => Some(b.details(total)),
@@ -315,7 +331,7 @@ impl Metric {
         }
     }
 
-    /// The BLEU inside, for learners that need n-grams.
+    /// Settings of BLEU if the metric is BLEU and nothing else, for learners that need n-grams.
     pub fn as_bleu(&self) -> Option<&Bleu> {
         match self {
             Metric::Bleu(b) => Some(b),
@@ -323,7 +339,7 @@ impl Metric {
         }
     }
 
-    /// Whether some part of it cuts text into words by rule, so that tokenised text is a mistake.
+    /// Whether the metric tokenises with rules for detokenised text (13a or intl), so that tokenised text is a mistake.
     pub fn tokenizes(&self) -> bool {
         match self {
             Metric::Bleu(b) => matches!(b.tokenize, Tokenizer::V13a | Tokenizer::Intl),
@@ -360,7 +376,7 @@ fn weighted<T>(parts: &[(f64, Metric)], total: &[T], score: impl Fn(&Metric, &[T
     sum
 }
 
-/// Whether text looks tokenised: many lines end in a full stop that stands alone.
+/// Whether a text looks tokenised: 100 lines, or half of the lines and at least 3, end in a full stop after a blank.
 pub fn looks_tokenized<'a>(lines: impl ExactSizeIterator<Item = &'a str>) -> bool {
     let n = lines.len();
     let apart = lines.filter(|l| l.trim_end().ends_with(" .")).count();

@@ -1,26 +1,14 @@
 //! Metrics by name: `bleu`, `bleu:order=2,tokenize=13a,lowercase`, `0.5*bleu+0.5*chrf`.
 
-use crate::{Bleu, Chrf, Column, ErrorRate, Metric, Smooth, Ter, Tokenizer};
+use crate::{Bleu, Chrf, Column, Error, ErrorRate, Metric, Smooth, Ter, Tokenizer};
 use std::{fmt, str::FromStr};
 
-/// A metric's name that cannot be understood, with what would be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SpecError(String);
-
-impl fmt::Display for SpecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for SpecError {}
-
-type Spec<T> = Result<T, SpecError>;
+type Spec<T> = Result<T, Error>;
 
 const NAMES: &[&str] = &["bleu", "chrf", "chrf++", "ter", "wer", "cer", "column:NAME"];
 
 impl FromStr for Metric {
-    type Err = SpecError;
+    type Err = Error;
 
     fn from_str(text: &str) -> Spec<Self> {
         Metric::parse(text, Tokenizer::None)
@@ -28,7 +16,8 @@ impl FromStr for Metric {
 }
 
 impl Metric {
-    /// Understands a metric's name; `tokenize` is what BLEU without that option means.
+    /// Parses a metric with its settings. `tokenize` is the tokeniser of a BLEU whose name does not have the option
+    /// `tokenize`. Fails with the nearest known name if a metric, an option or a value is not known.
     pub fn parse(text: &str, tokenize: Tokenizer) -> Spec<Self> {
         let mut columns = 0;
         let mut parts = terms(text)
@@ -46,8 +35,15 @@ impl Metric {
         }
     }
 
-    /// Understands a list such as `bleu,chrf,ter`. A comma also separates options, so a part that names an
-    /// option (`order=2`) or a switch of the metric before it belongs to that metric.
+    /// Parses a list of metrics such as `bleu,chrf,ter`; `tokenize` as in [`Metric::parse`]. A comma also separates
+    /// options, so a part that is not a metric's name, such as `order=2`, belongs to the metric before it.
+    ///
+    /// ```
+    /// use luthier_metric::{Metric, Tokenizer};
+    /// let metrics = Metric::parse_list("bleu:order=2,lowercase,chrf++", Tokenizer::V13a)?;
+    /// assert_eq!(metrics.iter().map(Metric::name).collect::<Vec<_>>(), ["BLEU", "chrF2++"]);
+    /// # Ok::<(), luthier_metric::Error>(())
+    /// ```
     pub fn parse_list(text: &str, tokenize: Tokenizer) -> Spec<Vec<Self>> {
         let mut names: Vec<String> = Vec::new();
         for part in text.split(',') {
@@ -57,6 +53,85 @@ impl Metric {
             }
         }
         names.iter().map(|n| Metric::parse(n, tokenize)).collect()
+    }
+}
+
+/// The name that [`Metric::parse`] understands, with the settings that are not the defaults:
+/// `bleu:order=2,tokenize=13a`, `0.5*bleu+0.5*chrf`. Parsing it gives the metric again.
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, options) = match self {
+            Metric::Bleu(b) => ("bleu", bleu_options(b)),
+            Metric::Chrf(c) => ("chrf", chrf_options(c)),
+            Metric::Ter(t) => ("ter", ter_options(t)),
+            Metric::ErrorRate(e) => {
+                (if e.characters { "cer" } else { "wer" }, switches(&[("lowercase", e.lowercase)]))
+            }
+            Metric::Column(c) => return write!(f, "column:{}", c.name),
+            Metric::Sum(parts) => {
+                let terms: Vec<String> = parts.iter().map(|(w, m)| format!("{w}*{m}")).collect();
+                return f.write_str(&terms.join("+"));
+            }
+        };
+        let colon = if options.is_empty() { "" } else { ":" };
+        write!(f, "{name}{colon}{}", options.join(","))
+    }
+}
+
+fn switches(all: &[(&str, bool)]) -> Vec<String> {
+    all.iter().filter(|s| s.1).map(|s| s.0.to_owned()).collect()
+}
+
+fn bleu_options(b: &Bleu) -> Vec<String> {
+    let usual = Bleu::default();
+    let mut options = Vec::new();
+    if b.order != usual.order {
+        options.push(format!("order={}", b.order));
+    }
+    if b.tokenize != usual.tokenize {
+        options.push(format!("tokenize={}", b.tokenize.name()));
+    }
+    if b.smooth != usual.smooth {
+        options.push(format!("smooth={}", b.smooth.name()));
+    }
+    if let Smooth::Floor(v) | Smooth::AddK(v) = b.smooth {
+        options.push(format!("smooth-value={v}"));
+    }
+    options.extend(switches(&[("effective-order", b.effective_order), ("lowercase", b.lowercase)]));
+    options
+}
+
+fn chrf_options(c: &Chrf) -> Vec<String> {
+    let usual = Chrf::default();
+    let mut options = Vec::new();
+    if c.char_order != usual.char_order {
+        options.push(format!("char-order={}", c.char_order));
+    }
+    if c.word_order != usual.word_order {
+        options.push(format!("word-order={}", c.word_order));
+    }
+    if c.beta != usual.beta {
+        options.push(format!("beta={}", c.beta));
+    }
+    options.extend(switches(&[("whitespace", c.whitespace), ("lowercase", c.lowercase)]));
+    options
+}
+
+fn ter_options(t: &Ter) -> Vec<String> {
+    switches(&[("case", t.case), ("normalized", t.normalized), ("no-punct", t.no_punct)])
+}
+
+impl From<Metric> for String {
+    fn from(metric: Metric) -> String {
+        metric.to_string()
+    }
+}
+
+impl TryFrom<String> for Metric {
+    type Error = Error;
+
+    fn try_from(text: String) -> Spec<Self> {
+        text.parse()
     }
 }
 
@@ -101,7 +176,7 @@ fn one(text: &str, tokenize: Tokenizer, columns: &mut usize) -> Spec<Metric> {
                 *columns += 1;
                 Ok(Metric::Column(Column { name: name.to_owned(), index: *columns - 1 }))
             }
-            _ => Err(SpecError("column needs a name, as in column:comet".to_owned())),
+            _ => Err(Error::name("column needs a name, as in column:comet")),
         },
         other => Err(unknown("metric", other, NAMES)),
     }
@@ -118,7 +193,7 @@ fn bleu(options: &[(&str, &str)], tokenize: Tokenizer) -> Spec<Metric> {
             "smooth-value" => {
                 let given = number(key, text)?;
                 if given < 0.0 {
-                    return Err(SpecError(format!("{key} is {given}, expected no negative number")));
+                    return Err(Error::name(format!("{key} is {given}, expected no negative number")));
                 }
                 value = Some(given);
             }
@@ -133,7 +208,7 @@ fn bleu(options: &[(&str, &str)], tokenize: Tokenizer) -> Spec<Metric> {
     match (&mut b.smooth, value) {
         (Smooth::Floor(v) | Smooth::AddK(v), Some(given)) => *v = given,
         (_, Some(_)) => {
-            return Err(SpecError("smooth-value goes with smooth=floor or smooth=add-k".to_owned()));
+            return Err(Error::name("smooth-value goes with smooth=floor or smooth=add-k"));
         }
         _ => {}
     }
@@ -186,21 +261,21 @@ fn within(key: &str, text: &str, low: usize, high: usize) -> Spec<usize> {
     text.parse()
         .ok()
         .filter(|n| (low..=high).contains(n))
-        .ok_or_else(|| SpecError(format!("{key} is `{text}`, expected a number from {low} to {high}")))
+        .ok_or_else(|| Error::name(format!("{key} is `{text}`, expected a number from {low} to {high}")))
 }
 
 fn number(key: &str, text: &str) -> Spec<f64> {
     text.parse()
         .ok()
         .filter(|v: &f64| v.is_finite())
-        .ok_or_else(|| SpecError(format!("{key} is `{text}`, expected a finite number")))
+        .ok_or_else(|| Error::name(format!("{key} is `{text}`, expected a finite number")))
 }
 
 fn flag(key: &str, value: &str) -> Spec<bool> {
     match value {
         "" | "yes" | "true" => Ok(true),
         "no" | "false" => Ok(false),
-        _ => Err(SpecError(format!("{key} is `{value}`, expected yes or no"))),
+        _ => Err(Error::name(format!("{key} is `{value}`, expected yes or no"))),
     }
 }
 
@@ -216,10 +291,10 @@ pub(crate) fn choose<T: Copy>(
 }
 
 /// An error that suggests the nearest of the known names.
-fn unknown(what: &str, found: &str, known: &[&str]) -> SpecError {
+fn unknown(what: &str, found: &str, known: &[&str]) -> Error {
     let nearest = known.iter().map(|k| (distance(found, k), k)).min().filter(|(d, k)| *d <= k.len() / 2);
     let guess = nearest.map(|(_, k)| format!("did you mean {k}? ")).unwrap_or_default();
-    SpecError(format!("unknown {what} `{found}`: {guess}known: {}", known.join(", ")))
+    Error::name(format!("unknown {what} `{found}`: {guess}known: {}", known.join(", ")))
 }
 
 /// Levenshtein distance of two short names.
@@ -258,16 +333,58 @@ mod tests {
         assert_eq!(names("bleu:order=2,lowercase,chrf:lowercase,wer"), ["BLEU", "chrF2", "WER"]);
     }
 
+    /// Written and read again, as text and as JSON.
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for name in [
+            "bleu",
+            "bleu:order=2,tokenize=13a,effective-order,lowercase",
+            "bleu:smooth=none",
+            "bleu:smooth=floor,smooth-value=0.25",
+            "bleu:smooth=add-k,smooth-value=1",
+            "chrf",
+            "chrf:char-order=5,word-order=2,beta=3,whitespace,lowercase",
+            "ter:case,normalized,no-punct",
+            "wer",
+            "cer:lowercase",
+            "column:comet",
+            "0.5*bleu+0.5*chrf",
+            "0.001*bleu:tokenize=intl+-2*ter+1*column:a+1*column:b",
+            "0.5*bleu",
+        ] {
+            let metric: Metric = name.parse().unwrap();
+            assert_eq!(metric.to_string(), name);
+            assert_eq!(Metric::try_from(String::from(metric.clone())).unwrap(), metric);
+            #[cfg(feature = "serde")]
+            {
+                let json = serde_json::to_string(&metric).unwrap();
+                assert_eq!(json, format!("\"{name}\""));
+                assert_eq!(serde_json::from_str::<Metric>(&json).unwrap(), metric);
+            }
+        }
+        let shorter: Metric = "chrf++ + 1e-3*bleu:smooth=floor".parse().unwrap();
+        assert_eq!(shorter.to_string().parse::<Metric>().unwrap(), shorter);
+    }
+
     #[test]
     fn mistakes_suggest_the_nearest() {
-        let message = |s: &str| s.parse::<Metric>().unwrap_err().to_string();
-        assert!(message("blue").starts_with("unknown metric `blue`: did you mean bleu? known: bleu, chrf"));
-        assert!(message("bleu:tokenise=13a").contains("did you mean tokenize?"));
-        assert!(message("bleu:tokenize=13").contains("did you mean 13a?"));
-        assert!(message("bleu:order=0").contains("from 1 to 8"));
-        assert!(message("bleu:smooth=floor,smooth-value=-1").contains("no negative number"));
-        assert!(message("x*bleu").contains("weight is `x`"));
-        assert!(message("column").contains("column:comet"));
-        assert!(message("").contains("unknown metric"));
+        let mut wrong = Vec::new();
+        for (name, expected) in [
+            ("blue", "unknown metric `blue`: did you mean bleu? known: bleu, chrf"),
+            ("bleu:tokenise=13a", "did you mean tokenize?"),
+            ("bleu:tokenize=13", "did you mean 13a?"),
+            ("bleu:order=0", "from 1 to 8"),
+            ("bleu:smooth=floor,smooth-value=-1", "no negative number"),
+            ("x*bleu", "weight is `x`"),
+            ("column", "column:comet"),
+            ("", "unknown metric"),
+        ] {
+            let message = name.parse::<Metric>().unwrap_err().to_string();
+            if !message.contains(expected) {
+                wrong.push(format!("{name}: {message}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert!("blue".parse::<Metric>().unwrap_err().to_string().starts_with("unknown metric"));
     }
 }

@@ -11,14 +11,19 @@ use crate::{
     tokenize::{undo_entities, words},
 };
 
-/// Settings of TER.
+/// Settings of TER; the default is sacreBLEU's.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case", default)
+)]
 pub struct Ter {
-    /// Whether case counts; it does not by default.
+    /// Whether words that differ only in case are different; false by default.
     pub case: bool,
-    /// Whether punctuation is cut off words first.
+    /// Whether punctuation is separated from words first, as Tercom's normalisation does; false by default.
     pub normalized: bool,
-    /// Whether punctuation is left out.
+    /// Whether punctuation is removed first; false by default.
     pub no_punct: bool,
 }
 

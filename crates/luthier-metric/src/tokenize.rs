@@ -1,31 +1,42 @@
 //! Tokenisers, equal to sacreBLEU's.
 
-use crate::{SpecError, spec::choose};
+use crate::{Error, spec::choose};
 use std::borrow::Cow;
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
-/// How text is cut into words before they are counted.
+/// Tokeniser that BLEU applies to hypotheses and references before it counts words.
+///
+/// ```
+/// use luthier_metric::Tokenizer;
+/// assert_eq!(Tokenizer::parse("13a")?, Tokenizer::V13a);
+/// assert!(Tokenizer::parse("13b").unwrap_err().to_string().contains("did you mean 13a?"));
+/// # Ok::<(), luthier_metric::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Tokenizer {
-    /// At white space only: the text is tokenised already.
+    /// White space only, for text that is tokenised already.
     #[default]
     None,
-    /// mteval-v13a, the usual one for published scores.
+    /// mteval-v13a, the usual tokeniser for published scores.
+    #[cfg_attr(feature = "serde", serde(rename = "13a"))]
+    #[cfg_attr(feature = "clap", value(name = "13a"))]
     V13a,
     /// mteval-v14 international: punctuation and symbols by Unicode property.
     Intl,
-    /// Chinese characters one by one, the rest as mteval does.
+    /// Chinese characters one by one, all other text as in mteval.
     Zh,
-    /// Every character is a token.
+    /// One token per character.
     Char,
 }
 
 impl Tokenizer {
-    /// All of them.
+    /// All tokenisers, the usual one first.
     pub const ALL: &'static [Tokenizer] =
         &[Tokenizer::V13a, Tokenizer::Intl, Tokenizer::Zh, Tokenizer::Char, Tokenizer::None];
 
-    /// Its name in settings and signatures.
+    /// Name of the tokeniser in settings and signatures, such as `13a`.
     pub fn name(&self) -> &'static str {
         match self {
             Tokenizer::None => "none",
@@ -36,8 +47,8 @@ impl Tokenizer {
         }
     }
 
-    /// Finds one by its name.
-    pub fn parse(name: &str) -> Result<Self, SpecError> {
+    /// The tokeniser with a name. Fails with the nearest known name if there is none.
+    pub fn parse(name: &str) -> Result<Self, Error> {
         choose("tokenizer", name, Self::ALL, Self::name)
     }
 

@@ -1,82 +1,108 @@
-//! Climbing a piecewise constant surface by exact line searches (Och 2003; Cer et al. 2008).
+//! Maximisation of a piecewise constant function, such as a corpus score of one-best output, by exact line searches (Och 2003;
+//! Cer et al. 2008).
+//!
+//! A [`Walker`] stands at a point w, and finds the best t on a line w + t·d; an [`Ascent`] chooses the lines. It stops where
+//! no line gains more than a threshold, or after a fixed number of moves. The cost is that of the line searches: for koehn
+//! one per free coordinate and move.
 
-/// Along which line.
+/// Direction of a line search.
 #[derive(Debug, Clone, Copy)]
 pub enum Direction<'a> {
-    /// One coordinate.
+    /// The axis of one coordinate, by its index.
     Axis(usize),
-    /// Any vector, one number per coordinate.
+    /// A vector with one number per coordinate.
     Vector(&'a [f64]),
 }
 
-/// The best point on a line.
+/// The best point that a line search found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Peak {
-    /// How far to go; 0 where nothing is better than the present point.
+    /// Distance to the best point in units of the direction; 0 where nothing is better than the present point.
     pub step: f64,
-    /// What it brings, judged on that line.
+    /// Score of the best point minus score of the present one, both as judged on the line (smoothed, if the walker
+    /// smooths); 0 where nothing is better.
     pub gain: f64,
 }
 
 impl Peak {
-    /// Stay.
+    /// The peak of a line on which nothing is better than the present point.
     pub const NONE: Peak = Peak { step: 0.0, gain: 0.0 };
 }
 
-/// A point on a surface, and the instrument that searches lines through it. One walker per start.
+/// A point on a piecewise constant surface, and the exact search of lines through it. One walker per start.
 ///
 /// Laws: `score()` is the true score at `point()`; after `step(d, t)` the point has moved by t·d; `peak` moves
 /// nothing, stays within the given steps, and its step is 0 exactly if its gain is 0.
 pub trait Walker {
-    /// Where it stands.
+    /// The present point.
     fn point(&self) -> &[f64];
-    /// The true score there; higher is better.
+    /// The true score at the present point; higher is better.
     fn score(&self) -> f64;
-    /// The best point along a line through it, no further than `within` allows.
+    /// The best point on the line through the present point, with a step from `within.0` to `within.1`.
     fn peak(&mut self, direction: Direction<'_>, within: (f64, f64)) -> Peak;
-    /// Goes there, and computes the true score afresh.
+    /// Moves the point by `t` along a direction, and computes the true score afresh.
     fn step(&mut self, direction: Direction<'_>, t: f64);
-    /// Starts from somewhere else.
+    /// Moves to another point, and computes the true score afresh.
     fn place(&mut self, point: &[f64]);
 }
 
-/// How to search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+/// Search strategy of an [`Ascent`]: how directions of line searches are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Strategy {
-    /// The best of trial searches along all axes, again and again (Cer et al. 2008, §2.2.2).
+    /// Searches all axes and moves along the best one, until none gains (Cer et al. 2008, §2.2.2).
+    #[default]
     Koehn,
-    /// Directions that sum up what earlier rounds achieved (Press et al. 2007; Och 2003).
+    /// Powell's method: directions become the sums of earlier moves (Press et al. 2007; Och 2003).
     Powell,
-    /// Gaussian directions (Cer et al. 2008, §3.1).
+    /// Random Gaussian directions (Cer et al. 2008, §3.1).
     Random,
-    /// Downhill simplex on the score itself (Nelder and Mead 1965).
+    /// Downhill simplex on the score itself, without line searches (Nelder and Mead 1965).
     Simplex,
 }
 
-/// A search with its limits.
-#[derive(Debug, Clone)]
+/// Search for a maximum by exact line searches, with its strategy and limits.
+///
+/// ```
+/// use luthier_optim::{Ascent, Direction, Peak, Walker};
+/// /// −|⌊x⌋ − 3|: plateaus of width 1, the highest from 3 to 4.
+/// struct Stairs([f64; 1]);
+/// impl Walker for Stairs {
+///     fn point(&self) -> &[f64] { &self.0 }
+///     fn score(&self) -> f64 { -(self.0[0].floor() - 3.0).abs() }
+///     fn peak(&mut self, _: Direction<'_>, _: (f64, f64)) -> Peak {
+///         if self.score() == 0.0 { return Peak::NONE; }
+///         Peak { step: 3.5 - self.0[0], gain: -self.score() }
+///     }
+///     fn step(&mut self, _: Direction<'_>, t: f64) { self.0[0] += t; }
+///     fn place(&mut self, point: &[f64]) { self.0.copy_from_slice(point); }
+/// }
+/// let mut walker = Stairs([-4.5]);
+/// Ascent::new(1).climb(&mut walker, &mut || 0.0);
+/// assert_eq!((walker.point(), walker.score()), (&[3.5][..], 0.0));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
 pub struct Ascent {
-    /// How.
+    /// Search strategy.
     pub strategy: Strategy,
-    /// Coordinates that may move.
+    /// Indices of the coordinates that may move; all others stay as they are.
     pub free: Vec<usize>,
     /// Least and largest value of each coordinate; infinite where unbounded.
     pub bounds: Vec<(f64, f64)>,
-    /// Random directions that `Koehn` tries besides the axes, drawn anew for each move.
+    /// Number of random directions that [`Strategy::Koehn`] tries besides the axes, drawn anew for each move.
     pub random_directions: usize,
-    /// Directions in a row without gain after which `Random` stops.
+    /// Number of directions in a row without gain after which [`Strategy::Random`] stops.
     pub patience: usize,
-    /// Whether lines are judged by smoothed values. Then a move need not raise the true score, and cycles are
-    /// possible: there are fewer moves.
+    /// Whether the walker judges lines by smoothed scores. Then a move need not raise the true score, and cycles are
+    /// possible, so there are fewer moves: at most 100 instead of 1,000.
     pub smoothed: bool,
-    /// A move must bring more than this.
+    /// Gain above which a move is made, in units of the score.
     pub min_gain: f64,
 }
 
 impl Ascent {
-    /// Koehn's search over `n` free and unbounded coordinates.
+    /// Search by [`Strategy::Koehn`] over `n` free and unbounded coordinates, with a least gain of 10⁻⁶.
     pub fn new(n: usize) -> Self {
         Ascent {
             strategy: Strategy::Koehn,
@@ -89,7 +115,7 @@ impl Ascent {
         }
     }
 
-    /// Climbs from where the walker stands. `normal` draws from N(0, 1).
+    /// Moves the walker from its present point to a local maximum. `normal` draws from N(0, 1), for random directions.
     pub fn climb(&self, walker: &mut dyn Walker, normal: &mut dyn FnMut() -> f64) {
         match self.strategy {
             Strategy::Koehn => self.koehn(walker, normal),
@@ -237,66 +263,107 @@ impl Ascent {
     /// `min_gain` or 200 evaluations per coordinate are spent. Ends at the best point seen.
     fn simplex(&self, walker: &mut dyn Walker) {
         let n = self.free.len();
-        let start = walker.point().to_vec();
-        let size = self.free.iter().map(|&i| start[i].abs()).fold(0.0, f64::max).max(0.1) * 0.5;
-        let mut left = 200 * n;
-        let mut value = |walker: &mut dyn Walker, x: &[f64]| {
-            let mut point = start.clone();
-            for (&i, &x) in self.free.iter().zip(x) {
-                point[i] = x.clamp(self.bounds[i].0, self.bounds[i].1);
+        let mut simplex = Simplex::new(self, walker);
+        let mut more = n > 0;
+        while more {
+            simplex.sort();
+            if simplex.corners[0].0 - simplex.corners[n].0 <= self.min_gain {
+                break;
             }
-            walker.place(&point);
-            left = left.saturating_sub(1);
-            (walker.score(), left > 0)
-        };
-        let origin: Vec<f64> = self.free.iter().map(|&i| start[i]).collect();
-        let mut corners: Vec<(f64, Vec<f64>)> = Vec::new();
+            more = simplex.replace_worst();
+        }
+        simplex.sort();
+        let best = simplex.corners[0].1.clone();
+        simplex.value(&best);
+    }
+}
+
+/// A simplex in the free coordinates (Nelder and Mead 1965).
+struct Simplex<'a> {
+    ascent: &'a Ascent,
+    walker: &'a mut dyn Walker,
+    start: Vec<f64>,
+    /// Score and place of each corner; the best first, once they are sorted.
+    corners: Vec<(f64, Vec<f64>)>,
+    /// Evaluations that are left.
+    left: usize,
+}
+
+impl<'a> Simplex<'a> {
+    /// The start, and from it one corner along each free coordinate.
+    fn new(ascent: &'a Ascent, walker: &'a mut dyn Walker) -> Self {
+        let n = ascent.free.len();
+        let start = walker.point().to_vec();
+        let origin: Vec<f64> = ascent.free.iter().map(|&i| start[i]).collect();
+        let size = origin.iter().map(|x| x.abs()).fold(0.0, f64::max).max(0.1) * 0.5;
+        let mut simplex = Simplex { ascent, walker, start, corners: Vec::new(), left: 200 * n };
         for corner in 0..=n {
             let mut x = origin.clone();
             if corner > 0 {
                 x[corner - 1] += size;
             }
-            corners.push((value(walker, &x).0, x));
+            let score = simplex.value(&x);
+            simplex.corners.push((score, x));
         }
-        let mut going = n > 0;
-        while going {
-            corners.sort_by(|a, b| b.0.total_cmp(&a.0));
-            if corners[0].0 - corners[n].0 <= self.min_gain {
-                break;
-            }
-            let worst = corners[n].clone();
-            let centre: Vec<f64> =
-                (0..n).map(|j| corners[..n].iter().map(|c| c.1[j]).sum::<f64>() / n as f64).collect();
-            let at =
-                |t: f64| -> Vec<f64> { centre.iter().zip(&worst.1).map(|(c, w)| c + t * (c - w)).collect() };
-            let mut try_at = |t: f64| {
-                let x = at(t);
-                let (score, more) = value(walker, &x);
-                going = more;
-                (score, x)
-            };
-            let reflected = try_at(1.0);
-            if reflected.0 > corners[0].0 {
-                let expanded = try_at(2.0);
-                corners[n] = if expanded.0 > reflected.0 { expanded } else { reflected };
-            } else if reflected.0 > corners[n - 1].0 {
-                corners[n] = reflected;
+        simplex
+    }
+
+    /// The score at a place, which is moved into the bounds.
+    fn value(&mut self, x: &[f64]) -> f64 {
+        let mut point = self.start.clone();
+        for (&i, &x) in self.ascent.free.iter().zip(x) {
+            point[i] = x.clamp(self.ascent.bounds[i].0, self.ascent.bounds[i].1);
+        }
+        self.walker.place(&point);
+        self.left = self.left.saturating_sub(1);
+        self.walker.score()
+    }
+
+    fn sort(&mut self) {
+        self.corners.sort_by(|a, b| b.0.total_cmp(&a.0));
+    }
+
+    /// Puts a better corner in place of the worst one, or shrinks the simplex. False if the evaluations were spent before
+    /// it shrank.
+    fn replace_worst(&mut self) -> bool {
+        let n = self.corners.len() - 1;
+        let worst = self.corners[n].clone();
+        let centre: Vec<f64> =
+            (0..n).map(|j| self.corners[..n].iter().map(|c| c.1[j]).sum::<f64>() / n as f64).collect();
+        let reflected = self.beyond(&centre, &worst.1, 1.0);
+        if reflected.0 > self.corners[0].0 {
+            let expanded = self.beyond(&centre, &worst.1, 2.0);
+            self.corners[n] = if expanded.0 > reflected.0 { expanded } else { reflected };
+        } else if reflected.0 > self.corners[n - 1].0 {
+            self.corners[n] = reflected;
+        } else {
+            let t = if reflected.0 > worst.0 { 0.5 } else { -0.5 };
+            let contracted = self.beyond(&centre, &worst.1, t);
+            let more = self.left > 0;
+            if contracted.0 > worst.0.max(reflected.0) {
+                self.corners[n] = contracted;
             } else {
-                let contracted = try_at(if reflected.0 > worst.0 { 0.5 } else { -0.5 });
-                if contracted.0 > worst.0.max(reflected.0) {
-                    corners[n] = contracted;
-                } else {
-                    let best = corners[0].1.clone();
-                    for corner in &mut corners[1..] {
-                        let x: Vec<f64> =
-                            corner.1.iter().zip(&best).map(|(x, b)| f64::midpoint(*x, *b)).collect();
-                        *corner = (value(walker, &x).0, x);
-                    }
-                }
+                self.shrink();
             }
+            return more;
         }
-        corners.sort_by(|a, b| b.0.total_cmp(&a.0));
-        value(walker, &corners[0].1);
+        self.left > 0
+    }
+
+    /// The corner on the line from the worst one through the centre, `t` times as far beyond it.
+    fn beyond(&mut self, centre: &[f64], worst: &[f64], t: f64) -> (f64, Vec<f64>) {
+        let x: Vec<f64> = centre.iter().zip(worst).map(|(c, w)| c + t * (c - w)).collect();
+        (self.value(&x), x)
+    }
+
+    /// Moves all corners half way to the best one.
+    fn shrink(&mut self) {
+        let best = self.corners[0].1.clone();
+        for corner in 1..self.corners.len() {
+            let x: Vec<f64> =
+                self.corners[corner].1.iter().zip(&best).map(|(x, b)| f64::midpoint(*x, *b)).collect();
+            self.corners[corner] = (self.value(&x), x);
+        }
     }
 }
 

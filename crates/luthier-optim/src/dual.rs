@@ -1,58 +1,78 @@
-//! Dual coordinate descent for margins: minimise ½‖w − w₀‖² + C Σ max(0, mᵢ − w·xᵢ) (Hsieh et al. 2008).
+//! Margins: minimise ½‖w − w₀‖² + C Σ max(0, mᵢ − w·xᵢ) by dual coordinate descent (Hsieh et al. 2008, algorithm 3) or by
+//! Newton steps, and the same with one slack for all examples.
 //!
-//! The dual has one variable per example in the box 0 ≤ αᵢ ≤ C, and w = w₀ + Σ αᵢxᵢ. Examples are visited in a
-//! given random order; those that have come to rest at an end of the box are left out until the rest is solved.
+//! The dual has one variable per example in the box 0 ≤ αᵢ ≤ C, and w = w₀ + Σ αᵢxᵢ. In coordinate descent examples are visited
+//! in random order; those that have come to rest at an end of the box are left out until the rest is solved. All three
+//! stop by the gap between primal and dual value.
 
 use crate::axpy;
 
-/// Examples by number.
+/// Examples xᵢ of a margin problem, by index; see [`dual`].
 pub trait Examples {
-    /// How many.
+    /// Number of examples.
     fn len(&self) -> usize;
-    /// True without any.
+    /// Whether there is no example.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// w·x of an example.
+    /// w·xᵢ, the score of example `i`.
     fn dot(&self, i: usize, w: &[f64]) -> f64;
-    /// ‖x‖² of an example.
+    /// ‖xᵢ‖², the squared norm of example `i`.
     fn square(&self, i: usize) -> f64;
-    /// w += a·x.
+    /// w += a·xᵢ: adds `a` times example `i` to `w`.
     fn add(&self, i: usize, a: f64, w: &mut [f64]);
-    /// w·x of all examples.
+    /// Writes w·xᵢ of all examples to `out`.
     fn dots(&self, w: &[f64], out: &mut [f64]) {
         for (i, d) in out.iter_mut().enumerate() {
             *d = self.dot(i, w);
         }
     }
-    /// w += Σ aᵢ·xᵢ.
+    /// w += Σ aᵢ·xᵢ: adds all examples to `w`, each times its number in `a`.
     fn add_all(&self, a: &[f64], w: &mut [f64]) {
         for (i, &a) in a.iter().enumerate().filter(|a| *a.1 != 0.0) {
             self.add(i, a, w);
         }
     }
-    /// The margin that is asked for.
+    /// mᵢ, the margin that example `i` asks for; 1 by default.
     fn margin(&self, _i: usize) -> f64 {
         1.0
     }
 }
 
-/// What came out besides `w`.
+/// Solution of a margin problem besides `w`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dual {
-    /// The dual variables.
+    /// Dual variable of each example, from 0 to C.
     pub alpha: Vec<f64>,
-    /// Sweeps over the examples.
+    /// Number of sweeps over the examples, or of steps, that were made.
     pub sweeps: usize,
-    /// How far the value is above the optimum at most, relative to it.
+    /// Gap between primal and dual value over the primal one: an upper bound of how far the value is above the optimum.
     pub gap: f64,
 }
 
 /// Sweeps between two looks at the gap; examples at rest are looked at again then.
 const LOOK: usize = 8;
 
-/// Solves for `w`, which holds w₀ and becomes the answer, until the gap between primal and dual value, relative to the
-/// primal one, is at most `tolerance`. `below` draws a number in 0..n.
+/// Minimises ½‖w − w₀‖² + C Σ max(0, mᵢ − w·xᵢ) by dual coordinate descent. `w` holds w₀ and becomes the answer; `below(n)`
+/// draws a number from 0 to n − 1.
+///
+/// Stops when the gap between primal and dual value is at most `tolerance` of the primal one, or after `sweeps` over the
+/// examples. A sweep costs two products per example.
+///
+/// ```
+/// use luthier_optim::{Examples, axpy, dot, dual};
+/// struct Points(Vec<[f64; 2]>);
+/// impl Examples for Points {
+///     fn len(&self) -> usize { self.0.len() }
+///     fn dot(&self, i: usize, w: &[f64]) -> f64 { dot(&self.0[i], w) }
+///     fn square(&self, i: usize) -> f64 { dot(&self.0[i], &self.0[i]) }
+///     fn add(&self, i: usize, a: f64, w: &mut [f64]) { axpy(a, &self.0[i], w); }
+/// }
+/// // One point at distance 2: w = x/4 has the margin 1.
+/// let mut w = [0.0, 0.0];
+/// let found = dual(&Points(vec![[2.0, 0.0]]), &mut w, 10.0, 1e-9, 100, &mut |_| 0);
+/// assert!((w[0] - 0.5).abs() < 1e-9 && (found.alpha[0] - 0.25).abs() < 1e-9);
+/// ```
 pub fn dual(
     examples: &dyn Examples,
     w: &mut [f64],
@@ -113,15 +133,17 @@ pub fn dual(
     Dual { alpha, sweeps, gap: if n == 0 { 0.0 } else { distance } }
 }
 
-/// The same by Newton steps in `w`, for few features and many examples: the corner of each hinge is made round, less and less,
-/// and the multipliers are the slopes of the round hinges.
+/// Solves the problem of [`dual`] by Newton steps in `w`, for few features and many examples. The corner of each hinge is
+/// replaced by a parabola over a width that shrinks, and the multipliers are the slopes of these rounded hinges.
+///
+/// A step costs one pass over the examples and O(d³) for d features. Stops like [`dual`], or after `steps`.
 pub fn dual_newton(examples: &dyn Examples, w: &mut [f64], c: f64, tolerance: f64, steps: usize) -> Dual {
-    let (n, dim) = (examples.len(), w.len());
+    let n = examples.len();
     let origin = w.to_vec();
     let margins: Vec<f64> = (0..n).map(|i| examples.margin(i)).collect();
-    let (mut slopes, mut row, mut stuck) = (vec![0.0; n], vec![0.0; dim], false);
-    examples.dots(w, &mut slopes);
-    let mut lack: Vec<f64> = margins.iter().zip(&slopes).map(|(m, s)| m - s).collect();
+    let (mut slopes, mut stuck) = (vec![0.0; n], false);
+    let mut lack = vec![0.0; n];
+    find_lack(examples, w, &margins, &mut slopes, &mut lack);
     let lacking = lack.iter().filter(|v| **v > 0.0).count();
     let mut best = Dual { alpha: vec![0.0; n], sweeps: 0, gap: 0.0 };
     if lacking == 0 {
@@ -134,15 +156,13 @@ pub fn dual_newton(examples: &dyn Examples, w: &mut [f64], c: f64, tolerance: f6
     let mut near = 0.05;
     let least = 1e-12 * width;
     for step in 1..=steps {
-        let round = |v: f64| (v / width).clamp(0.0, 1.0);
-        // Gradient and Hessian of ½‖w − w₀‖² + C Σ h(lack), and what the multipliers make of w.
-        let alpha: Vec<f64> = lack.iter().map(|&v| c * round(v)).collect();
+        // Gradient of ½‖w − w₀‖² + C Σ h(lack), and what the multipliers make of w.
+        let alpha: Vec<f64> = lack.iter().map(|&v| c * (v / width).clamp(0.0, 1.0)).collect();
         let mut made = origin.clone();
         examples.add_all(&alpha, &mut made);
         let mut direction: Vec<f64> = made.iter().zip(&*w).map(|(m, w)| m - w).collect();
-        let far = direction.iter().map(|d| d * d).sum::<f64>().sqrt();
-        let size = made.iter().zip(&origin).map(|(m, o)| (m - o) * (m - o)).sum::<f64>().sqrt();
-        if far <= near * size || stuck {
+        let size = distance(&made, &origin);
+        if length(&direction) <= near * size || stuck {
             let gap = gap(examples, &origin, &made, c, &alpha);
             if gap < best.gap {
                 best = Dual { alpha, sweeps: step, gap };
@@ -155,24 +175,10 @@ pub fn dual_newton(examples: &dyn Examples, w: &mut [f64], c: f64, tolerance: f6
             near = near.min(0.1 * best.gap);
             width *= 0.3;
             stuck = false;
-            examples.dots(w, &mut slopes);
-            for ((v, m), s) in lack.iter_mut().zip(&margins).zip(&slopes) {
-                *v = m - s;
-            }
+            find_lack(examples, w, &margins, &mut slopes, &mut lack);
             continue;
         }
-        let mut hessian = vec![0.0; dim * dim];
-        for i in (0..n).filter(|&i| lack[i] > 0.0 && lack[i] < width) {
-            row.fill(0.0);
-            examples.add(i, 1.0, &mut row);
-            for (x, h) in row.iter().zip(hessian.chunks_exact_mut(dim)) {
-                axpy(c / width * x, &row, h);
-            }
-        }
-        for a in 0..dim {
-            hessian[a * dim + a] += 1.0;
-        }
-        solve(&mut hessian, &mut direction);
+        solve(&mut hessian(examples, &lack, width, c, w.len()), &mut direction);
         examples.dots(&direction, &mut slopes);
         let t = along(&lack, &slopes, width, c, (&*w, &origin, &direction));
         for (w, d) in w.iter_mut().zip(&direction) {
@@ -181,10 +187,43 @@ pub fn dual_newton(examples: &dyn Examples, w: &mut [f64], c: f64, tolerance: f6
         for (v, s) in lack.iter_mut().zip(&slopes) {
             *v -= t * s;
         }
-        stuck = t * direction.iter().map(|d| d * d).sum::<f64>().sqrt() <= 1e-11 * size;
+        stuck = t * length(&direction) <= 1e-11 * size;
     }
     w.copy_from_slice(&answer);
     best
+}
+
+fn length(x: &[f64]) -> f64 {
+    x.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+fn distance(x: &[f64], y: &[f64]) -> f64 {
+    x.iter().zip(y).map(|(x, y)| (x - y) * (x - y)).sum::<f64>().sqrt()
+}
+
+/// What each example lacks of its margin; `dots` is overwritten.
+fn find_lack(examples: &dyn Examples, w: &[f64], margins: &[f64], dots: &mut [f64], lack: &mut [f64]) {
+    examples.dots(w, dots);
+    for ((v, m), s) in lack.iter_mut().zip(margins).zip(dots) {
+        *v = m - *s;
+    }
+}
+
+/// The Hessian of ½‖w − w₀‖² + C Σ h(lack): the identity and the squares of the examples on the round part of their hinge.
+fn hessian(examples: &dyn Examples, lack: &[f64], width: f64, c: f64, dim: usize) -> Vec<f64> {
+    let mut hessian = vec![0.0; dim * dim];
+    let mut row = vec![0.0; dim];
+    for i in (0..lack.len()).filter(|&i| lack[i] > 0.0 && lack[i] < width) {
+        row.fill(0.0);
+        examples.add(i, 1.0, &mut row);
+        for (x, h) in row.iter().zip(hessian.chunks_exact_mut(dim)) {
+            axpy(c / width * x, &row, h);
+        }
+    }
+    for a in 0..dim {
+        hessian[a * dim + a] += 1.0;
+    }
+    hessian
 }
 
 /// Where the derivative along a direction is 0: it rises with the step, so it is found by halving.
@@ -257,85 +296,142 @@ fn solve(a: &mut [f64], b: &mut [f64]) {
     }
 }
 
-/// The same with one slack for all examples: minimise ½‖w − w₀‖² + C max(0, maxᵢ mᵢ − w·xᵢ). The dual variables have a
-/// sum of at most C. Weight goes from the example that needs it least to the one that needs it most, until the gap between
-/// primal and dual value is at most `tolerance` of the primal one.
+/// Minimises ½‖w − w₀‖² + C max(0, maxᵢ mᵢ − w·xᵢ): the problem of [`dual`] with one slack for all examples. `w` holds w₀ and
+/// becomes the answer.
+///
+/// The dual variables have a sum of at most C. Weight goes from the example that needs it least to the one that needs it
+/// most. Stops when the gap between primal and dual value is at most `tolerance` of the primal one, or after `steps` passes
+/// over all examples.
+///
+/// ```
+/// use luthier_optim::{Examples, axpy, dot, dual_simplex};
+/// struct Points(Vec<[f64; 2]>);
+/// impl Examples for Points {
+///     fn len(&self) -> usize { self.0.len() }
+///     fn dot(&self, i: usize, w: &[f64]) -> f64 { dot(&self.0[i], w) }
+///     fn square(&self, i: usize) -> f64 { dot(&self.0[i], &self.0[i]) }
+///     fn add(&self, i: usize, a: f64, w: &mut [f64]) { axpy(a, &self.0[i], w); }
+/// }
+/// let mut w = [0.0, 0.0];
+/// let found = dual_simplex(&Points(vec![[1.0, 0.0], [0.0, 1.0]]), &mut w, 10.0, 1e-9, 100);
+/// assert!(found.gap <= 1e-9 && w.iter().all(|x| (x - 1.0).abs() < 1e-6));
+/// ```
 pub fn dual_simplex(examples: &dyn Examples, w: &mut [f64], c: f64, tolerance: f64, steps: usize) -> Dual {
-    let n = examples.len();
-    let mut alpha = vec![0.0; n];
-    let mut active: Vec<usize> = Vec::new();
-    let mut slack = c;
+    let mut shared = SharedSlack {
+        examples,
+        alpha: vec![0.0; examples.len()],
+        active: Vec::new(),
+        slack: c,
+        scratch: vec![0.0; w.len()],
+    };
     let origin = w.to_vec();
-    let mut scratch = vec![0.0; w.len()];
     let mut gap = 0.0;
     for step in 0..steps {
-        let gradient = |i: usize, w: &[f64]| examples.dot(i, w) - examples.margin(i);
-        let mut worst = (usize::MAX, 0.0);
-        for i in 0..n {
-            let g = gradient(i, w);
-            if g < worst.1 {
-                worst = (i, g);
-            }
-        }
+        let worst = shared.worst(w);
         // ⟨τ, g⟩ − C·min(0, g): how far the value can fall.
-        let above: f64 = active.iter().map(|&i| alpha[i] * gradient(i, w)).sum::<f64>() - c * worst.1;
+        let above: f64 =
+            shared.active.iter().map(|&i| shared.alpha[i] * shared.gradient(i, w)).sum::<f64>() - c * worst.1;
         let half: f64 = w.iter().zip(&origin).map(|(w, o)| 0.5 * (w - o) * (w - o)).sum();
         let primal = half - c * worst.1;
         gap = if primal > 0.0 { above / primal } else { 0.0 };
         if gap <= tolerance {
-            return Dual { alpha, sweeps: step, gap };
+            return Dual { alpha: shared.alpha, sweeps: step, gap };
         }
-        if worst.0 != usize::MAX && !active.contains(&worst.0) {
-            active.push(worst.0);
+        if worst.0 != usize::MAX && !shared.active.contains(&worst.0) {
+            shared.active.push(worst.0);
         }
-        // Among those that carry weight, until they are even.
+        let enough = 1e-3 * tolerance * primal / c.max(f64::MIN_POSITIVE);
         for _ in 0..INNER {
-            let at: Vec<f64> = active.iter().map(|&i| gradient(i, w)).collect();
-            let lowest = (0..at.len()).min_by(|&a, &b| at[a].total_cmp(&at[b]));
-            let giving =
-                (0..at.len()).filter(|&k| alpha[active[k]] > 0.0).max_by(|&a, &b| at[a].total_cmp(&at[b]));
-            // The slack is an example without features whose gradient is 0.
-            let to = lowest.filter(|&k| at[k] < 0.0);
-            let from = giving.filter(|&k| at[k] > 0.0 || slack <= 0.0);
-            let (low, high) = (to.map_or(0.0, |k| at[k]), from.map_or(0.0, |k| at[k]));
-            if high - low <= 1e-3 * tolerance * primal / c.max(f64::MIN_POSITIVE) || to == from {
+            if !shared.even_out(w, enough) {
                 break;
             }
-            let square = |k: usize| examples.square(active[k]);
-            let distance = match (to, from) {
-                (Some(i), Some(j)) => {
-                    examples.add(active[i], 1.0, &mut scratch);
-                    let cross = examples.dot(active[j], &scratch);
-                    examples.add(active[i], -1.0, &mut scratch);
-                    square(i) + square(j) - 2.0 * cross
-                }
-                (Some(k), None) | (None, Some(k)) => square(k),
-                (None, None) => break,
-            };
-            let most = from.map_or(slack, |k| alpha[active[k]]);
-            let move_by = if distance > 0.0 { ((high - low) / distance).min(most) } else { most };
-            match to {
-                Some(k) => {
-                    alpha[active[k]] += move_by;
-                    examples.add(active[k], move_by, w);
-                }
-                None => slack += move_by,
-            }
-            match from {
-                Some(k) => {
-                    alpha[active[k]] = if move_by == most { 0.0 } else { alpha[active[k]] - move_by };
-                    examples.add(active[k], -move_by, w);
-                }
-                None => slack = if move_by == most { 0.0 } else { slack - move_by },
-            }
         }
-        active.retain(|&i| alpha[i] > 0.0);
+        shared.active.retain(|&i| shared.alpha[i] > 0.0);
     }
-    Dual { alpha, sweeps: steps, gap }
+    Dual { alpha: shared.alpha, sweeps: steps, gap }
 }
 
 /// Moves between two looks at all examples.
 const INNER: usize = 1000;
+
+/// Dual variables whose sum, with the slack, is C.
+struct SharedSlack<'a> {
+    examples: &'a dyn Examples,
+    alpha: Vec<f64>,
+    /// Examples that carry weight, and the one that needs it most.
+    active: Vec<usize>,
+    /// What no example carries: the weight of an example without features, whose gradient is 0.
+    slack: f64,
+    scratch: Vec<f64>,
+}
+
+impl SharedSlack<'_> {
+    fn gradient(&self, i: usize, w: &[f64]) -> f64 {
+        self.examples.dot(i, w) - self.examples.margin(i)
+    }
+
+    /// The example with the lowest gradient below 0, and that gradient.
+    fn worst(&self, w: &[f64]) -> (usize, f64) {
+        let mut worst = (usize::MAX, 0.0);
+        for i in 0..self.examples.len() {
+            let g = self.gradient(i, w);
+            if g < worst.1 {
+                worst = (i, g);
+            }
+        }
+        worst
+    }
+
+    /// Moves weight from the active example, or the slack, with the highest gradient to the one with the lowest. False if
+    /// they differ by no more than `enough`.
+    fn even_out(&mut self, w: &mut [f64], enough: f64) -> bool {
+        let at: Vec<f64> = self.active.iter().map(|&i| self.gradient(i, w)).collect();
+        let lowest = (0..at.len()).min_by(|&a, &b| at[a].total_cmp(&at[b]));
+        let giving = (0..at.len())
+            .filter(|&k| self.alpha[self.active[k]] > 0.0)
+            .max_by(|&a, &b| at[a].total_cmp(&at[b]));
+        let to = lowest.filter(|&k| at[k] < 0.0);
+        let from = giving.filter(|&k| at[k] > 0.0 || self.slack <= 0.0);
+        let (low, high) = (to.map_or(0.0, |k| at[k]), from.map_or(0.0, |k| at[k]));
+        if high - low <= enough || to == from {
+            return false;
+        }
+        let (to, from) = (to.map(|k| self.active[k]), from.map(|k| self.active[k]));
+        let Some(square) = self.square_distance(to, from) else { return false };
+        let most = from.map_or(self.slack, |i| self.alpha[i]);
+        let amount = if square > 0.0 { ((high - low) / square).min(most) } else { most };
+        match to {
+            Some(i) => {
+                self.alpha[i] += amount;
+                self.examples.add(i, amount, w);
+            }
+            None => self.slack += amount,
+        }
+        match from {
+            Some(i) => {
+                self.alpha[i] = if amount == most { 0.0 } else { self.alpha[i] - amount };
+                self.examples.add(i, -amount, w);
+            }
+            None => self.slack = if amount == most { 0.0 } else { self.slack - amount },
+        }
+        true
+    }
+
+    /// ‖x − y‖² of two examples, the slack being at 0.
+    fn square_distance(&mut self, x: Option<usize>, y: Option<usize>) -> Option<f64> {
+        let square = |i: usize| self.examples.square(i);
+        match (x, y) {
+            (Some(i), Some(j)) => {
+                self.examples.add(i, 1.0, &mut self.scratch);
+                let cross = self.examples.dot(j, &self.scratch);
+                self.examples.add(i, -1.0, &mut self.scratch);
+                Some(square(i) + square(j) - 2.0 * cross)
+            }
+            (Some(i), None) | (None, Some(i)) => Some(square(i)),
+            (None, None) => None,
+        }
+    }
+}
 
 /// Primal minus dual value over the primal one.
 fn gap(examples: &dyn Examples, origin: &[f64], w: &[f64], c: f64, alpha: &[f64]) -> f64 {

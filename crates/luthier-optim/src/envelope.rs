@@ -8,16 +8,16 @@
 //! survives is sorted by slope and run through a monotone stack: O(k·h + s log s) for k lines, h chords and
 //! s survivors.
 
-/// One stretch of the envelope: `line` is highest from `from` to the next piece.
+/// A piece of an upper envelope: the interval on which one line is highest, which ends where the next piece begins.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Piece {
-    /// Index of the line.
+    /// Index of the line that is highest here.
     pub line: u32,
-    /// Where it begins; −∞ for the first.
+    /// The x at which the piece begins; −∞ for the first piece.
     pub from: f64,
 }
 
-/// Finds envelopes; owns its memory.
+/// Finder of upper envelopes, with memory that it reuses from one search to the next.
 ///
 /// ```
 /// use luthier_optim::Envelope;
@@ -66,8 +66,9 @@ const COARSE: usize = 8;
 const BLOCK: usize = 16;
 
 impl Envelope {
-    /// The envelope from left to right. `seed` names lines that are probably on it: empty, or those of the last
-    /// search with the same slopes, in its order. Of identical lines the lowest index is kept.
+    /// The pieces of the upper envelope of the lines y = offset + slope·x, from left to right; none if there are no lines.
+    /// `seed` holds the indices of lines that are probably on it: empty, or those that a search with the same slopes found, in
+    /// its order. Of identical lines the lowest index is kept.
     pub fn find(&mut self, slope: &[f64], offset: &[f64], seed: &[u32]) -> &[Piece] {
         self.pieces.clear();
         if slope.is_empty() {

@@ -1,4 +1,9 @@
-//! L-BFGS (Liu and Nocedal 1989) with a line search for the strong Wolfe conditions.
+//! L-BFGS (Liu and Nocedal 1989) with a line search for the strong Wolfe conditions: minimises a smooth function from its
+//! value and gradient.
+//!
+//! The direction is −H·g, H being built from the last seven pairs of steps s and gradient differences y by the two-loop
+//! recursion (Nocedal and Wright 2006, algorithm 7.4). Stops when the gradient is small enough, when two steps in a row do
+//! not lower the value, or after a number of steps. Most steps cost one evaluation.
 
 use crate::objective::{Begin, Ended, Limit, Objective, Watch, axpy, begin, dot, norm};
 use std::collections::VecDeque;
@@ -13,8 +18,25 @@ const TRIALS: usize = 30;
 /// A step that lowers the value by less than this, relatively, twice in a row, is none.
 const STILL: f64 = 1e-12;
 
-/// Minimises from `w`, or from 0 where that is better; `w` becomes the answer. The tolerance is relative to the gradient
-/// at 0 or at the start, whichever is smaller, so that a bad start does not end it early.
+/// Minimises a smooth function from `w`, or from 0 where that is better, by L-BFGS; `w` becomes the answer. The tolerance is
+/// relative to the gradient at 0 or at the start, whichever is smaller, so that a bad start does not end it early.
+///
+/// ```
+/// use luthier_optim::{Limit, Objective, lbfgs};
+/// /// (x − 3)² + 10·(y + 1)²
+/// struct Bowl;
+/// impl Objective for Bowl {
+///     fn dim(&self) -> usize { 2 }
+///     fn evaluate(&mut self, w: &[f64], gradient: &mut [f64]) -> f64 {
+///         let (x, y) = (w[0] - 3.0, w[1] + 1.0);
+///         gradient.copy_from_slice(&[2.0 * x, 20.0 * y]);
+///         x * x + 10.0 * y * y
+///     }
+/// }
+/// let mut w = [0.0, 0.0];
+/// let ended = lbfgs(&mut Bowl, &mut w, Limit { tolerance: 1e-9, steps: 100 }, &mut |_, _, _| {});
+/// assert!(ended.converged && (w[0] - 3.0).abs() < 1e-6 && (w[1] + 1.0).abs() < 1e-6);
+/// ```
 pub fn lbfgs(f: &mut dyn Objective, w: &mut [f64], limit: Limit, watch: &mut Watch<'_>) -> Ended {
     let n = f.dim();
     let Begin { mut value, mut gradient, norms, mut passes } = begin(f, w);
@@ -47,17 +69,17 @@ pub fn lbfgs(f: &mut dyn Objective, w: &mut [f64], limit: Limit, watch: &mut Wat
             memory.clear();
             continue;
         };
-        let moved: Vec<f64> = direction.iter().map(|d| t * d).collect();
-        let turned: Vec<f64> = next.iter().zip(&gradient).map(|(a, b)| a - b).collect();
+        let s: Vec<f64> = direction.iter().map(|d| t * d).collect();
+        let y: Vec<f64> = next.iter().zip(&gradient).map(|(a, b)| a - b).collect();
         axpy(t, &direction, w);
         still = if value - lower <= STILL * value.abs().max(1e-300) { still + 1 } else { 0 };
         (value, gradient) = (lower, next);
-        let product = dot(&moved, &turned);
-        if product > 1e-16 * dot(&turned, &turned).max(1e-300) {
+        let sy = dot(&s, &y);
+        if sy > 1e-16 * dot(&y, &y).max(1e-300) {
             if memory.len() == MEMORY {
                 memory.pop_front();
             }
-            memory.push_back(Pair { scale: 1.0 / product, moved, turned });
+            memory.push_back(Pair { rho: 1.0 / sy, s, y });
         }
         watch(step + 1, value, norm(&gradient) / first);
     }
@@ -65,33 +87,33 @@ pub fn lbfgs(f: &mut dyn Objective, w: &mut [f64], limit: Limit, watch: &mut Wat
     Ended { value, gradient: size, steps: limit.steps, passes, converged: size <= enough }
 }
 
-/// A step and what it did to the gradient.
+/// A step s, the difference y of the gradients at its ends, and ρ = 1/(s·y).
 struct Pair {
-    moved: Vec<f64>,
-    turned: Vec<f64>,
-    scale: f64,
+    s: Vec<f64>,
+    y: Vec<f64>,
+    rho: f64,
 }
 
-/// The two-loop recursion.
+/// The two-loop recursion: `out` becomes −H·gradient.
 fn downhill(memory: &VecDeque<Pair>, gradient: &[f64], out: &mut [f64]) {
     for (o, g) in out.iter_mut().zip(gradient) {
         *o = -g;
     }
-    let mut shares = Vec::with_capacity(memory.len());
+    let mut alphas = Vec::with_capacity(memory.len());
     for pair in memory.iter().rev() {
-        let share = pair.scale * dot(&pair.moved, out);
-        axpy(-share, &pair.turned, out);
-        shares.push(share);
+        let alpha = pair.rho * dot(&pair.s, out);
+        axpy(-alpha, &pair.y, out);
+        alphas.push(alpha);
     }
     if let Some(last) = memory.back() {
-        let scale = 1.0 / (last.scale * dot(&last.turned, &last.turned));
+        let gamma = 1.0 / (last.rho * dot(&last.y, &last.y));
         for o in out.iter_mut() {
-            *o *= scale;
+            *o *= gamma;
         }
     }
-    for (pair, share) in memory.iter().zip(shares.iter().rev()) {
-        let other = pair.scale * dot(&pair.turned, out);
-        axpy(share - other, &pair.moved, out);
+    for (pair, alpha) in memory.iter().zip(alphas.iter().rev()) {
+        let beta = pair.rho * dot(&pair.y, out);
+        axpy(alpha - beta, &pair.s, out);
     }
 }
 

@@ -1,7 +1,15 @@
-//! Optimisers that know only slices and small traits.
+//! Optimisers that see only slices and small traits.
 //!
-//! [`lbfgs`] and [`newton`] minimise smooth functions, [`dual`] solves for margins; [`envelope`] finds where which
-//! line is highest; [`ascend`] climbs a piecewise constant surface by exact line searches.
+//! | problem | optimiser |
+//! | --- | --- |
+//! | smooth, value and gradient ([`Objective`]) | [`lbfgs`] |
+//! | smooth, also products with the Hessian | [`newton`] |
+//! | margins: ½‖w − w₀‖² and hinge losses ([`Examples`]) | [`dual`], [`dual_newton`], [`dual_simplex`] |
+//! | piecewise constant, exact line searches ([`Walker`]) | [`Ascent`] |
+//! | which of many lines is highest where | [`Envelope`] |
+//!
+//! Results are the same to the bit on every machine: sums have a fixed order, and random numbers come from the caller.
+//! The cargo features `clap` and `serde`, both off by default, make settings flags of a command line and values in files.
 
 pub mod ascend;
 mod dual;

@@ -1,5 +1,9 @@
-//! Trust-region truncated Newton: each step minimises a quadratic model by conjugate gradients inside a ball whose
-//! radius follows how good the model was (Steihaug 1983; Lin, Weng and Keerthi 2008).
+//! Trust-region truncated Newton (Steihaug 1983; Lin, Weng and Keerthi 2008): minimises a smooth function from its value,
+//! its gradient and products with its Hessian.
+//!
+//! Each step minimises a quadratic model by conjugate gradients inside a ball whose radius follows how good the model
+//! was. Stops when the gradient is small enough, when no step lowers the value any more, or after a number of steps. A step
+//! costs one evaluation and as many products as conjugate gradients need, at most 500.
 
 use crate::objective::{Begin, Ended, Limit, Objective, Watch, axpy, begin, dot, norm};
 
@@ -10,8 +14,30 @@ const FORCING: f64 = 0.1;
 /// Products of one step at most.
 const PRODUCTS: usize = 500;
 
-/// Minimises a function with a Hessian from `w`, which becomes the answer. The tolerance is relative to the
-/// gradient at 0, so that a good start ends sooner.
+/// Minimises a function that has [`Objective::curve`] from `w`, or from 0 where that is better; `w` becomes the answer. The
+/// tolerance is relative to the gradient at 0, so that a good start ends sooner. Without a Hessian it stays at the start and
+/// does not converge.
+///
+/// ```
+/// use luthier_optim::{Limit, Objective, newton};
+/// /// (x − 3)² + 10·(y + 1)²
+/// struct Bowl;
+/// impl Objective for Bowl {
+///     fn dim(&self) -> usize { 2 }
+///     fn evaluate(&mut self, w: &[f64], gradient: &mut [f64]) -> f64 {
+///         let (x, y) = (w[0] - 3.0, w[1] + 1.0);
+///         gradient.copy_from_slice(&[2.0 * x, 20.0 * y]);
+///         x * x + 10.0 * y * y
+///     }
+///     fn curve(&mut self, v: &[f64], out: &mut [f64]) -> bool {
+///         out.copy_from_slice(&[2.0 * v[0], 20.0 * v[1]]);
+///         true
+///     }
+/// }
+/// let mut w = [0.0, 0.0];
+/// let ended = newton(&mut Bowl, &mut w, Limit { tolerance: 1e-9, steps: 100 }, &mut |_, _, _| {});
+/// assert!(ended.converged && (w[0] - 3.0).abs() < 1e-6 && (w[1] + 1.0).abs() < 1e-6);
+/// ```
 pub fn newton(f: &mut dyn Objective, w: &mut [f64], limit: Limit, watch: &mut Watch<'_>) -> Ended {
     let n = f.dim();
     let Begin { mut value, mut gradient, norms: (first, _), mut passes } = begin(f, w);

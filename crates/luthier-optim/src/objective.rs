@@ -1,43 +1,61 @@
-//! What a minimiser sees, and the few vector operations it needs.
+//! What minimisers of smooth functions see, and the few vector operations that they need.
 
 /// A function to minimise. Laws: the same point gives the same bits; `gradient` and `curve` are derivatives of the
 /// value where it has them.
 pub trait Objective {
     /// Number of variables.
     fn dim(&self) -> usize;
-    /// The value at `w`; `gradient` is overwritten.
+    /// Returns the value at `w` and writes the gradient there to `gradient`; both have [`Objective::dim`] numbers.
     fn evaluate(&mut self, w: &[f64], gradient: &mut [f64]) -> f64;
-    /// The product of the Hessian at the point evaluated last with `v`; false if there is none.
+    /// Writes the product of `v` with the Hessian at the point that was evaluated last to `out`; returns false if the
+    /// function has no Hessian.
     fn curve(&mut self, _v: &[f64], _out: &mut [f64]) -> bool {
         false
     }
 }
 
-/// When to stop.
+/// Stopping rule of [`lbfgs`](crate::lbfgs) and [`newton`](crate::newton). The default is a tolerance of 10⁻⁴ and 1,000 steps.
+///
+/// ```
+/// use luthier_optim::Limit;
+/// let limit = Limit { steps: 50, ..Limit::default() };
+/// assert_eq!((limit.tolerance, limit.steps), (1e-4, 50));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "kebab-case", default)
+)]
 pub struct Limit {
-    /// The gradient's norm relative to the start's that is small enough.
+    /// Norm of the gradient at which the minimiser stops, relative to the norm at the start; above 0.
     pub tolerance: f64,
-    /// Steps at most.
+    /// Largest number of steps.
     pub steps: usize,
 }
 
-/// How a minimisation ended.
+impl Default for Limit {
+    fn default() -> Self {
+        Limit { tolerance: 1e-4, steps: 1000 }
+    }
+}
+
+/// Result of a minimisation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ended {
-    /// The value found.
+    /// Value of the function at the answer.
     pub value: f64,
-    /// Norm of its gradient.
+    /// Norm of the gradient at the answer.
     pub gradient: f64,
-    /// Steps taken.
+    /// Number of steps that were taken.
     pub steps: usize,
-    /// How often the objective was evaluated or multiplied with.
+    /// Number of evaluations and of products with the Hessian.
     pub passes: usize,
     /// Whether the gradient is small enough, or no step can improve the value any more.
     pub converged: bool,
 }
 
-/// Told after every step: its number, the value, and the gradient's norm relative to the first.
+/// Callback after every step of a minimiser: number of the step, value, and norm of the gradient relative to the start's.
 pub type Watch<'a> = dyn FnMut(usize, f64, f64) + 'a;
 
 /// Where a minimiser begins.
@@ -70,7 +88,8 @@ pub(crate) fn begin(f: &mut dyn Objective, w: &mut [f64]) -> Begin {
 
 const LANES: usize = 8;
 
-/// x·y, added up in eight lanes: fast, and always in the same order.
+/// The dot product x·y, summed in eight lanes: fast, and always in the same order. What one slice has beyond the other's
+/// length does not count.
 pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     let mut lanes = [0.0; LANES];
     let (xs, x_rest) = x.as_chunks::<LANES>();
@@ -84,7 +103,7 @@ pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     lanes.iter().sum::<f64>() + rest
 }
 
-/// y += a·x.
+/// y += a·x: adds `a` times `x` to `y`.
 pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y += a * x;
