@@ -7,7 +7,7 @@
 use super::{Learner, Note};
 use crate::{Evidence, Fleet, List, State, list::argmax, pairs::gains_of};
 use luthier_core::{FeatureKey, Progress, Result, Weights};
-use luthier_metric::{Metric, PlusOne};
+use luthier_metric::{Metric, PlusOne, add};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -107,9 +107,7 @@ impl Learner for OneBest {
             let gain = gains_of(list, &self.metric, self.plus_one);
             let guess = argmax(&scores);
             let target = self.target(list, &gain, &scores, at, state);
-            for (t, x) in state.pass.aimed.iter_mut().zip(target.stats_of(target.class[0])) {
-                *t += f64::from(*x);
-            }
+            add(&mut state.pass.aimed, target.stats_of(target.class[0]));
             if target.text(0) == list.text(guess) {
                 continue;
             }
