@@ -15,7 +15,7 @@ use luthier::{
     decoder::{Translation, for_lists, sparse_names, translations},
     forest::{Forest, text::write_json},
     io::{AtomicFile, Input, nbest::MosesLine, text},
-    metric::PlusOne,
+    metric::SentenceSmoothing,
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -145,7 +145,8 @@ impl<'m> Goal<'m> {
             Goal::Force(file) => force(decoder, line, &[&file.lines[id]], progress),
             Goal::MaxBleu(files, blind) => {
                 let references: Vec<&str> = files.iter().map(|f| f.lines[id].as_str()).collect();
-                let best = max_bleu(blind, decoder, line, &references, PlusOne::default(), progress)?;
+                let best =
+                    max_bleu(blind, decoder, line, &references, SentenceSmoothing::default(), progress)?;
                 Ok(best.map(|f| f.1))
             }
         }

@@ -36,7 +36,7 @@ mod spec;
 mod ter;
 mod tokenize;
 
-pub use bleu::{Bleu, SentenceSmoothing, SentenceSmoothing as PlusOne, Smooth};
+pub use bleu::{Bleu, SentenceSmoothing, Smooth};
 pub use chrf::Chrf;
 pub use corpus::{Score, add, corpus_score};
 pub use edit::ErrorRate;

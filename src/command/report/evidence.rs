@@ -12,7 +12,7 @@ use luthier::{
         text::{self, by_segment},
     },
     metric::{
-        Metric, PlusOne,
+        Metric, SentenceSmoothing,
         significance::{Question, Test, Verdict, compare},
     },
     optim::{Direction, Walker as _},
@@ -266,7 +266,7 @@ impl Evidence {
         most: usize,
     ) -> (Vec<String>, Vec<Value>) {
         let score = |list: &List, i: usize| {
-            metric.shown(metric.sentence_score(list.stats_of(list.class[i]), PlusOne::default()))
+            metric.shown(metric.sentence_score(list.stats_of(list.class[i]), SentenceSmoothing::default()))
         };
         let spread = |s: usize| {
             let list = &self.lists[s];

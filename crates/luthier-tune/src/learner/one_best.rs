@@ -7,7 +7,7 @@
 use super::{Learner, Note};
 use crate::{Evidence, Fleet, List, State, list::argmax, pairs::gains_of};
 use luthier_core::{FeatureKey, Progress, Result, Weights};
-use luthier_metric::{Metric, PlusOne, add};
+use luthier_metric::{Metric, SentenceSmoothing, add};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub struct OneBest {
     /// What is learned for.
     pub metric: Metric,
     /// How sentence BLEU is smoothed.
-    pub plus_one: PlusOne,
+    pub plus_one: SentenceSmoothing,
     /// What is aimed at.
     pub update: Update,
     /// Whether steps are weighted by the sentence score of what is aimed at.
@@ -44,7 +44,7 @@ pub struct OneBest {
 impl OneBest {
     /// As in the paper: averaged, references where they can be made.
     pub fn new(metric: Metric, update: Update, passive: Option<f64>) -> Self {
-        let plus_one = PlusOne::default();
+        let plus_one = SentenceSmoothing::default();
         OneBest { metric, plus_one, update, weighted: false, passive, references: true, average: true }
     }
 

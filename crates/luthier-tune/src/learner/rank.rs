@@ -10,7 +10,7 @@ use luthier_core::{
     Progress, Result, Weights,
     random::{Purpose, Stream},
 };
-use luthier_metric::{Metric, PlusOne, add};
+use luthier_metric::{Metric, SentenceSmoothing, add};
 use luthier_optim::{Examples, dot, dual, dual_newton, dual_simplex};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -146,7 +146,7 @@ pub struct Rank {
     /// What is learned for.
     pub metric: Metric,
     /// How sentence BLEU is smoothed, for oracles by sentence.
-    pub plus_one: PlusOne,
+    pub plus_one: SentenceSmoothing,
     /// How the oracles of a batch are chosen.
     pub oracle: OracleBy,
     /// How a step is made.
@@ -165,7 +165,7 @@ const SWEEPS: usize = 1000;
 impl Rank {
     /// With oracles of the batch.
     pub fn new(metric: Metric, rule: Rule, seed: u64) -> Self {
-        let plus_one = PlusOne::default();
+        let plus_one = SentenceSmoothing::default();
         Rank { metric, plus_one, oracle: OracleBy::Corpus, rule, tolerance: 1e-3, few: 64, seed }
     }
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{Batches, Mixing, OneBest, Schedule, SourceKind, Update};
 use luthier_core::{Error, Result};
-use luthier_metric::{Metric, PlusOne};
+use luthier_metric::{Metric, SentenceSmoothing};
 use luthier_optim::Limit;
 use serde::{Deserialize, Serialize};
 
@@ -353,7 +353,12 @@ impl Surrogates {
     }
 
     /// The learner, once resolved; `passive` is the largest step of MIRA, none for the perceptron.
-    pub(super) fn learner(&self, metric: &Metric, plus_one: PlusOne, passive: Option<f64>) -> OneBest {
+    pub(super) fn learner(
+        &self,
+        metric: &Metric,
+        plus_one: SentenceSmoothing,
+        passive: Option<f64>,
+    ) -> OneBest {
         OneBest {
             metric: metric.clone(),
             plus_one,
