@@ -151,20 +151,22 @@ impl TrainSpec {
 /// Adds all values below `key`: tables by dotted names, lists by numbers, files by their digests.
 fn named_values(settings: &mut Settings, key: &str, value: &toml::Value) {
     let below = |name: &str| if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
-    match value {
-        toml::Value::Table(table) => match (table.len(), table.get("path"), table.get("digest")) {
-            (2, Some(_), Some(digest)) => named_values(settings, key, digest),
-            _ => table.iter().for_each(|(name, value)| named_values(settings, &below(name), value)),
-        },
-        toml::Value::Array(list) => {
-            for (k, value) in list.iter().enumerate() {
-                named_values(settings, &format!("{key}-{k}"), value);
-            }
+    let text = match value {
+        toml::Value::Table(table) => {
+            return match (table.len(), table.get("path"), table.get("digest")) {
+                (2, Some(_), Some(digest)) => named_values(settings, key, digest),
+                _ => table.iter().for_each(|(name, value)| named_values(settings, &below(name), value)),
+            };
         }
-        toml::Value::String(text) => settings.add(key, text),
-        toml::Value::Float(number) => settings.add(key, number),
-        other => settings.add(key, other),
-    }
+        toml::Value::Array(list) => {
+            let numbered = list.iter().enumerate();
+            return numbered.for_each(|(k, value)| named_values(settings, &format!("{key}-{k}"), value));
+        }
+        toml::Value::String(text) => text.clone(),
+        toml::Value::Float(number) => number.to_string(),
+        other => other.to_string(),
+    };
+    settings.add(key, text);
 }
 
 impl Args {
