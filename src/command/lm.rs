@@ -101,7 +101,7 @@ pub(crate) fn build_to(text: &Path, settings: &Settings, output: &Path, talk: Ta
     let clock = Instant::now();
     let mut input = Input::open(text)?;
     let mut out = AtomicFile::create(output)?;
-    let phases = Phases::new(talk, &|step| Some(counted(step)));
+    let phases = Phases::new(talk, &|step| (step.what == "lines").then(|| counted(step)));
     let show = |step: &Step| phases.show(step);
     let report = estimate(&mut input, settings, &mut out, Progress::new(&show))?;
     phases.end();

@@ -49,7 +49,7 @@ pub struct Hull {
 }
 
 impl Hull {
-    /// The upper envelope over all derivations of the root, from left to right, where edge e scores offsets[e] + γ·slopes[e].
+    /// The upper envelope over all derivations of the root, from left to right, where an edge scores its offset + γ · its slope.
     /// Of equal lines the one with the first edge is taken.
     pub fn find(&mut self, forest: &Forest<'_>, slopes: &[f64], offsets: &[f64]) -> &[Stretch] {
         self.kept.clear();
