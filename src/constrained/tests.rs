@@ -149,9 +149,9 @@ fn a_steered_search_stops_when_it_is_asked_to() {
     let asked = AtomicU32::new(0);
     for last in [1, 3, 9] {
         asked.store(0, Ordering::Relaxed);
-        let stop = |_: &Step| match asked.fetch_add(1, Ordering::Relaxed) + 1 < last {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
+        let stop = |_: &Step| {
+            let n = asked.fetch_add(1, Ordering::Relaxed) + 1;
+            if n < last { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
         let progress = Progress::new(&stop);
         let error =

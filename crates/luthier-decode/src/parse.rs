@@ -128,10 +128,10 @@ impl Parse<'static> {
         self.edges.to_mut().push(Special::Begin.edge([NONE; 2]));
         let mut glued = vec![self.node()];
         for end in 1..=n {
-            for middle in end.saturating_sub(span)..end {
+            for (middle, &before) in glued.iter().enumerate().skip(end.saturating_sub(span)) {
                 let cell = cell_of(cells, middle, end);
                 if cell != NONE {
-                    self.edges.to_mut().push(Special::Glue.edge([glued[middle], cell]));
+                    self.edges.to_mut().push(Special::Glue.edge([before, cell]));
                 }
             }
             glued.push(self.node());

@@ -485,11 +485,22 @@ impl<G: Guide> Search<'_, '_, G> {
                 Cell { priority: self.priority(*before, grid, 0, 0), grid: g, row: 0, column: 0 }
             })
             .collect();
-        for _ in 0..pops {
+        let mut left = pops;
+        while left > 0 && !queue.is_empty() {
+            self.progress.count("stacks", covered - 1, self.length)?;
+            let some = left.min(CELLS as usize);
+            self.take_some(grids, &mut queue, some);
+            left -= some;
+        }
+        Ok(())
+    }
+
+    /// The next cells of the queue, at most so many.
+    fn take_some(&mut self, grids: &[(usize, Grid)], queue: &mut BinaryHeap<Cell>, most: usize) {
+        for _ in 0..most {
             let Some(Cell { grid: g, row, column, .. }) = queue.pop() else { break };
             let (before, grid) = &grids[g as usize];
             self.take(*before, grid, row, column);
-            self.ask(covered)?;
             if column + 1 < self.lattice.phrases[grid.span as usize].2.len() as u32 {
                 let priority = self.priority(*before, grid, row, column + 1);
                 queue.push(Cell { priority, grid: g, row, column: column + 1 });
@@ -499,7 +510,6 @@ impl<G: Guide> Search<'_, '_, G> {
                 queue.push(Cell { priority, grid: g, row: row + 1, column: 0 });
             }
         }
-        Ok(())
     }
 
     /// What a group makes of all spans of a length.
@@ -532,7 +542,9 @@ impl<G: Guide> Search<'_, '_, G> {
     }
 
     /// What a cell may be worth, without language models across the seam.
-    #[inline]
+    // Left to itself the compiler calls it: 3 % of the time of a search.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
     fn priority(&mut self, before: usize, grid: &Grid, row: u32, column: u32) -> f64 {
         let tail = (self.groups[before][grid.group as usize].members.start + row) as usize;
         let (start, end, phrases) = &self.lattice.phrases[grid.span as usize];
