@@ -66,7 +66,7 @@ pub(crate) struct Common {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Learn weights from n-best lists and references.
-    Tune(tune::Args),
+    Tune(Box<tune::Args>),
     /// Pick the best candidate of each segment under given weights.
     Rerank(rerank::Args),
     /// Rewrite n-best lists in another dialect.
@@ -125,16 +125,23 @@ impl From<Error> for Failure {
     }
 }
 
+/// The threads that a command works on: as many as were asked for, else all cores.
+pub(crate) fn thread_pool(common: &Common) -> Result<rayon::ThreadPool, Error> {
+    let n = common.threads.map(usize::from).or_else(world::threads);
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(n.unwrap_or(0))
+        .stack_size(STACK)
+        .build()
+        .map_err(|e| Error::new(format!("cannot start threads: {e}")))
+}
+
+/// Bytes of stack of a thread: as much as a main thread usually has.
+const STACK: usize = 8 << 20;
+
 /// What a command returns.
 pub(crate) type Done = Result<ExitCode, Failure>;
 
 pub(crate) fn run(cli: Cli) -> Done {
-    if let Some(n) = cli.common.threads.map(usize::from).or_else(world::threads) {
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(n)
-            .build_global()
-            .map_err(|e| Error::new(format!("cannot start {n} threads: {e}")))?;
-    }
     let talk = Talk { quiet: cli.common.quiet || !world::is_first() };
     if !matches!(cli.verb, Verb::Tune(_) | Verb::Decode(_)) {
         world::only_one(&verb_typed())?;

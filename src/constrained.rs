@@ -7,7 +7,7 @@ use crate::{
     core::{Progress, Result},
     decode::{Decoder, Found, Guide, Limits},
     forest::{Stateful, TAILS},
-    metric::{Bleu, Metric, PlusOne},
+    metric::{Bleu, Metric, SentenceSmoothing},
 };
 use rustc_hash::FxHashMap;
 
@@ -103,7 +103,7 @@ pub fn force<'d>(
 /// [`Decoder::blind`].
 pub struct MaxBleu {
     metric: Metric,
-    plus_one: PlusOne,
+    plus_one: SentenceSmoothing,
     order: usize,
     /// N-grams of references, each with a number.
     ngrams: FxHashMap<[u32; 4], u32>,
@@ -128,7 +128,12 @@ const OTHER: u32 = u32::MAX;
 
 impl MaxBleu {
     /// The guide towards references of a sentence, in the decoder's own words. BLEU has up to four orders here.
-    pub fn new(decoder: &Decoder<'_>, sentence: &str, references: &[&str], plus_one: PlusOne) -> Self {
+    pub fn new(
+        decoder: &Decoder<'_>,
+        sentence: &str,
+        references: &[&str],
+        plus_one: SentenceSmoothing,
+    ) -> Self {
         let bleu = Bleu::default();
         let order = bleu.order.min(4);
         let mut guide = MaxBleu {
@@ -259,7 +264,7 @@ pub fn max_bleu<'d>(
     forcing: &'d Decoder<'_>,
     sentence: &str,
     references: &[&str],
-    plus_one: PlusOne,
+    plus_one: SentenceSmoothing,
     progress: Progress<'_>,
 ) -> Result<Option<(String, Found<'d>)>> {
     // Nothing scores better than a reference.

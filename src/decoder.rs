@@ -5,7 +5,7 @@ use crate::{
     core::{FeatureKey, Local, Progress, Result, SegmentId, Weights},
     decode::{Decoder, Forests, Found, Limits, Model},
     forest::{Derivation, Forest, KBest},
-    metric::{Metric, PlusOne, Prepared, Scratch},
+    metric::{Metric, Prepared, Scratch, SentenceSmoothing},
     tune::{Candidate, Evidence, Goal, List, Packed, Segment, Source, SourceKind},
 };
 use rayon::prelude::*;
@@ -133,7 +133,7 @@ pub struct InProcess {
     limits: Limits,
     k: usize,
     metric: Metric,
-    plus_one: PlusOne,
+    plus_one: SentenceSmoothing,
     references: Vec<Vec<String>>,
     prepared: Vec<Arc<Prepared>>,
     /// Edges for each word of forests, if forests are what is learned from.
@@ -166,7 +166,7 @@ impl InProcess {
             limits,
             k,
             metric: metric.clone(),
-            plus_one: PlusOne::default(),
+            plus_one: SentenceSmoothing::default(),
             forests: None,
             density: None,
             references: references.to_vec(),
@@ -212,7 +212,7 @@ impl InProcess {
 
     /// Smooths sentence BLEU in another way when it searches for what scores best.
     #[must_use]
-    pub fn smoothed(mut self, plus_one: PlusOne) -> Self {
+    pub fn smoothed(mut self, plus_one: SentenceSmoothing) -> Self {
         self.plus_one = plus_one;
         self
     }

@@ -1,19 +1,36 @@
 //! Luthier builds statistical machine-translation systems and tunes their weights; and it tunes any reranker
 //! that scores n-best lists with a linear model.
 //!
-//! This crate is the facade: each layer is a crate of its own, re-exported here.
+//! Tuning n-best lists takes three types: [`NBest`] (candidates with features, and references), a [`Recipe`] (an algorithm
+//! with its settings) and [`tune`]:
 //!
 //! ```
-//! use luthier::metric::Metric;
-//! let metric: Metric = "bleu:lowercase".parse().unwrap();
-//! assert!(metric.signature(Some(1), "").starts_with("nrefs:1|case:lc|eff:no|tok:none|smooth:exp|version:luthier-"));
+//! use luthier::{Mert, NBest, Recipe};
+//!
+//! let dev = NBest::read(["examples/quickstart/nbest.txt"])?.with_references(["examples/quickstart/ref.txt"])?;
+//! let recipe = Recipe::Mert(Mert { restarts: Some(20), ..Mert::default() });
+//! let tuned = luthier::tune(&dev, &recipe).metric("bleu")?.seed(1).run()?;
+//! println!("{:.2} -> {:.2}", tuned.initial, tuned.score);
+//! let best: Vec<&str> = dev.rerank(&tuned.weights)?;
+//! # assert_eq!(best.len(), dev.rerank(&tuned.weights)?.len());
+//! # Ok::<(), luthier::core::Error>(())
 //! ```
+//!
+//! Each layer is a crate of its own, re-exported here as a module: [`metric`] scores texts, [`lm`], [`table`], [`train`] and
+//! [`decode`] build and use translation models, [`forest`] holds packed forests, [`mod@tune`] the algorithms and the one
+//! loop. Cargo features: `cli` (the binary; default), `codecs` (bz2, xz and zstd besides gzip; default), `mpi` (several
+//! processes).
 
 #[cfg(feature = "mpi")]
 pub mod cluster;
 pub mod constrained;
 pub mod decoder;
 pub mod external;
+pub mod nbest;
+mod tuning;
+
+pub use nbest::NBest;
+pub use tuning::{Tuned, Tuning, tune};
 
 pub use luthier_core as core;
 pub use luthier_decode as decode;
@@ -25,4 +42,7 @@ pub use luthier_metric as metric;
 pub use luthier_optim as optim;
 pub use luthier_table as table;
 pub use luthier_train as train;
-pub use luthier_tune as tune;
+pub use luthier_tune::{
+    self as tune,
+    recipe::{Apro, Mert, Mira, Oro, Perceptron, Pro, Recipe, Risk, Softmax, Xbleu},
+};

@@ -1,18 +1,20 @@
 //! N-best lists as commands take them.
 
 use crate::command::read_references;
+pub(crate) use luthier::nbest::{check_references, read_rows, reference_file, references_of};
 use luthier::{
     core::{Error, Local, Result},
     io::{
         Input,
-        nbest::{Dialect, Options, RowFile, Rows, read},
-        text::{Lines, by_segment},
+        nbest::{Dialect, Options, RowFile, Rows},
     },
     metric::Metric,
     tune::{Judge, List, columns, lists},
 };
-use rayon::prelude::*;
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// Where candidates come from.
 #[derive(Debug, clap::Args)]
@@ -53,20 +55,8 @@ impl ListArgs {
         if self.nbest.is_empty() {
             return Err(Error::new("no n-best list: give it with --nbest FILE"));
         }
-        let options = self.options();
-        let parts: Vec<Result<Rows>> = self
-            .nbest
-            .par_iter()
-            .map(|path| {
-                let mut rows = Rows::default();
-                read(path, &options, &mut rows).map(|()| rows)
-            })
-            .collect();
-        let mut parts = parts.into_iter();
-        let mut rows = parts.next().unwrap_or_else(|| Ok(Rows::default()))?;
-        for part in parts {
-            rows.append(part?)?;
-        }
+        let paths: Vec<&Path> = self.nbest.iter().map(PathBuf::as_path).collect();
+        let mut rows = read_rows(&paths, &self.options())?;
         for (name, path) in &self.score_file {
             let (numbers, digest) = numbers(path, rows.len())?;
             rows.add_feature(name, 0, &numbers)?;
@@ -129,33 +119,8 @@ impl JudgedArgs {
     }
 }
 
-/// Metrics that compare with references need some.
-pub(crate) fn check_references(files: &[Lines], metric: &Metric) -> Result<()> {
-    if files.is_empty() && metric.needs_references() {
-        return Err(Error::new("no references: give them with --ref FILE"));
-    }
-    Ok(())
-}
-
-/// References by segment; without files, as many empty ones as there are segments.
-pub(crate) fn references_of<'a>(
-    files: &'a [Lines],
-    rows: &Rows,
-    allow_missing: bool,
-) -> Result<Vec<Vec<&'a str>>> {
-    if files.is_empty() {
-        return Ok(vec![Vec::new(); rows.by_segment(allow_missing)?.len()]);
-    }
-    by_segment(files)
-}
-
-/// The reference file that messages name.
-pub(crate) fn reference_file(files: &[Lines]) -> &str {
-    files.first().map_or("the n-best list", |f| &f.file)
-}
-
 /// One number a line, as many as there are candidates.
-fn numbers(path: &std::path::Path, n: usize) -> Result<(Vec<f64>, String)> {
+fn numbers(path: &Path, n: usize) -> Result<(Vec<f64>, String)> {
     let mut input = Input::open(path)?;
     let (mut buffer, mut out) = (Vec::new(), Vec::with_capacity(n));
     while input.line(&mut buffer)? {

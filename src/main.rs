@@ -1,4 +1,4 @@
-//! The `luthier` binary: the library works, this talks.
+//! The `luthier` binary: the command line of the library.
 
 mod again;
 mod command;
@@ -21,6 +21,15 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => return command::usage(&e),
     };
+    // Everything happens in one pool of threads, the exchange with other processes on one of them.
+    match command::thread_pool(&cli.common) {
+        Ok(pool) => pool.install(|| execute(cli)),
+        Err(e) => tell(&e, cli.common.json_errors),
+    }
+}
+
+/// Joins the job, if this process is part of one, and does what was asked for.
+fn execute(cli: Cli) -> ExitCode {
     let json = cli.common.json_errors;
     let member = match world::join() {
         Ok(member) => member,

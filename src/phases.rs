@@ -40,6 +40,13 @@ impl<'a> Phases<'a> {
         ControlFlow::Continue(())
     }
 
+    /// Says what the last phase has to say; work that failed does not get here.
+    pub(crate) fn end(&self) {
+        if let Some(ended) = self.last.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            self.say(&ended);
+        }
+    }
+
     fn say(&self, ended: &Step) {
         if let Some(line) = (self.line)(ended) {
             let line = format!("{line}  {:.1} s", self.begun.elapsed().as_secs_f64());
@@ -47,14 +54,6 @@ impl<'a> Phases<'a> {
                 Some(busy) => busy.say(&line),
                 None => self.talk.say(&line),
             }
-        }
-    }
-}
-
-impl Drop for Phases<'_> {
-    fn drop(&mut self) {
-        if let Some(ended) = self.last.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            self.say(&ended);
         }
     }
 }

@@ -120,7 +120,9 @@ pub(crate) fn train(corpus: &Corpus, settings: &Settings, talk: Talk) -> Result<
         Some(format!("iteration {} of {}: perplexity {perplexity:.2}", step.done, step.total))
     };
     let phases = Phases::new(talk, &line);
-    Model::train(corpus, settings, Progress::new(&|step: &Step| phases.show(step)))
+    let model = Model::train(corpus, settings, Progress::new(&|step: &Step| phases.show(step)))?;
+    phases.end();
+    Ok(model)
 }
 
 /// Perplexities of a target and of a source word in the last iteration.

@@ -14,14 +14,13 @@ use luthier::{
     },
     decoder::{Translation, for_lists, sparse_names, translations},
     forest::{Forest, text::write_json},
-    io::{AtomicFile, Input, text},
-    metric::PlusOne,
+    io::{AtomicFile, Input, nbest::MosesLine, text},
+    metric::SentenceSmoothing,
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 use std::{
-    fmt::Write as _,
     io::Write as _,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -146,7 +145,8 @@ impl<'m> Goal<'m> {
             Goal::Force(file) => force(decoder, line, &[&file.lines[id]], progress),
             Goal::MaxBleu(files, blind) => {
                 let references: Vec<&str> = files.iter().map(|f| f.lines[id].as_str()).collect();
-                let best = max_bleu(blind, decoder, line, &references, PlusOne::default(), progress)?;
+                let best =
+                    max_bleu(blind, decoder, line, &references, SentenceSmoothing::default(), progress)?;
                 Ok(best.map(|f| f.1))
             }
         }
@@ -672,22 +672,17 @@ fn nbest_line<'n>(
     t: &Translation,
     sparse: &dyn Fn(&FeatureKey) -> &'n str,
 ) {
-    let _ = write!(out, "{id} ||| {} |||", for_lists(&t.text));
-    for (name, value) in names.iter().zip(&t.features) {
+    let mut line = MosesLine::new(id, &for_lists(&t.text));
+    for (name, &value) in names.iter().zip(&t.features) {
         match name.rsplit_once('[') {
-            Some((base, "0]")) => {
-                let _ = write!(out, " {base}= {value}");
-            }
-            Some(_) => {
-                let _ = write!(out, " {value}");
-            }
-            None => {
-                let _ = write!(out, " {name}= {value}");
-            }
+            Some((base, "0]")) => line.block(base, [value]),
+            Some(_) => line.more([value]),
+            None => line.block(name, [value]),
         }
     }
     for (key, value) in &t.sparse {
-        let _ = write!(out, " {}= {value}", sparse(key));
+        line.block(sparse(key), [*value]);
     }
-    let _ = writeln!(out, " ||| {}", t.score);
+    *out += &line.end(Some(t.score));
+    out.push('\n');
 }

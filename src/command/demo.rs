@@ -5,7 +5,7 @@ use crate::{again::Again, corpus, table::Table, talk::Talk};
 use luthier::{
     core::{Error, Result},
     io::{AtomicFile, text},
-    metric::{Hypothesis, Metric, PlusOne, Scratch},
+    metric::{Hypothesis, Metric, Scratch, SentenceSmoothing},
     tune::RunView,
 };
 use serde_json::{Value, json};
@@ -282,7 +282,7 @@ impl<'a> Demo<'a> {
             let mut score = |text: &str| {
                 let mut stats = vec![0.0; metric.width()];
                 metric.stats(&prepared, Hypothesis { text, columns: &[] }, &mut scratch, &mut stats);
-                metric.sentence_score(&stats, PlusOne::default())
+                metric.sentence_score(&stats, SentenceSmoothing::default())
             };
             score(&new[at]) - score(&old[at])
         };

@@ -117,7 +117,10 @@ pub(crate) fn extract(
     each: &mut dyn FnMut(&Entry<'_>) -> Result<(), Error>,
 ) -> Result<Report, Error> {
     let phases = Phases::new(talk, &|step| Some(counted(step)));
-    extract::extract(corpus, links, settings, Progress::new(&|step: &Step| phases.show(step)), each)
+    let show = |step: &Step| phases.show(step);
+    let report = extract::extract(corpus, links, settings, Progress::new(&show), each)?;
+    phases.end();
+    Ok(report)
 }
 
 /// Extracts into text tables.

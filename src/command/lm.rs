@@ -101,10 +101,11 @@ pub(crate) fn build_to(text: &Path, settings: &Settings, output: &Path, talk: Ta
     let clock = Instant::now();
     let mut input = Input::open(text)?;
     let mut out = AtomicFile::create(output)?;
-    let report = {
-        let phases = Phases::new(talk, &|step| Some(counted(step)));
-        estimate(&mut input, settings, &mut out, Progress::new(&|step: &Step| phases.show(step)))?
-    };
+    let phases = Phases::new(talk, &|step| Some(counted(step)));
+    let show = |step: &Step| phases.show(step);
+    let report = estimate(&mut input, settings, &mut out, Progress::new(&show))?;
+    phases.end();
+    drop(phases);
     out.commit()?;
     tell(&report, talk);
     talk.say(&format!("{} in {:.1} s", output.display(), clock.elapsed().as_secs_f64()));

@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args, common: &Common) -> Done {
 fn first_score(lists: &[Arc<List>], metric: &Metric) -> f64 {
     let mut total = vec![0.0; metric.width()];
     for list in lists.iter().filter(|l| l.k > 0) {
-        total.iter_mut().zip(list.stats_of(list.class[0])).for_each(|(t, x)| *t += f64::from(*x));
+        luthier::metric::add(&mut total, list.stats_of(list.class[0]));
     }
     metric.score(&total)
 }

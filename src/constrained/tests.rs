@@ -43,7 +43,7 @@ fn steered<'d>(
     sentence: &str,
     references: &[&str],
 ) -> (String, Found<'d>) {
-    let found = max_bleu(blind, forcing, sentence, references, PlusOne::default(), Progress::NONE);
+    let found = max_bleu(blind, forcing, sentence, references, SentenceSmoothing::default(), Progress::NONE);
     found.unwrap().unwrap()
 }
 
@@ -57,7 +57,7 @@ fn bleu(text: &str, references: &[&str]) -> f64 {
     let mut stats = vec![0.0; metric.width()];
     let prepared = metric.prepare(references, &mut scratch);
     metric.stats(&prepared, Hypothesis { text, columns: &[] }, &mut scratch, &mut stats);
-    metric.sentence_score(&stats, PlusOne::default())
+    metric.sentence_score(&stats, SentenceSmoothing::default())
 }
 
 /// What can be made is what the forest of all derivations holds, with the score of the best derivation; and what scores best
@@ -154,7 +154,8 @@ fn a_steered_search_stops_when_it_is_asked_to() {
             false => ControlFlow::Break(()),
         };
         let progress = Progress::new(&stop);
-        let error = max_bleu(&blind, &forcing, sentence, &[reference], PlusOne::default(), progress).err();
+        let error =
+            max_bleu(&blind, &forcing, sentence, &[reference], SentenceSmoothing::default(), progress).err();
         assert_eq!(error.map(|e| e.kind()), Some(ErrorKind::Interrupted));
         assert_eq!(asked.load(Ordering::Relaxed), last);
     }

@@ -182,3 +182,48 @@ fn non_negative(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);
     number.ok_or_else(|| "expected a number, 0 or more".to_owned())
 }
+
+#[cfg(all(test, feature = "clap"))]
+mod tests {
+    use super::*;
+    use crate::FeatureSelection;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command {
+        #[arg(long)]
+        model: Option<String>,
+        #[command(flatten)]
+        features: FeatureSelection,
+        #[command(flatten)]
+        limits: Limits,
+    }
+
+    #[test]
+    fn flags_are_the_settings() {
+        let none = Command::try_parse_from(["x"]).unwrap();
+        assert_eq!((none.limits, none.features), (Limits::default(), FeatureSelection::default()));
+        let words = "x --model m --search stack --pop-limit 7 --stack-size 8 --beam 0.5 --distortion-limit 0 --table-limit 9 \
+                     --span-limit 10 --drop-unknown --sparse word-pair --dense LM0,Glue0";
+        let all = Command::try_parse_from(words.split_ascii_whitespace()).unwrap();
+        let limits = Limits {
+            search: SearchKind::Stack,
+            pop_limit: 7,
+            stack_size: 8,
+            beam: Some(0.5),
+            distortion_limit: Some(0),
+            table_limit: Some(9),
+            span_limit: Some(10),
+            drop_unknown: true,
+        };
+        assert_eq!((all.model.as_deref(), all.limits), (Some("m"), limits));
+        assert_eq!(all.features.dense, ["LM0", "Glue0"]);
+        for wrong in
+            ["--pop-limit 0", "--distortion-limit 61", "--beam -1", "--sparse words", "--stack-size 9"]
+        {
+            let words = if wrong.contains("stack") { "x" } else { "x --model m" };
+            let words = words.split(' ').chain(wrong.split(' '));
+            assert!(Command::try_parse_from(words).is_err(), "{wrong}");
+        }
+    }
+}

@@ -4,24 +4,38 @@
 //! gets the envelope of its derivations: an edge shifts the envelope of its tail, or the sum of those of two tails, whose
 //! boundaries are all kept. Lines are points (m, b), an envelope is the upper hull of such points; those of each further edge
 //! come in order of slope and most of them lie below the hull so far, which one walk along both tells. What is left is
-//! merged into it. Each stretch knows the stretches that it is made of.
+//! merged into it. Each stretch knows the stretches that it is made of. The cost is linear in the total number of stretches.
 
 use crate::{Forest, NONE, TAILS};
 
-/// A stretch of an envelope: one derivation is best from `from` to the next stretch.
+/// A stretch of an upper envelope: one derivation, with score b + γm, is best for γ from `from` to the next stretch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stretch {
-    /// Slope of its line.
+    /// Slope of the derivation's score along the line.
     pub m: f64,
-    /// Its value at 0.
+    /// Score of the derivation at γ = 0.
     pub b: f64,
-    /// Where it begins; −∞ for the first.
+    /// The γ where the stretch begins; −∞ for the first one.
     pub from: f64,
     edge: u32,
     tails: [u32; 2],
 }
 
-/// Finds envelopes; owns its memory.
+/// Finds the upper envelope of the derivations of forests (Kumar et al. 2009), and keeps its memory from one to the next.
+///
+/// ```
+/// # let line = r#"{"rules":["[x] ||| the","[x] ||| a","[x] ||| [x,1] house"],"goal":1,"nodes":[
+/// #     [{"rule":1,"feature":{"p":-1}},{"rule":2,"feature":{"p":-2}}],[{"tail":[0],"rule":3}]]}"#;
+/// # let forest = luthier_forest::text::from_json(line)?.forest;
+/// use luthier_forest::Hull;
+/// let mut hull = Hull::default();
+/// let stretches = hull.find(&forest, &[0.0, 1.0, 0.0], &[-1.0, -2.0, 0.0]);
+/// assert_eq!(stretches.iter().map(|s| s.from).collect::<Vec<_>>(), [f64::NEG_INFINITY, 1.0]); // "a" wins from γ = 1 on
+/// let (mut words, mut edges) = (Vec::new(), Vec::new());
+/// hull.derivation(&forest, 1, &mut words, &mut edges);
+/// assert_eq!(forest.text(&words), "a house");
+/// # luthier_core::Result::Ok(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Hull {
     /// Stretches of all nodes, and where those of each node end.
@@ -35,8 +49,8 @@ pub struct Hull {
 }
 
 impl Hull {
-    /// The envelope of the root from left to right, of edges with these slopes and offsets. Of equal lines the first edge
-    /// counts.
+    /// The upper envelope over all derivations of the root, from left to right, where edge e scores offsets[e] + γ·slopes[e].
+    /// Of equal lines the one with the first edge is taken.
     pub fn find(&mut self, forest: &Forest<'_>, slopes: &[f64], offsets: &[f64]) -> &[Stretch] {
         self.kept.clear();
         self.ends.clear();
@@ -93,7 +107,8 @@ impl Hull {
         std::mem::swap(&mut self.chain, &mut self.merged);
     }
 
-    /// Words and edges of a stretch of the root, by its place in the last envelope.
+    /// Writes the words and edges of the derivation of a stretch, given by its index in the envelope that [`Hull::find`]
+    /// returned last for this forest.
     pub fn derivation(
         &mut self,
         forest: &Forest<'_>,
@@ -199,20 +214,33 @@ fn push(stack: &mut Vec<Stretch>, mut line: Stretch) {
     stack.push(line);
 }
 
-/// Points of lines that are looked at together.
+/// Number of points of a line of weights that [`best_at`] evaluates together.
 pub const LANES: usize = 16;
 
-/// Scores of edges are `here` times their offsets plus `along` times their slopes: a point of a line of weights, or with
-/// `here` = 0 one at its ends.
+/// Points of a line of weights: at each, an edge scores `here` times its offset plus `along` times its slope. `here` is 1,
+/// or 0 for a point at infinity.
 #[derive(Debug, Clone, Copy)]
 pub struct Lanes {
-    /// Share of the offsets.
+    /// Factor of the offsets at each point: 1, or 0 at infinity.
     pub here: [f64; LANES],
-    /// Share of the slopes.
+    /// Factor of the slopes at each point: γ, or ±1 at infinity.
     pub along: [f64; LANES],
 }
 
-/// The best score of the root at several points at once.
+/// The score of the best derivation at each of several points of a line of weights; −∞ without a derivation. `room` keeps
+/// the best scores of all nodes, for [`derivation_at`].
+///
+/// ```
+/// # let line = r#"{"rules":["[x] ||| the","[x] ||| a","[x] ||| [x,1] house"],"goal":1,"nodes":[
+/// #     [{"rule":1,"feature":{"p":-1}},{"rule":2,"feature":{"p":-2}}],[{"tail":[0],"rule":3}]]}"#;
+/// # let forest = luthier_forest::text::from_json(line)?.forest;
+/// use luthier_forest::{LANES, Lanes, best_at};
+/// let mut points = Lanes { here: [1.0; LANES], along: [0.0; LANES] };
+/// points.along[1] = 3.0;
+/// let best = best_at(&forest, &[0.0, 1.0, 0.0], &[-1.0, -2.0, 0.0], &points, &mut Vec::new());
+/// assert_eq!((best[0], best[1]), (-1.0, 1.0)); // max(−1, −2) and max(−1, −2 + 3)
+/// # luthier_core::Result::Ok(())
+/// ```
 pub fn best_at(
     forest: &Forest<'_>,
     slopes: &[f64],
@@ -226,7 +254,8 @@ pub fn best_at(
     room.last().copied().unwrap_or([f64::NEG_INFINITY; LANES])
 }
 
-/// Words and edges of the best derivation at one of the points, from what [`best_at`] has left in `room`.
+/// Writes the words and edges of the best derivation at one point, given by its lane, from what [`best_at`] left in `room`
+/// for the same forest, slopes, offsets and points.
 pub fn derivation_at(
     forest: &Forest<'_>,
     (slopes, offsets): (&[f64], &[f64]),

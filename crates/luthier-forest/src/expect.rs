@@ -1,21 +1,35 @@
-//! Expectations over derivations, p ∝ exp(score), and their derivatives.
+//! Expectations over derivations, p(d) = exp(score(d))/Z, and their derivatives (Li and Eisner 2009): passes over the edges,
+//! one up and one down.
 //!
 //! From the leaves up: the logarithm of the inside sum of each node, and which share of it each edge has. From the root down:
 //! derivatives, by the chain rule, so that a node that is used twice counts twice.
 
 use crate::Forest;
 
-/// Probabilities of the derivations of a forest.
+/// The distribution p(d) = exp(score(d))/Z over the derivations d of a forest.
+///
+/// ```
+/// # let line = r#"{"rules":["[x] ||| the","[x] ||| a","[x] ||| [x,1] house"],"goal":1,"nodes":[
+/// #     [{"rule":1,"feature":{"p":-1}},{"rule":2,"feature":{"p":-2}}],[{"tail":[0],"rule":3}]]}"#;
+/// # let forest = luthier_forest::text::from_json(line)?.forest;
+/// use luthier_forest::Expectation;
+/// let e = Expectation::new(&forest, &[3f64.ln(), 0.0, 0.0]);
+/// assert!((e.log_z - 4f64.ln()).abs() < 1e-12);
+/// assert!((e.counts(&forest)[0] - 0.75).abs() < 1e-12);
+/// // ∂E[r]/∂s₀ = Cov(r, n₀) = 0.75 − 0.75² where r counts edge 0.
+/// assert!((e.slopes(&forest, &[1.0, 0.0, 0.0])[0] - 0.1875).abs() < 1e-12);
+/// # luthier_core::Result::Ok(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Expectation {
-    /// Logarithm of the sum over all derivations.
+    /// ln Z: the natural logarithm of the sum of exp(score) over all derivations; −∞ without one.
     pub log_z: f64,
     /// Share of each edge in its node.
     share: Vec<f64>,
 }
 
 impl Expectation {
-    /// Of edges with these scores; −∞ for a forest without derivation.
+    /// The distribution over the derivations of a forest whose edges have these scores.
     pub fn new(forest: &Forest<'_>, scores: &[f64]) -> Self {
         let mut inside: Vec<f64> = Vec::with_capacity(forest.nodes());
         let mut share = vec![0.0; forest.edges()];
@@ -41,7 +55,8 @@ impl Expectation {
         Expectation { log_z: inside.last().copied().unwrap_or(f64::NEG_INFINITY), share }
     }
 
-    /// How often each edge is expected: the derivative of the logarithm of the sum with respect to the edges' scores.
+    /// Expected number of uses of each edge, which is also the derivative of ln Z with respect to the edge's score. `forest`
+    /// is the one of [`Expectation::new`].
     pub fn counts(&self, forest: &Forest<'_>) -> Vec<f64> {
         let mut counts = vec![0.0; forest.edges()];
         let mut visits = vec![0.0; forest.nodes()];
@@ -60,7 +75,8 @@ impl Expectation {
         counts
     }
 
-    /// The derivative, with respect to the edges' scores, of the expected sum of `values` over a derivation's edges.
+    /// Derivative, with respect to each edge's score, of the expected sum of `values` over a derivation's edges. `forest` is
+    /// the one of [`Expectation::new`].
     pub fn slopes(&self, forest: &Forest<'_>, values: &[f64]) -> Vec<f64> {
         let mut mean: Vec<f64> = Vec::with_capacity(forest.nodes());
         let whole = |edge: u32, mean: &[f64]| -> f64 {
@@ -95,7 +111,7 @@ impl Expectation {
 }
 
 impl Forest<'_> {
-    /// Adds Σ values · features up, by local number: from derivatives by edge to derivatives by feature.
+    /// Adds Σ value · feature over all edges to `out`, by local number: turns derivatives by edge into derivatives by weight.
     pub fn add_features(&self, values: &[f64], out: &mut [f64]) {
         let mut rules = vec![0.0; self.rules.target.len()];
         for edge in 0..self.edges() as u32 {

@@ -1,4 +1,5 @@
-//! The best derivations, one after another (Huang and Chiang 2005, algorithm 3).
+//! The best derivations, one after another (Huang and Chiang 2005, algorithm 3). The first costs O(edges), each further one
+//! O(nodes of the derivation · log k).
 //!
 //! Each node keeps the derivations that it was asked for, best first, and a heap of those that may come next. With
 //! `distinct`, a node drops a derivation whose words it has already: nothing above it could become a new string. Strings
@@ -96,18 +97,29 @@ impl Text {
     const EMPTY: Text = Text { hash: 0, length: 0 };
 }
 
-/// One derivation in full.
+/// One derivation of a forest: its score, words and edges.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Derivation {
-    /// Sum of its edges' scores.
+    /// Sum of the scores of the derivation's edges.
     pub score: f64,
-    /// Its words.
+    /// Local numbers of the derivation's words, in the order of the text.
     pub words: Vec<u32>,
-    /// Its edges, from the root down, left tails first.
+    /// Numbers of the derivation's edges, from the root down, left tails first; one may come twice.
     pub edges: Vec<u32>,
 }
 
-/// Gives out derivations of a forest, best first.
+/// An iterator over the derivations of a forest, best first. Of equal scores the first edge comes first.
+///
+/// ```
+/// # let line = r#"{"rules":["[x] ||| the","[x] ||| a","[x] ||| [x,1] house"],"goal":1,"nodes":[
+/// #     [{"rule":1,"feature":{"p":-1}},{"rule":2,"feature":{"p":-2}}],[{"tail":[0],"rule":3}]]}"#;
+/// # let forest = luthier_forest::text::from_json(line)?.forest;
+/// use luthier_forest::KBest;
+/// let scores = [-1.0, -3.0, 0.0];
+/// let texts: Vec<String> = KBest::new(&forest, &scores, false).map(|d| forest.text(&d.words)).collect();
+/// assert_eq!(texts, ["the house", "a house"]);
+/// # luthier_core::Result::Ok(())
+/// ```
 pub struct KBest<'a> {
     forest: &'a Forest<'a>,
     scores: &'a [f64],
@@ -122,7 +134,8 @@ pub struct KBest<'a> {
 }
 
 impl<'a> KBest<'a> {
-    /// Over edges with these scores. With `distinct`, each string comes once, with its best derivation.
+    /// An iterator over the derivations of a forest whose edges have these scores. With `distinct`, each string comes once,
+    /// with its best derivation.
     pub fn new(forest: &'a Forest<'a>, scores: &'a [f64], distinct: bool) -> Self {
         let edges: Vec<Best> = scores.iter().map(|&s| Best(s)).collect();
         let best = forest.inside(&edges);
@@ -130,8 +143,8 @@ impl<'a> KBest<'a> {
         KBest { forest, scores, best, nodes, distinct, given: 0, work: 0, limit: usize::MAX }
     }
 
-    /// Gives up after so many steps for one derivation, and one for each node besides: a forest may have very many
-    /// derivations and few strings.
+    /// Ends the iteration where one derivation would take more than `steps` steps, and one for each node besides: a forest
+    /// may have very many derivations and few strings.
     #[must_use]
     pub fn limit(self, steps: usize) -> Self {
         KBest { limit: steps.saturating_add(self.forest.nodes()), ..self }
@@ -291,12 +304,13 @@ impl Iterator for KBest<'_> {
 }
 
 impl Forest<'_> {
-    /// The best derivation under edge scores.
+    /// The best derivation of a forest whose edges have these scores; `None` if there is no derivation.
     pub fn best(&self, scores: &[f64]) -> Option<Derivation> {
         KBest::new(self, scores, false).next()
     }
 
-    /// The score of the best derivation and its words; of equal edges the first. Less work than [`Forest::best`].
+    /// Writes the words of the best derivation to `words` and returns its score; `None` if there is no derivation. Less work
+    /// than [`Forest::best`].
     pub fn best_words(&self, scores: &[f64], words: &mut Vec<u32>) -> Option<f64> {
         let mut best: Vec<(f64, u32)> = Vec::with_capacity(self.nodes());
         for node in 0..self.nodes() as u32 {
@@ -329,7 +343,7 @@ impl Forest<'_> {
         Some(score)
     }
 
-    /// Adds the features of edges up, by local number.
+    /// Writes the sums of the features of some edges to `out`, by local number; an edge that comes twice counts twice.
     pub fn sum_features(&self, edges: &[u32], out: &mut Vec<f64>) {
         out.clear();
         out.resize(self.local.keys().len(), 0.0);
@@ -340,7 +354,7 @@ impl Forest<'_> {
         }
     }
 
-    /// Words as text.
+    /// The text of words given by local number, with blanks between them.
     pub fn text(&self, words: &[u32]) -> String {
         let text: Vec<&str> =
             words.iter().map(|&w| self.words.get(w as usize).map_or("", String::as_str)).collect();

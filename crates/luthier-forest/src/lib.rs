@@ -1,8 +1,21 @@
 //! Packed forests: all derivations of a sentence that a decoder has looked at. A phrase-based lattice is a forest whose
 //! edges have one tail.
 //!
-//! Sums over derivations go through a [`Semiring`]; [`KBest`] gives out derivations best first; [`rescore`] splits nodes by
-//! anything [`Stateful`].
+//! Sums over derivations go through a [`Semiring`]; [`KBest`] enumerates derivations best first; [`Hull`] finds which
+//! derivation is best where along a line of weights; [`Expectation`] gives expected counts and their derivatives;
+//! [`rescore`] splits nodes by anything [`Stateful`]. Every algorithm is one pass over the edges, or a few.
+//!
+//! ```
+//! use luthier_forest::{KBest, text::from_json};
+//! // Two ways to say "the", then "house" behind either.
+//! let line = r#"{"rules":["[x] ||| the","[x] ||| a","[x] ||| [x,1] house"],"goal":1,"nodes":[
+//!     [{"rule":1,"feature":{"p":-1}},{"rule":2,"feature":{"p":-2}}],[{"tail":[0],"rule":3}]]}"#;
+//! let forest = from_json(line)?.forest;
+//! let scores = forest.scores(&[1.0]);
+//! let best: Vec<(f64, String)> = KBest::new(&forest, &scores, true).map(|d| (d.score, forest.text(&d.words))).collect();
+//! assert_eq!(best, [(-1.0, "the house".to_owned()), (-2.0, "a house".to_owned())]);
+//! # luthier_core::Result::Ok(())
+//! ```
 
 mod envelope;
 mod expect;

@@ -1,16 +1,19 @@
-//! Splitting nodes by a state, exactly or with cube pruning (Chiang 2007; Huang and Chiang 2007).
+//! Rescoring of forests with something that has a state: nodes are split by state, exactly or with cube pruning (Chiang
+//! 2007; Huang and Chiang 2007). With a limit of k edges per node it costs O(nodes · k · log k) calls.
 
 use crate::{Builder, Forest, NONE, kbest::Way};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::{collections::BinaryHeap, hash::Hash};
 
-/// Anything that splits nodes by a state: a language model, n-grams of references, the reference itself.
+/// Anything that splits the nodes of a forest by a state: a language model, n-grams of references, the reference itself. The
+/// state and the score of an edge depend on its words and on the states of its tails alone; derivations with equal states
+/// are scored alike by everything above them.
 pub trait Stateful: Sync {
-    /// What the words so far leave for later.
+    /// What later scores can depend on: a summary of the words below a node.
     type State: Clone + Eq + Hash;
 
-    /// The state over an edge, and what it adds to the score; features that it adds go into `features`, by local number of
-    /// the forest. No state: the edge is not allowed.
+    /// The state above an edge with these target symbols and states of its tails, and what is added to the edge's score;
+    /// features that are added go into `features`, by local number of the forest. `None` forbids the edge.
     fn edge(
         &self,
         target: &[u32],
@@ -18,7 +21,7 @@ pub trait Stateful: Sync {
         features: &mut Vec<(u32, f32)>,
     ) -> Option<(Self::State, f64)>;
 
-    /// What the end of the sentence adds; nothing if the state must not be the last.
+    /// What the end of the sentence adds to the score of a state of the root; `None` forbids the state there.
     fn end(&self, _state: &Self::State, _features: &mut Vec<(u32, f32)>) -> Option<f64> {
         Some(0.0)
     }
@@ -38,8 +41,27 @@ struct Made {
     features: Vec<(u32, f32)>,
 }
 
-/// A forest whose nodes know the state of `s`. `scores` are those of the edges without it. At most `pop` edges are looked at
-/// for each node, the likeliest first; all of them without a limit.
+/// The forest whose nodes are split by the state of `s`, with the features that `s` adds. `scores` are the scores of the
+/// edges without `s`. At most `pop` new edges are made for each old node, those with the best scores so far first; all of
+/// them, exactly, if `pop` is `None`.
+///
+/// ```
+/// # let line = r#"{"rules":["[x] ||| the","[x] ||| a","[x] ||| [x,1] house"],"goal":1,"nodes":[
+/// #     [{"rule":1,"feature":{"p":-1}},{"rule":2,"feature":{"p":-2}}],[{"tail":[0],"rule":3}]]}"#;
+/// # let forest = luthier_forest::text::from_json(line)?.forest;
+/// use luthier_forest::{Stateful, rescore};
+/// /// Allows derivations of which no edge has the word 1 ("a").
+/// struct Without;
+/// impl Stateful for Without {
+///     type State = ();
+///     fn edge(&self, target: &[u32], _: &[&()], _: &mut Vec<(u32, f32)>) -> Option<((), f64)> {
+///         (!target.contains(&1)).then_some(((), 0.0))
+///     }
+/// }
+/// let left = rescore(&forest, &Without, &forest.scores(&[1.0]), None);
+/// assert_eq!(luthier_forest::KBest::new(&left, &left.scores(&[1.0]), false).count(), 1);
+/// # luthier_core::Result::Ok(())
+/// ```
 pub fn rescore<S: Stateful>(
     forest: &Forest<'_>,
     s: &S,

@@ -1,22 +1,34 @@
-//! Sums over all derivations.
+//! Sums over all derivations, by the inside–outside algorithm (Goodman 1999).
+//!
+//! inside(v) = Σ over edges into v of (edge ⊗ inside of its tails); outside(v) is the derivative of the root's inside value
+//! with respect to that of v. Both are one pass over the edges.
 
 use crate::{Forest, KBest};
 
-/// Numbers that edges multiply and alternatives add up.
+/// A semiring: values of which parts of one derivation are multiplied and alternatives are added. `plus` and `times` are
+/// associative, `plus` is commutative, `times` distributes over `plus`; `ZERO` is neutral for `plus` and annihilates under
+/// `times`, `ONE` is neutral for `times`.
+///
+/// ```
+/// use luthier_forest::{Best, Log, Real, Semiring};
+/// assert_eq!(Real(2.0).plus(Real(3.0)).times(Real(0.5)), Real(2.5));
+/// assert_eq!(Best(-1.0).plus(Best(-2.0)), Best(-1.0));
+/// assert!((Log(0.0).plus(Log(0.0)).0 - 2f64.ln()).abs() < 1e-12);
+/// ```
 pub trait Semiring: Copy {
-    /// Nothing.
+    /// The value of no derivation at all: the neutral element of `plus`.
     const ZERO: Self;
-    /// The empty product.
+    /// The value of an empty product: the neutral element of `times`.
     const ONE: Self;
-    /// Alternatives.
+    /// The value of two alternatives together.
     #[must_use]
     fn plus(self, other: Self) -> Self;
-    /// Parts of one derivation.
+    /// The value of two parts of one derivation.
     #[must_use]
     fn times(self, other: Self) -> Self;
 }
 
-/// Plain numbers.
+/// The semiring of numbers with + and ×: sums of probabilities, numbers of derivations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Real(pub f64);
 
@@ -31,7 +43,7 @@ impl Semiring for Real {
     }
 }
 
-/// Logarithms of numbers.
+/// The semiring of natural logarithms: `plus` is ln(eᵃ + eᵇ), `times` is +. No overflow where [`Real`] would.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Log(pub f64);
 
@@ -47,7 +59,7 @@ impl Semiring for Log {
     }
 }
 
-/// Scores of which the best counts.
+/// The semiring of scores with max and +: the score of the best derivation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Best(pub f64);
 
@@ -63,7 +75,19 @@ impl Semiring for Best {
 }
 
 impl Forest<'_> {
-    /// By node: the sum over its derivations of the products of their edges.
+    /// Inside values of all nodes: the sum over the derivations of a node of the products of their edges' values.
+    ///
+    /// ```
+    /// # let line = r#"{"rules":["[x] ||| the","[x] ||| a","[x] ||| [x,1] house"],"goal":1,"nodes":[
+    /// #     [{"rule":1,"feature":{"p":-1}},{"rule":2,"feature":{"p":-2}}],[{"tail":[0],"rule":3}]]}"#;
+    /// # let forest = luthier_forest::text::from_json(line)?.forest;
+    /// use luthier_forest::Real;
+    /// let edges: Vec<Real> = [0.75, 0.25, 1.0].map(Real).to_vec();
+    /// let inside = forest.inside(&edges);
+    /// assert_eq!(inside.last(), Some(&Real(1.0)));
+    /// assert_eq!(forest.through(&edges, &inside, &forest.outside(&edges, &inside))[1], Real(0.25));
+    /// # luthier_core::Result::Ok(())
+    /// ```
     pub fn inside<S: Semiring>(&self, edges: &[S]) -> Vec<S> {
         let mut inside = Vec::with_capacity(self.nodes());
         for node in 0..self.nodes() as u32 {
@@ -77,7 +101,8 @@ impl Forest<'_> {
         inside
     }
 
-    /// By node: the derivative of the root's inside value with respect to the node's.
+    /// Outside values of all nodes: the derivative of the root's inside value with respect to each node's. `inside` comes
+    /// from [`Forest::inside`] with the same edges.
     pub fn outside<S: Semiring>(&self, edges: &[S], inside: &[S]) -> Vec<S> {
         let mut outside = vec![S::ZERO; self.nodes()];
         if let Some(root) = outside.last_mut() {
@@ -97,7 +122,8 @@ impl Forest<'_> {
         outside
     }
 
-    /// By edge: the sum over derivations that use it, each as often as it does.
+    /// Values of all edges: the sum over the derivations that use an edge, each as often as it does. `inside` and `outside`
+    /// come from [`Forest::inside`] and [`Forest::outside`] with the same edges.
     pub fn through<S: Semiring>(&self, edges: &[S], inside: &[S], outside: &[S]) -> Vec<S> {
         let mut through = Vec::with_capacity(self.edges());
         for node in 0..self.nodes() as u32 {
@@ -117,7 +143,7 @@ impl Forest<'_> {
         self.through(&edges, &inside, &outside).into_iter().map(|b| b.0).collect()
     }
 
-    /// Keeps the edges whose best derivation is at most `beam` worse than the best of all.
+    /// The forest of the edges whose best derivation scores at most `beam` less than the best of all.
     #[must_use]
     pub fn pruned(&self, scores: &[f64], beam: f64) -> Forest<'static> {
         let through = self.best_through(scores);
@@ -125,8 +151,8 @@ impl Forest<'_> {
         self.filtered(|e| through[e as usize] >= best - beam - slack(scores))
     }
 
-    /// Keeps so many edges, those in the best derivations. What is as good as the last of them stays, too, unless that is
-    /// more than as many again: then the best derivations are taken one by one, and may make it a few edges more.
+    /// The forest of the `edges` edges with the best derivations. Edges as good as the last of them stay, too, unless that
+    /// would double the number: then whole derivations are taken best first, and may make it a few edges more.
     #[must_use]
     pub fn densest(&self, scores: &[f64], edges: usize) -> Forest<'static> {
         let through = self.best_through(scores);

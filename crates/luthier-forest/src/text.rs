@@ -1,4 +1,4 @@
-//! Forests as text: a line of JSON each, in the shape that cicada has; Moses' hypergraphs are read.
+//! Forests as text: one line of JSON per forest, in the format of cicada; hypergraphs of Moses are read, too.
 //!
 //! `{"id":0,"rules":["[x] ||| the [x,1]"],"nodes":[[{"tail":[0],"rule":1,"feature":{"lm":-1.2}}]],"goal":1}`: rules are
 //! numbered from 1, nodes from 0 with the edges into them.
@@ -9,16 +9,26 @@ use luthier_io::Input;
 use serde_json::Value;
 use std::{fmt::Write as _, sync::Arc};
 
-/// A forest with its segment number, as it was read.
+/// A forest that was read from a line of JSON, with the number of its segment.
 #[derive(Debug, Clone)]
 pub struct Read {
-    /// Number of the segment.
+    /// Number of the segment that the forest belongs to; 0 where the line has none.
     pub id: u64,
-    /// The forest.
+    /// The forest, with its own features and words.
     pub forest: Forest<'static>,
 }
 
-/// Writes a forest as one line of JSON, without an end of line. `name` spells features.
+/// Appends a forest with its segment number as one line of JSON, without an end of line, to `out`. `name` spells features.
+///
+/// ```
+/// use luthier_forest::text::{from_json, write_json};
+/// let line = r#"{"id":3,"rules":["[x] ||| yes"],"nodes":[[{"rule":1,"feature":{"p":-1.5}}]],"goal":0}"#;
+/// let read = from_json(line)?;
+/// let mut written = String::new();
+/// write_json(&read.forest, read.id, &|_| "p".to_owned(), &mut written);
+/// assert_eq!(written, line);
+/// # luthier_core::Result::Ok(())
+/// ```
 pub fn write_json(forest: &Forest<'_>, id: u64, name: &dyn Fn(FeatureKey) -> String, out: &mut String) {
     let quoted = |text: &str| Value::from(text).to_string();
     let names: Vec<String> = forest.local.keys().iter().map(|&k| quoted(&name(k))).collect();
@@ -155,17 +165,15 @@ impl Parts {
     }
 }
 
-/// Reads a line of JSON: ours, or cicada's, which may have `id ||| ` before it.
+/// Reads a forest from a line of JSON, in the format of [`write_json`] or of cicada, which may have `id ||| ` before it.
+/// Fails if the line is no JSON, lacks rules or nodes, has a cycle, or has an edge with more than two tails.
 pub fn from_json(line: &str) -> Result<Read> {
     let (before, text) = match line.split_once("|||") {
         Some((id, rest)) if !line.trim_start().starts_with('{') => (Some(id.trim()), rest),
         _ => (None, line),
     };
     let value: Value = serde_json::from_str(text)
-        .map_err(|e| Error::new(format!("the line is no JSON: {e}")).hint("expected a forest a line"))?;
-    let wrong = |what: &str| {
-        Error::new(what.to_owned()).hint("expected rules, nodes and goal, as cicada writes them")
-    };
+        .map_err(|e| Error::new(format!("the line is no JSON: {e}")).hint("expected one forest per line"))?;
     let id = match before {
         Some(id) => id.parse().ok(),
         None => value.get("id").map_or(Some(0), Value::as_u64),
@@ -183,32 +191,43 @@ pub fn from_json(line: &str) -> Result<Read> {
     let mut parts = Parts::new(nodes.len());
     for (n, node) in nodes.iter().enumerate() {
         for edge in node.as_array().ok_or_else(|| wrong(&format!("node {n} is no list of edges")))? {
-            let number = |v: &Value| v.as_u64().map(|t| t as usize).filter(|&t| t < nodes.len());
-            let tails: Option<Vec<usize>> = match edge.get("tail") {
-                None => Some(Vec::new()),
-                Some(tails) => tails.as_array().and_then(|t| t.iter().map(number).collect()),
-            };
-            let tails = tails
-                .filter(|t| t.len() <= 2)
-                .ok_or_else(|| wrong(&format!("an edge of node {n} has no list of up to two tails")))?;
-            let rule = edge["rule"].as_u64().unwrap_or(0) as usize;
-            let text = match rule {
-                0 => "",
-                r => rules.get(r - 1).and_then(Value::as_str).ok_or_else(|| {
-                    wrong(&format!("an edge of node {n} has rule {r}, but there are {}", rules.len()))
-                })?,
-            };
-            let side = text.split_once("|||").map_or("", |s| s.1);
-            let target = symbols(side, tails.len(), &mut parts.words)?;
-            let mut features = Vec::new();
-            for (name, v) in edge.get("feature").and_then(Value::as_object).into_iter().flatten() {
-                let v = v.as_f64().ok_or_else(|| wrong(&format!("the feature {name} is no number")))?;
-                parts.feature(name, v, &mut features)?;
-            }
-            parts.nodes[n].push(Part { tails, target, features });
+            let part = json_edge(edge, n, rules, &mut parts)?;
+            parts.nodes[n].push(part);
         }
     }
     Ok(Read { id, forest: parts.finish(goal)? })
+}
+
+/// A mistake in the shape of the JSON.
+fn wrong(what: &str) -> Error {
+    Error::new(what.to_owned()).hint("expected rules, nodes and goal, as cicada writes them")
+}
+
+/// An edge of node `n`: `{"tail":[0],"rule":1,"feature":{"lm":-1.2}}`.
+fn json_edge(edge: &Value, n: usize, rules: &[Value], parts: &mut Parts) -> Result<Part> {
+    let number = |v: &Value| v.as_u64().map(|t| t as usize).filter(|&t| t < parts.nodes.len());
+    let tails: Option<Vec<usize>> = match edge.get("tail") {
+        None => Some(Vec::new()),
+        Some(tails) => tails.as_array().and_then(|t| t.iter().map(number).collect()),
+    };
+    let tails = tails
+        .filter(|t| t.len() <= 2)
+        .ok_or_else(|| wrong(&format!("an edge of node {n} has no list of up to two tails")))?;
+    let rule = edge["rule"].as_u64().unwrap_or(0) as usize;
+    let text = match rule {
+        0 => "",
+        r => rules.get(r - 1).and_then(Value::as_str).ok_or_else(|| {
+            wrong(&format!("an edge of node {n} has rule {r}, but there are {}", rules.len()))
+        })?,
+    };
+    let side = text.split_once("|||").map_or("", |s| s.1);
+    let target = symbols(side, tails.len(), &mut parts.words)?;
+    let mut features = Vec::new();
+    for (name, v) in edge.get("feature").and_then(Value::as_object).into_iter().flatten() {
+        let v = v.as_f64().ok_or_else(|| wrong(&format!("the feature {name} is no number")))?;
+        parts.feature(name, v, &mut features)?;
+    }
+    Ok(Part { tails, target, features })
 }
 
 /// `the [x,1] of [x,2]`: words and places of tails.
@@ -238,7 +257,8 @@ fn symbols(side: &str, tails: usize, words: &mut Vocabulary) -> Result<Vec<u32>>
     Ok(all)
 }
 
-/// Reads a hypergraph as Moses writes it (`-output-search-graph-hypergraph`): one sentence a file.
+/// Reads a hypergraph of Moses (`-output-search-graph-hypergraph`), one sentence per file. Fails, with the line, if the file
+/// does not follow the format.
 pub fn read_moses(input: &mut Input) -> Result<Forest<'static>> {
     let (mut line, mut begun) = (Vec::new(), false);
     let mut next = |input: &mut Input| -> Result<Option<String>> {

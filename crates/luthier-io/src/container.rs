@@ -1,4 +1,4 @@
-//! Binary files that are mapped: one header, a mark that the writing was finished, a check of the header.
+//! Memory-mapped binary files: one header with a mark that the writing was finished and a checksum of the header.
 //!
 //! All numbers are little-endian. The header has room for numbers of the owner from [`NUMBERS`] on, but for the length
 //! of the file at [`LENGTH`].
@@ -11,27 +11,27 @@ use std::{
     path::Path,
 };
 
-/// Bytes of the header.
+/// Length of the header of a binary file, in bytes.
 pub const HEADER: usize = 256;
-/// Where the owner's numbers begin in the header.
+/// Position in the header, in bytes, from which on the owner of a layout keeps its own numbers.
 pub const NUMBERS: usize = 16;
-/// Where the length of the file is in the header.
+/// Position in the header, in bytes, of the length of the file.
 pub const LENGTH: usize = 24;
 const VERSION: usize = 8;
 const FINISHED: usize = 12;
 const CHECK: usize = HEADER - 8;
 const DONE: u32 = 0x600d;
 
-/// What kind of file it is.
+/// A kind of binary file: its magic bytes, its version, and its name in messages.
 #[derive(Debug)]
 pub struct Layout {
-    /// The first bytes.
+    /// The first bytes of every file of this kind.
     pub magic: [u8; 8],
-    /// Number of the layout.
+    /// Version of the layout; files of other versions are refused.
     pub version: u32,
-    /// What it is called in messages.
+    /// Name of this kind of file in messages, such as `binary table`.
     pub what: &'static str,
-    /// What to do about a broken one.
+    /// Advice in messages about a damaged file, which begins with `make it again`.
     pub again: &'static str,
 }
 
@@ -40,11 +40,11 @@ enum Bytes {
     Owned(Vec<u8>),
 }
 
-/// A binary file, mapped or in memory.
+/// The bytes of a binary file, memory-mapped or owned.
 pub struct Container(Bytes);
 
 impl Layout {
-    /// Whether a file is of this kind.
+    /// Whether a file is of this kind, by its first bytes.
     pub fn fits(&self, path: &Path) -> bool {
         let mut head = [0; 8];
         std::fs::metadata(path).is_ok_and(|m| m.is_file())
@@ -52,7 +52,8 @@ impl Layout {
             && head == self.magic
     }
 
-    /// Maps a file and checks its header.
+    /// Memory-maps a file and checks its header. Fails if the file is of another kind or version, unfinished, truncated or
+    /// damaged.
     pub fn open(&self, path: &Path) -> Result<Container> {
         let name = path.display().to_string();
         let failed = |e: std::io::Error| Error::io(&name, "open it", &e);
@@ -73,7 +74,7 @@ impl Layout {
         Ok(container)
     }
 
-    /// Completes the header of bytes that begin with room for it.
+    /// Completes the header of a file in memory, whose first [`HEADER`] bytes are room for it.
     pub fn seal(&self, mut bytes: Vec<u8>) -> Container {
         let length = bytes.len() as u64;
         bytes[..8].copy_from_slice(&self.magic);
@@ -113,12 +114,12 @@ impl Layout {
         Ok(())
     }
 
-    /// Says that what follows the header makes no sense.
+    /// The error about a file whose header is sound but whose content is not.
     pub fn damaged(&self, name: &str) -> Error {
         Error::in_file(name, format!("is a damaged {}", self.what)).hint(self.again)
     }
 
-    /// Writes a file: under another name, with a mark that it is unfinished until it is.
+    /// Writes a file, which appears complete or not at all. Fails if it cannot be written.
     pub fn write(&self, container: &Container, path: &Path) -> Result<()> {
         let mut writer = self.create(path)?;
         let bytes = container.bytes();
@@ -126,7 +127,7 @@ impl Layout {
         writer.finish(&bytes[NUMBERS..CHECK])
     }
 
-    /// Begins a file that is written piece by piece.
+    /// Begins a file that is written piece by piece. Fails if `path` cannot be created or is no regular, plain file.
     pub fn create(&self, path: &Path) -> Result<Writer> {
         let name = path.display().to_string();
         // A device, a pipe or a compressed file cannot be mapped.
@@ -146,7 +147,7 @@ impl Layout {
     }
 }
 
-/// A file in the making.
+/// A binary file under construction; dropped before [`Writer::finish`], nothing is left of it.
 pub struct Writer {
     name: String,
     file: AtomicFile,
@@ -154,20 +155,21 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Adds bytes.
+    /// Appends bytes to the file. Fails if writing fails.
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.at += bytes.len() as u64;
         self.file.write_all(bytes).map_err(|e| Error::io(&self.name, "write it", &e))
     }
 
-    /// Begins a section as [`begin_section`] does, and says where it is.
+    /// Begins a section, aligned to 64 bytes as by [`begin_section`]; returns its position in the file.
     pub fn section(&mut self) -> Result<usize> {
         let next = self.at.next_multiple_of(64);
         self.append(&[0; 64][..(next - self.at) as usize])?;
         Ok(self.at as usize)
     }
 
-    /// Completes the header with numbers of the owner from [`NUMBERS`] on, and gives the file its name.
+    /// Completes the header with the owner's numbers from [`NUMBERS`] on, and gives the file its name. Fails if that is not
+    /// possible.
     pub fn finish(mut self, numbers: &[u8]) -> Result<()> {
         let mut header = [0; HEADER];
         header[NUMBERS..NUMBERS + numbers.len()].copy_from_slice(numbers);
@@ -189,7 +191,7 @@ fn check_of(bytes: &[u8]) -> u64 {
 }
 
 impl Container {
-    /// All bytes, the header included.
+    /// All bytes of the file, the header included.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         match &self.0 {
@@ -198,7 +200,7 @@ impl Container {
         }
     }
 
-    /// A number at a place.
+    /// The little-endian 32-bit number at a position. Panics if it is not inside the file.
     #[inline]
     pub fn u32_at(&self, at: usize) -> u32 {
         let mut b = [0; 4];
@@ -206,7 +208,7 @@ impl Container {
         u32::from_le_bytes(b)
     }
 
-    /// A number at a place.
+    /// The little-endian 64-bit number at a position. Panics if it is not inside the file.
     #[inline]
     pub fn u64_at(&self, at: usize) -> u64 {
         let mut b = [0; 8];
@@ -214,13 +216,13 @@ impl Container {
         u64::from_le_bytes(b)
     }
 
-    /// Whether it is mapped from a file.
+    /// Whether the bytes are memory-mapped from a file.
     pub fn is_mapped(&self) -> bool {
         matches!(self.0, Bytes::Mapped(_))
     }
 }
 
-/// Makes the key of a sequence longer by one symbol.
+/// The hash key of a sequence that is longer by one symbol than the sequence with `key`; 0 is the key of the empty one.
 #[inline]
 pub fn extend(key: u64, symbol: u32) -> u64 {
     let x = (key ^ (u64::from(symbol) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
@@ -228,22 +230,23 @@ pub fn extend(key: u64, symbol: u32) -> u64 {
     x ^ (x >> 32)
 }
 
-/// Where a key is looked for first in a table.
+/// The slot, below `slots`, where a key is looked for first in a hash table.
 #[inline]
 pub fn slot_of(key: u64, slots: u64) -> u64 {
     ((u128::from(key) * u128::from(slots)) >> 64) as u64
 }
 
-/// Begins a section: slots do not cross lines of the cache.
+/// Pads bytes to a multiple of 64, so that slots do not cross cache lines; returns the position of the section that begins.
 pub fn begin_section(bytes: &mut Vec<u8>) -> usize {
     bytes.resize(bytes.len().next_multiple_of(64), 0);
     bytes.len()
 }
 
-/// Bytes of a slot: a key that is not 0, and a value.
+/// Bytes of a slot of a hash table: a key that is not 0, and a value.
 pub const SLOT: usize = 16;
 
-/// The slot of a key in a table that begins at `section`, or the empty one where it would be. The table has room.
+/// The position of the slot of a key in a hash table that begins at `section`, or of the empty slot where it would be. The
+/// table must have an empty slot.
 pub fn place(bytes: &[u8], section: usize, slots: u64, key: u64) -> usize {
     let mut slot = slot_of(key, slots);
     loop {
@@ -256,19 +259,19 @@ pub fn place(bytes: &[u8], section: usize, slots: u64, key: u64) -> usize {
     }
 }
 
-/// Where the words of a vocabulary are in a file.
+/// Position of a vocabulary in a binary file.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Words {
-    /// How many.
+    /// Number of words.
     pub words: u64,
-    /// Slots of the table of words.
+    /// Slots of the hash table of words.
     pub slots: u64,
-    /// Where the table of words, their ends and their text begin.
+    /// Positions in the file of the hash table of words, of their ends, and of their text.
     pub sections: [usize; 3],
 }
 
 impl Words {
-    /// Writes a vocabulary.
+    /// Appends a vocabulary to a file in memory; returns its position.
     pub fn append(bytes: &mut Vec<u8>, vocabulary: &Vocabulary) -> Self {
         let words = vocabulary.len();
         let slots = 2 * words.max(1) as u64;
@@ -293,7 +296,7 @@ impl Words {
         Words { words: words as u64, slots, sections: [table, ends, text] }
     }
 
-    /// Whether all of it is inside the file.
+    /// Whether the vocabulary lies inside a file of `length` bytes.
     pub fn is_sound(&self, length: usize) -> bool {
         let inside = |section: usize, n: u64, size: usize| {
             section.checked_add((n as usize).saturating_mul(size)).is_some_and(|end| end <= length)
@@ -304,7 +307,7 @@ impl Words {
             && self.sections[2] <= length
     }
 
-    /// The number of a word.
+    /// The number of a word; `None` if the vocabulary does not have it.
     pub fn find(&self, file: &Container, word: &str) -> Option<u32> {
         let key = Vocabulary::key(word).max(1);
         let first = slot_of(key, self.slots);
@@ -322,7 +325,7 @@ impl Words {
         None
     }
 
-    /// The word of a number.
+    /// The word with a number; empty if there is none.
     pub fn word<'a>(&self, file: &'a Container, id: u32) -> &'a str {
         if u64::from(id) >= self.words {
             return "";

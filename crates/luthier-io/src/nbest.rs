@@ -14,7 +14,7 @@ mod write;
 
 pub use moses_dat::read_scores;
 pub use rows::{RowFile, Rows};
-pub use write::{To, Writer};
+pub use write::{MosesLine, To, Writer};
 
 use crate::Input;
 use luthier_core::{Error, Result};

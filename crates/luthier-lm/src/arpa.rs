@@ -48,12 +48,12 @@ impl Grams {
         Grams { n, words: Vec::new(), probability: Vec::new(), back_off: Vec::new() }
     }
 
-    /// Number of n-grams.
+    /// Number of n-grams of this order.
     pub fn len(&self) -> usize {
         self.probability.len()
     }
 
-    /// Whether there is no n-gram.
+    /// Whether there is no n-gram of this order.
     pub fn is_empty(&self) -> bool {
         self.probability.is_empty()
     }

@@ -376,7 +376,7 @@ impl Discount {
     }
 
     /// What is subtracted from an adjusted count.
-    fn from_count(&self, count: f64) -> f64 {
+    fn for_count(&self, count: f64) -> f64 {
         self.amount[(count as usize).min(3)]
     }
 }
@@ -438,7 +438,7 @@ impl Weigher<'_> {
         let (n, discount) = (self.n, self.discount);
         let total: f64 = group.iter().map(|g| g.numbers[0]).sum();
         let taken = |g: &Gram| {
-            if g.numbers[1] > 0.0 { discount.from_count(g.numbers[0]) } else { g.numbers[0] }
+            if g.numbers[1] > 0.0 { discount.for_count(g.numbers[0]) } else { g.numbers[0] }
         };
         let taken: f64 = group.iter().map(taken).sum();
         let rest = taken / total;
@@ -446,7 +446,7 @@ impl Weigher<'_> {
         context[..n - 1].copy_from_slice(&group[0].key[..n - 1]);
         self.contexts.push(Gram { key: context, numbers: [rest, 0.0, 0.0] })?;
         for gram in group.drain(..).filter(|g| g.numbers[1] > 0.0) {
-            let share = (gram.numbers[0] - discount.from_count(gram.numbers[0])) / total;
+            let share = (gram.numbers[0] - discount.for_count(gram.numbers[0])) / total;
             while self.next.is_some_and(|l| l.key < gram.key) {
                 self.next = self.longer.next()?;
             }

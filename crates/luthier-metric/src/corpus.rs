@@ -96,10 +96,43 @@ impl Metric {
         S: AsRef<[R]>,
         R: AsRef<str> + Sync,
     {
+        let stats = self.segment_stats(hypotheses, references)?;
+        let total = crate::significance::totals(self, &stats);
+        Ok(Score::from_totals(self, &total, Some(references.len())))
+    }
+
+    /// Statistics of every hypothesis against its references: [`Metric::width`] numbers per segment, one segment after the
+    /// other, as [`significance::compare`](crate::significance::compare) takes them. Fails as [`Metric::corpus_score`] does.
+    ///
+    /// ```
+    /// use luthier_metric::{Metric, significance::totals};
+    /// let bleu: Metric = "bleu:order=2".parse()?;
+    /// let stats = bleu.segment_stats(&["a b c", "d"], &[["a b d", "d"]])?;
+    /// assert_eq!(totals(&bleu, &stats), [3.0, 1.0, 4.0, 2.0, 4.0]); // matches, totals, reference length
+    /// # Ok::<(), luthier_metric::Error>(())
+    /// ```
+    pub fn segment_stats<H, S, R>(&self, hypotheses: &[H], references: &[S]) -> Result<Vec<f32>, Error>
+    where
+        H: AsRef<str> + Sync,
+        S: AsRef<[R]>,
+        R: AsRef<str> + Sync,
+    {
+        const CHUNK: usize = 256;
         let streams: Vec<&[R]> = references.iter().map(AsRef::as_ref).collect();
         self.check_texts(hypotheses.len(), &streams)?;
-        let total = self.text_totals(hypotheses, &streams);
-        Ok(Score::from_totals(self, &total, Some(streams.len())))
+        let chunks = hypotheses.par_chunks(CHUNK).enumerate().map(|(chunk, hypotheses)| {
+            let mut scratch = Scratch::default();
+            let mut stats = vec![0.0; self.width() * hypotheses.len()];
+            let mut references = Vec::with_capacity(streams.len());
+            for (i, (text, out)) in hypotheses.iter().zip(stats.chunks_exact_mut(self.width())).enumerate() {
+                references.clear();
+                references.extend(streams.iter().map(|stream| stream[chunk * CHUNK + i].as_ref()));
+                let prepared = self.prepare(&references, &mut scratch);
+                self.stats(&prepared, Hypothesis { text: text.as_ref(), columns: &[] }, &mut scratch, out);
+            }
+            stats
+        });
+        Ok(chunks.collect::<Vec<Vec<f32>>>().concat())
     }
 
     fn check_texts<R>(&self, hypotheses: usize, streams: &[&[R]]) -> Result<(), Error> {
@@ -126,38 +159,18 @@ impl Metric {
             ),
         ))
     }
-
-    /// Statistics summed over a text.
-    fn text_totals<H, R>(&self, hypotheses: &[H], streams: &[&[R]]) -> Vec<f64>
-    where
-        H: AsRef<str> + Sync,
-        R: AsRef<str> + Sync,
-    {
-        const CHUNK: usize = 256;
-        let chunks = hypotheses.par_chunks(CHUNK).enumerate().map(|(chunk, hypotheses)| {
-            let mut scratch = Scratch::default();
-            let (mut stats, mut total) = (vec![0.0; self.width()], vec![0.0; self.width()]);
-            let mut references = Vec::with_capacity(streams.len());
-            for (i, text) in hypotheses.iter().enumerate() {
-                references.clear();
-                references.extend(streams.iter().map(|stream| stream[chunk * CHUNK + i].as_ref()));
-                let prepared = self.prepare(&references, &mut scratch);
-                let hypothesis = Hypothesis { text: text.as_ref(), columns: &[] };
-                self.stats(&prepared, hypothesis, &mut scratch, &mut stats);
-                add(&mut total, stats.iter().map(|&x| f64::from(x)));
-            }
-            total
-        });
-        let mut total = vec![0.0; self.width()];
-        for chunk in chunks.collect::<Vec<Vec<f64>>>() {
-            add(&mut total, chunk);
-        }
-        total
-    }
 }
 
-fn add(total: &mut [f64], other: impl IntoIterator<Item = f64>) {
-    total.iter_mut().zip(other).for_each(|(t, x)| *t += x);
+/// Adds statistics to a total, number by number: statistics of one segment (`f32`), or sums of other segments (`f64`).
+///
+/// ```
+/// let mut total = [1.0, 2.0];
+/// luthier_metric::add(&mut total, &[0.5f32, 1.0]);
+/// luthier_metric::add(&mut total, &[10.0f64, 10.0]);
+/// assert_eq!(total, [11.5, 13.0]);
+/// ```
+pub fn add<X: Into<f64> + Copy>(total: &mut [f64], stats: &[X]) {
+    total.iter_mut().zip(stats).for_each(|(t, &x)| *t += x.into());
 }
 
 #[cfg(test)]

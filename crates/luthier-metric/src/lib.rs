@@ -36,9 +36,9 @@ mod spec;
 mod ter;
 mod tokenize;
 
-pub use bleu::{Bleu, SentenceSmoothing, SentenceSmoothing as PlusOne, Smooth};
+pub use bleu::{Bleu, SentenceSmoothing, Smooth};
 pub use chrf::Chrf;
-pub use corpus::{Score, corpus_score};
+pub use corpus::{Score, add, corpus_score};
 pub use edit::ErrorRate;
 pub use error::{Error, ErrorKind};
 pub use metric::{Column, Hypothesis, Metric, Prepared, Scratch, looks_tokenized};

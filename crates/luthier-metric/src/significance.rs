@@ -137,7 +137,7 @@ pub fn compare(metric: &Metric, systems: &[&[f32]], question: Question) -> Vec<V
 pub fn totals(metric: &Metric, stats: &[f32]) -> Vec<f64> {
     let mut total = vec![0.0; metric.width()];
     for row in stats.chunks_exact(metric.width()) {
-        total.iter_mut().zip(row).for_each(|(t, x)| *t += f64::from(*x));
+        crate::add(&mut total, row);
     }
     total
 }
@@ -224,10 +224,8 @@ fn one_trial(metric: &Metric, baseline: &[f32], system: &[f32], coins: &[bool]) 
     let rows = baseline.chunks_exact(width).zip(system.chunks_exact(width));
     for ((x, y), &keep) in rows.zip(coins) {
         let (x, y) = if keep { (x, y) } else { (y, x) };
-        for (((a, b), x), y) in a.iter_mut().zip(&mut b).zip(x).zip(y) {
-            *a += f64::from(*x);
-            *b += f64::from(*y);
-        }
+        crate::add(&mut a, x);
+        crate::add(&mut b, y);
     }
     (metric.score(&a) - metric.score(&b)).abs()
 }

@@ -37,6 +37,10 @@ pub trait Examples {
     fn margin(&self, _i: usize) -> f64 {
         1.0
     }
+    /// Asked before every sweep of [`dual`]: whether it shall end with what it has.
+    fn stop(&self) -> bool {
+        false
+    }
 }
 
 /// Solution of a margin problem besides `w`.
@@ -89,6 +93,9 @@ pub fn dual(
     let (mut highest, mut lowest) = (f64::INFINITY, f64::NEG_INFINITY);
     let mut distance = f64::INFINITY;
     for sweep in 1..=sweeps {
+        if examples.stop() {
+            return Dual { alpha, sweeps: sweep - 1, gap: distance };
+        }
         let (mut high, mut low) = (f64::NEG_INFINITY, f64::INFINITY);
         // Neighbours are alike: visiting them one after the other would save memory accesses and cost ten times as
         // many sweeps.

@@ -183,7 +183,7 @@ impl Table {
         self.longest
     }
 
-    /// Number of different sources.
+    /// Number of different sources of all entries.
     pub fn sources(&self) -> usize {
         self.sources as usize
     }
@@ -521,7 +521,9 @@ impl File {
 
 fn in_blocks(order: &[u32], meter: &Meter<'_>, mut each: impl FnMut(u32)) -> Result<()> {
     for block in order.chunks(BLOCK) {
-        block.iter().for_each(|&entry| each(entry));
+        for &entry in block {
+            each(entry);
+        }
         meter.add(block.len())?;
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Word alignment by expectation–maximisation, both directions in one pass.
 //!
-//! A generated sentence e₁…e_J and a given one f₁…f_I have the probability Σₐ Πⱼ p(aⱼ | …)·t(eⱼ | f_aⱼ), where the word
-//! behind eⱼ is f_aⱼ or the null word. The models differ in p(aⱼ | …): uniform for IBM Model 1 (Brown et al. 1993, eq. 5),
+//! A generated sentence e of J words and a given one f of I words have the probability Σₐ Πⱼ p(aⱼ | …)·t(eⱼ | f(aⱼ)), where
+//! the word behind eⱼ is f(aⱼ) or the null word. The models differ in p(aⱼ | …): uniform for IBM Model 1 (Brown et al. 1993, eq. 5),
 //! ∝ exp(−λ |i/I − j/J|) for IBM Model 2 (Dyer et al. 2013, section 2), and by the distance from the word before for the
 //! HMM (Vogel et al. 1996). Each iteration computes posterior probabilities of all links (the HMM by
 //! forward–backward) and makes the expected counts into new probabilities: relative frequencies, or, with a sparse prior

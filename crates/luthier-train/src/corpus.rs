@@ -163,12 +163,12 @@ impl Corpus {
         }
     }
 
-    /// Number of pairs that are kept.
+    /// Number of sentence pairs that are kept.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Whether no pair is kept.
+    /// Whether no sentence pair is kept.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }

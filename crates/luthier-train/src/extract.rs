@@ -39,15 +39,15 @@ pub enum What {
 
 impl What {
     /// Whether hierarchical rules are extracted.
-    pub fn is_rules(&self) -> bool {
+    pub fn is_rules(self) -> bool {
         matches!(self, What::Rules(_))
     }
 
-    fn name(&self) -> &'static str {
+    fn name(self) -> &'static str {
         if self.is_rules() { "rules" } else { "phrases" }
     }
 
-    fn smoothing(&self) -> Smoothing {
+    fn smoothing(self) -> Smoothing {
         match self {
             What::Phrases(phrases) => phrases.smoothing,
             What::Rules(_) => Smoothing::None,
@@ -59,7 +59,7 @@ impl What {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
-    /// What is extracted, with its limits.
+    /// Whether phrases or rules are extracted, with their limits.
     pub what: What,
     /// Memory and temporary directory of sorting; they do not affect the table.
     #[serde(flatten)]
@@ -73,7 +73,7 @@ impl Default for Settings {
     }
 }
 
-/// Statistics of one extraction.
+/// Statistics of one extraction of phrases or rules: occurrences, entries of the table, discounts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
     /// Number of occurrences of phrases or rules in the text.
@@ -82,7 +82,7 @@ pub struct Report {
     pub pairs: u64,
     /// Number of entries of the table with no, one and two gaps.
     pub entries: [u64; 3],
-    /// Number of different sources.
+    /// Number of different sources of the entries of the table.
     pub sources: u64,
     /// Kneser–Ney discounts for pairs seen once, twice, and three times or more; `None` without smoothing.
     pub discounts: Option<[f64; 3]>,

@@ -3,7 +3,7 @@
 use crate::{Packed, Segment, Smoothing, Surface, line::Sweep};
 use luthier_core::{Fingerprint, Local, Weights};
 use luthier_forest::{Forest, Hull, LANES, Lanes, NONE, best_at, derivation_at};
-use luthier_metric::{Metric, Scratch};
+use luthier_metric::{Metric, Scratch, add};
 use luthier_optim::{Direction, Envelope, Peak, Piece, Walker, dot};
 use rustc_hash::FxHashMap;
 
@@ -320,7 +320,7 @@ impl<'a> ForestWalker<'a> {
             if let Some((_, f)) = best {
                 let class = self.judge.of(segment, (s, f), &segment.forests[f]);
                 let stats = &self.judge.stats[class as usize * width..];
-                totals.iter_mut().zip(stats).for_each(|(t, x)| *t += f64::from(*x));
+                add(&mut totals, stats);
             }
         }
         self.metric.score(&totals)

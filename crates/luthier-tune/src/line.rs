@@ -6,7 +6,7 @@
 
 use crate::{List, list::argmax};
 use luthier_core::Weights;
-use luthier_metric::Metric;
+use luthier_metric::{Metric, add};
 use luthier_optim::{Direction, Envelope, Peak, Walker};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -208,7 +208,7 @@ impl Sweep {
     /// A segment's best candidate at the left end.
     pub(crate) fn start(&mut self, stats: &[f32], class: u32) {
         let stats = &stats[class as usize * self.totals.len()..];
-        self.totals.iter_mut().zip(stats).for_each(|(t, x)| *t += f64::from(*x));
+        add(&mut self.totals, stats);
     }
 
     /// From some point on it is another one.
@@ -485,7 +485,7 @@ impl<'a> ListWalker<'a> {
             }
             let class = self.flat.class[range.start + argmax(&self.b[range])];
             let stats = &self.flat.stats[class as usize * totals.len()..];
-            totals.iter_mut().zip(stats).for_each(|(t, x)| *t += f64::from(*x));
+            add(&mut totals, stats);
         }
         self.metric.score(&totals)
     }
@@ -508,12 +508,12 @@ impl Walker for ListWalker<'_> {
     fn step(&mut self, direction: Direction<'_>, t: f64) {
         match direction {
             Direction::Axis(axis) => {
-                add(&mut self.b, t, self.flat.column(axis));
+                axpy(&mut self.b, t, self.flat.column(axis));
                 self.point[axis] += t;
             }
             Direction::Vector(d) => {
                 project(&self.flat, d, &mut self.slopes);
-                add(&mut self.b, t, &self.slopes);
+                axpy(&mut self.b, t, &self.slopes);
                 self.point.iter_mut().zip(d).for_each(|(p, d)| *p += t * d);
             }
         }
@@ -530,7 +530,7 @@ impl Walker for ListWalker<'_> {
             self.b.copy_from_slice(&self.sparse);
         }
         for (c, &w) in point.iter().enumerate() {
-            add(&mut self.b, w, self.flat.column(c));
+            axpy(&mut self.b, w, self.flat.column(c));
         }
         self.score = self.true_score();
     }
@@ -541,12 +541,12 @@ fn project(flat: &Flat, d: &[f64], out: &mut Vec<f64>) {
     out.clear();
     out.resize(flat.class.len(), 0.0);
     for (c, &d) in d.iter().enumerate().filter(|(_, d)| **d != 0.0) {
-        add(out, d, flat.column(c));
+        axpy(out, d, flat.column(c));
     }
 }
 
 /// y += a·x.
-fn add(y: &mut [f64], a: f64, x: &[f64]) {
+fn axpy(y: &mut [f64], a: f64, x: &[f64]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y += a * x;
     }
@@ -764,11 +764,11 @@ mod tests {
                     let near = |j: &usize| j.abs_diff(i) <= window / 2;
                     let around: Vec<f64> = (0..n).filter(near).map(|j| scores[j]).collect();
                     let mean = around.iter().sum::<f64>() / around.len() as f64;
-                    assert_eq!(s.smoothed(Smoothing::average(window))[i], mean);
+                    assert_eq!(s.smoothed(Smoothing::average(window as u32))[i], mean);
                     let least = around.iter().copied().fold(f64::INFINITY, f64::min);
-                    assert_eq!(s.smoothed(Smoothing::max(window))[i], least);
+                    assert_eq!(s.smoothed(Smoothing::max(window as u32))[i], least);
                 }
-                for smoothing in [Smoothing::average(window), Smoothing::max(window)] {
+                for smoothing in [Smoothing::average(window as u32), Smoothing::max(window as u32)] {
                     let values = s.smoothed(smoothing);
                     let at_zero = values[bounds.partition_point(|&x| x <= 0.0)];
                     let best = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -60,6 +60,14 @@ impl AsRef<List> for List {
 }
 
 impl List {
+    /// The best candidate under given weights, the first of equals; none of an empty list. `dense` are the weights of the
+    /// columns.
+    pub fn best(&self, dense: &[f64], weights: &Weights) -> Option<usize> {
+        let mut scores = vec![0.0; self.k];
+        self.scores(dense, weights, &mut scores);
+        (self.k > 0).then(|| argmax(&scores))
+    }
+
     /// A list of the given candidates, in order. With `distinct`, repeated ones are left out.
     pub fn new<'a>(
         columns: &Arc<Local>,

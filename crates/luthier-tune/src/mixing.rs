@@ -7,7 +7,7 @@ use crate::{
     list::{List, argmax},
 };
 use luthier_core::{FeatureKey, Result, Weights};
-use luthier_metric::Metric;
+use luthier_metric::{Metric, add};
 use luthier_optim::Envelope;
 use serde::{Deserialize, Serialize};
 use std::{ops::Range, sync::Arc};
@@ -174,7 +174,6 @@ pub(crate) fn mix(
     if mixing == Mixing::Average || !begun {
         return Ok((mean.clone(), 1.0));
     }
-    let add = |totals: &mut Vec<f64>, more: &[f64]| totals.iter_mut().zip(more).for_each(|(t, x)| *t += x);
     let none = || vec![0.0; metric.width()];
     let shards = lists.len() as u32;
     let parts: Vec<Along> = fleet.map(shards, |s| {

@@ -8,7 +8,7 @@
 
 use crate::List;
 use luthier_core::random::{Purpose, Stream};
-use luthier_metric::{Bleu, Metric, PlusOne, Smooth};
+use luthier_metric::{Bleu, Metric, SentenceSmoothing, Smooth};
 
 /// A choice of one candidate per segment.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +59,7 @@ impl<'a, L: AsRef<List>> Search<'a, L> {
         };
         for list in lists.iter().map(AsRef::as_ref) {
             let n = list.stats.len() / metric.width();
-            let score = |c: u32| sign * metric.sentence_score(list.stats_of(c), PlusOne::default());
+            let score = |c: u32| sign * metric.sentence_score(list.stats_of(c), SentenceSmoothing::default());
             let mut best = 0;
             for c in 1..n as u32 {
                 if score(c) > score(best) {

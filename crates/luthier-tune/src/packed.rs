@@ -2,7 +2,7 @@
 
 use luthier_core::{FeatureKey, Local, Weights, sum};
 use luthier_forest::Forest;
-use luthier_metric::{Hypothesis, Metric, Prepared, Scratch};
+use luthier_metric::{Hypothesis, Metric, Prepared, Scratch, add};
 use std::sync::Arc;
 
 /// Forests of some segments.
@@ -113,9 +113,7 @@ impl Packed {
             }
             let mut stats = vec![0.0; metric.width()];
             segment.judge(metric, &forest.text(&words), &mut Scratch::default(), &mut stats);
-            for (t, x) in total.iter_mut().zip(&stats) {
-                *t += f64::from(*x);
-            }
+            add(total, &stats);
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{List, oracle};
 use luthier_core::random::{Purpose, Stream};
-use luthier_metric::{Metric, PlusOne};
+use luthier_metric::{Metric, SentenceSmoothing};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -56,12 +56,12 @@ pub struct Pairs {
 pub(crate) type Pair = (u32, u32);
 
 /// Sentence scores of all candidates on the learning scale.
-pub(crate) fn gains(lists: &[Arc<List>], metric: &Metric, how: PlusOne) -> Vec<Vec<f64>> {
+pub(crate) fn gains(lists: &[Arc<List>], metric: &Metric, how: SentenceSmoothing) -> Vec<Vec<f64>> {
     lists.par_iter().map(|list| gains_of(list, metric, how)).collect()
 }
 
 /// The same of one list.
-pub(crate) fn gains_of(list: &List, metric: &Metric, how: PlusOne) -> Vec<f64> {
+pub(crate) fn gains_of(list: &List, metric: &Metric, how: SentenceSmoothing) -> Vec<f64> {
     let classes = list.stats.len().checked_div(list.width).unwrap_or(0) as u32;
     let of: Vec<f64> =
         (0..classes).map(|c| metric.unit() * metric.sentence_score(list.stats_of(c), how)).collect();
@@ -72,7 +72,7 @@ pub(crate) fn gains_of(list: &List, metric: &Metric, how: PlusOne) -> Vec<f64> {
 pub(crate) fn oracles(
     lists: &[Arc<List>],
     metric: &Metric,
-    how: PlusOne,
+    how: SentenceSmoothing,
     by: OracleBy,
     seed: u64,
 ) -> Vec<Vec<bool>> {
@@ -94,7 +94,7 @@ impl Pairs {
         &self,
         lists: &[Arc<List>],
         metric: &Metric,
-        how: PlusOne,
+        how: SentenceSmoothing,
         epoch: u32,
     ) -> Vec<Vec<Pair>> {
         let gain = gains(lists, metric, how);

@@ -48,7 +48,7 @@ pub use xbleu::Xbleu;
 
 use crate::{Learner, Loss, Minimize, Outcome, Schedule, SourceKind};
 use luthier_core::{Error, FeatureKey, Result};
-use luthier_metric::{Metric, PlusOne};
+use luthier_metric::{Metric, SentenceSmoothing};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -137,8 +137,8 @@ trait Algorithm {
         true
     }
     /// Smoothing of sentence BLEU where a source searches for the best translation.
-    fn sentence_smoothing(&self) -> PlusOne {
-        PlusOne::default()
+    fn sentence_smoothing(&self) -> SentenceSmoothing {
+        SentenceSmoothing::default()
     }
     /// Features that the settings name.
     fn features(&self) -> Vec<&str> {
@@ -250,7 +250,7 @@ impl Recipe {
     }
 
     /// Smoothing of sentence BLEU where a source searches for the best translation.
-    pub fn sentence_smoothing(&self) -> PlusOne {
+    pub fn sentence_smoothing(&self) -> SentenceSmoothing {
         self.algorithm().sentence_smoothing()
     }
 
@@ -278,7 +278,7 @@ impl Recipe {
 
 impl Soft {
     /// A loss with this scale, regulariser and minimiser.
-    fn minimize(&self, loss: Loss, plus_one: PlusOne, context: &Context<'_>) -> Minimize {
+    fn minimize(&self, loss: Loss, plus_one: SentenceSmoothing, context: &Context<'_>) -> Minimize {
         Minimize {
             metric: context.metric.clone(),
             loss,

@@ -2,10 +2,10 @@
 
 use crate::{
     Batches, Evidence, Fleet, Goal, Learner, List, RunDir, Schedule, Source, SourceKind, State,
-    learner::grow, list::argmax, run_dir::Kept,
+    learner::grow, run_dir::Kept,
 };
 use luthier_core::{FeatureKey, Fingerprint, Progress, Result, SegmentId, Weights, sum};
-use luthier_metric::Metric;
+use luthier_metric::{Metric, add};
 use serde::{Deserialize, Serialize};
 use std::{ops::Range, sync::Arc, time::Instant};
 
@@ -462,9 +462,7 @@ fn decode_totals(
     let (mut totals, mut candidates) = (vec![0.0; width], 0);
     for at in 0..groups.len() {
         let (sums, size) = &parts[at % parts.len()][at / parts.len()];
-        for (t, x) in totals.iter_mut().zip(sums) {
-            *t += x;
-        }
+        add(&mut totals, sums);
         candidates += size;
     }
     Ok((totals, candidates))
@@ -541,13 +539,8 @@ fn best_totals(evidence: &Evidence, weights: &Weights, metric: &Metric) -> Vec<f
     }
     sum::sum(lists.len(), 64, metric.width(), |s, total| {
         let list = &lists[s];
-        if list.k == 0 {
-            return;
-        }
-        let mut scores = vec![0.0; list.k];
-        list.scores(&dense, weights, &mut scores);
-        for (t, x) in total.iter_mut().zip(list.stats_of(list.class[argmax(&scores)])) {
-            *t += f64::from(*x);
+        if let Some(best) = list.best(&dense, weights) {
+            add(total, list.stats_of(list.class[best]));
         }
     })
 }

@@ -13,7 +13,7 @@ use crate::{
 use luthier_core::{Error, FeatureKey, Local, Result, Weights};
 use luthier_io::{
     AtomicFile, WorkDir, WorkKind,
-    nbest::{self, Options, Rows},
+    nbest::{self, MosesLine, Options, Rows},
     read_weights,
 };
 use luthier_metric::Metric;
@@ -438,17 +438,17 @@ fn write_candidates<'a>(
     let mut file = AtomicFile::create(path)?;
     for (segment, list, some) in all {
         for i in some {
-            write!(file, "{segment} ||| {} |||", list.text(i)).map_err(failed)?;
+            let mut line = MosesLine::new(segment, list.text(i));
             // One label per value: blocks would need their zeros, which lists do not keep.
             for (key, value) in list.features(i) {
                 let own = list.local.position(key).and_then(|p| list.names.get(p));
                 let name = own.map(String::as_str).or_else(|| weights.name(key)).unwrap_or_default();
-                write!(file, " {name}= {value}").map_err(failed)?;
+                line.block(name, [value]);
             }
             for (name, value) in columns.iter().zip(list.given(i)) {
-                write!(file, " {name}= {value}").map_err(failed)?;
+                line.block(name, [*value]);
             }
-            writeln!(file, " ||| 0").map_err(failed)?;
+            writeln!(file, "{}", line.end(Some(0.0))).map_err(failed)?;
         }
     }
     file.commit()

@@ -84,6 +84,8 @@ impl NbestOptions {
 mod seed {
     use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
 
+    // Serde gives a reference.
+    #[allow(clippy::trivially_copy_pass_by_ref)]
     pub(super) fn serialize<S: Serializer>(seed: &u64, to: S) -> Result<S::Ok, S::Error> {
         match i64::try_from(*seed) {
             Ok(seed) => to.serialize_i64(seed),

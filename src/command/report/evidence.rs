@@ -1,15 +1,18 @@
 //! Lists that all runs choose from, and what follows.
 
 use super::{Args, Run, round};
-use crate::{command::read_references, lists::reference_file};
+use crate::{
+    command::read_references,
+    lists::{read_rows, reference_file},
+};
 use luthier::{
     core::{Error, FeatureKey, Names, Result, Weights},
     io::{
-        nbest::{Options, Rows, read},
+        nbest::{Options, Rows},
         text::{self, by_segment},
     },
     metric::{
-        Metric, PlusOne,
+        Metric, SentenceSmoothing,
         significance::{Question, Test, Verdict, compare},
     },
     optim::{Direction, Walker as _},
@@ -17,7 +20,10 @@ use luthier::{
 };
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 pub(super) struct Evidence {
     /// Where they come from, in words.
@@ -180,18 +186,8 @@ impl Evidence {
             options = Options::default();
             origin = files.iter().map(|f| f.display().to_string()).collect::<Vec<_>>().join(", ");
         }
-        let parts: Vec<Result<Rows>> = files
-            .par_iter()
-            .map(|path| {
-                let mut rows = Rows::default();
-                read(path, &options, &mut rows).map(|()| rows)
-            })
-            .collect();
-        let mut all = Rows::default();
-        for part in parts {
-            all.append(part?)?;
-        }
-        Ok((all, origin))
+        let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+        Ok((read_rows(&paths, &options)?, origin))
     }
 
     fn systems<'a>(&self, runs: &'a [Run]) -> Vec<System<'a>> {
@@ -218,12 +214,7 @@ impl Evidence {
         if let Some(list) = self.lists.first() {
             weights.gather(&list.columns, &mut dense);
         }
-        let best = |list: &Arc<List>| {
-            let mut scores = vec![0.0; list.k];
-            list.scores(&dense, weights, &mut scores);
-            (0..list.k).fold(0, |best, i| if scores[i] > scores[best] { i } else { best })
-        };
-        self.lists.iter().map(best).collect()
+        self.lists.iter().map(|list| list.best(&dense, weights).unwrap_or(0)).collect()
     }
 
     /// Statistics of a choice, segment after segment; nothing where there is no candidate.
@@ -275,7 +266,7 @@ impl Evidence {
         most: usize,
     ) -> (Vec<String>, Vec<Value>) {
         let score = |list: &List, i: usize| {
-            metric.shown(metric.sentence_score(list.stats_of(list.class[i]), PlusOne::default()))
+            metric.shown(metric.sentence_score(list.stats_of(list.class[i]), SentenceSmoothing::default()))
         };
         let spread = |s: usize| {
             let list = &self.lists[s];

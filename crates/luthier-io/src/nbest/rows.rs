@@ -187,6 +187,44 @@ impl Rows {
         Ok(())
     }
 
+    /// Appends one candidate of a segment with its features, and with scores that are not features.
+    ///
+    /// Fails where a name stands twice or cannot be a feature's name, or where a value is not finite.
+    ///
+    /// ```
+    /// let mut rows = luthier_io::nbest::Rows::default();
+    /// rows.push(0, "the house", &[("lm", -3.5), ("length", 2.0)], &[("comet", 0.81)]).unwrap();
+    /// assert_eq!(rows.column(0, "comet"), Some(0.81));
+    /// ```
+    pub fn push(
+        &mut self,
+        segment: u32,
+        text: &str,
+        features: &[(&str, f64)],
+        scores: &[(&str, f64)],
+    ) -> Result<()> {
+        let row = self.segment.len();
+        let failed = |what: String| Error::new(format!("candidate {row} (of segment {segment}): {what}"));
+        if let Some((name, value)) = features.iter().chain(scores).find(|v| !v.1.is_finite()) {
+            return Err(failed(format!("{name} is {value}, expected a finite number")));
+        }
+        for &(name, value) in features {
+            let id = self.names.intern(name)?;
+            if !self.features.push(row, id, value) {
+                return Err(failed(format!("the feature {name} stands twice")));
+            }
+        }
+        for &(name, value) in scores {
+            let id = self.score_names.intern(name)?;
+            if !self.scores.push(row, id, value) {
+                return Err(failed(format!("the score {name} stands twice")));
+            }
+        }
+        self.push_text(text);
+        self.end_row(segment, row as u64 + 1, None);
+        Ok(())
+    }
+
     pub(super) fn begin_file(&mut self, name: &str) -> usize {
         self.files.push(RowFile { name: name.to_owned(), first: self.len(), digest: String::new() });
         self.files.len() - 1

@@ -80,7 +80,7 @@ impl<'a> Writer<'a> {
 
     fn moses(&mut self, row: usize, total: Option<f64>) -> Result<()> {
         self.check(row, &["|||", "\n", "\r"], "Moses' format")?;
-        let mut line = format!("{} ||| {} |||", self.rows.segment(row), self.rows.text(row));
+        let mut line = MosesLine::new(self.rows.segment(row) as usize, self.rows.text(row));
         let features: Vec<(&str, f64)> = self.rows.named_features(row).collect();
         let mut i = 0;
         while i < features.len() {
@@ -93,17 +93,10 @@ impl<'a> Writer<'a> {
                     .error(row, format!("the feature name `{label}` cannot be written in Moses' format"))
                     .hint("write JSON lines (--to jsonl)"));
             }
-            line += &format!(" {label}=");
-            for (_, value) in &features[i..i + n] {
-                line += &format!(" {value}");
-            }
+            line.block(label, features[i..i + n].iter().map(|f| f.1));
             i += n;
         }
-        line += " |||";
-        if let Some(total) = total {
-            line += &format!(" {total}");
-        }
-        self.line(&line)
+        self.line(&line.end(total))
     }
 
     /// How many features from the first on are one whole block `Name[0]`, `Name[1]`, …; at least 1. A block that other
@@ -151,5 +144,45 @@ impl<'a> Writer<'a> {
         }
         let line = self.cells.join("\t");
         self.line(&line)
+    }
+}
+
+/// A candidate in Moses' format, `id ||| text ||| Label= v v Label= v ||| total`, in the making.
+///
+/// ```
+/// let mut line = luthier_io::nbest::MosesLine::new(0, "the house");
+/// line.block("LM0", [-3.5]);
+/// line.block("TranslationModel0", [-1.0, -0.25]);
+/// assert_eq!(line.end(Some(-4.75)), "0 ||| the house ||| LM0= -3.5 TranslationModel0= -1 -0.25 ||| -4.75");
+/// ```
+#[derive(Debug, Clone)]
+pub struct MosesLine(String);
+
+impl MosesLine {
+    /// Begins the line of a candidate. Its text must not hold three bars or line ends.
+    pub fn new(segment: usize, text: &str) -> Self {
+        MosesLine(format!("{segment} ||| {text} |||"))
+    }
+
+    /// Adds a feature, or a block of features under one label.
+    pub fn block(&mut self, label: &str, values: impl IntoIterator<Item = f64>) {
+        self.0 += &format!(" {label}=");
+        self.more(values);
+    }
+
+    /// Adds values to the block that was begun last.
+    pub fn more(&mut self, values: impl IntoIterator<Item = f64>) {
+        for value in values {
+            self.0 += &format!(" {value}");
+        }
+    }
+
+    /// The whole line, without its end.
+    pub fn end(mut self, total: Option<f64>) -> String {
+        self.0 += " |||";
+        if let Some(total) = total {
+            self.0 += &format!(" {total}");
+        }
+        self.0
     }
 }

@@ -15,7 +15,7 @@ use luthier_core::{
     random::{Purpose, Stream},
     sum,
 };
-use luthier_metric::Metric;
+use luthier_metric::{Metric, add};
 
 /// Hope–fear MIRA with its settings.
 #[derive(Clone)]
@@ -109,9 +109,7 @@ impl HopeFear {
         let total = sum::sum(lists.len(), 64, metric.width(), |s, total| {
             let scores = design.scores(s, &design.gather(s, w));
             if !scores.is_empty() {
-                for (t, &x) in total.iter_mut().zip(lists[s].stats_of(lists[s].class[argmax(&scores)])) {
-                    *t += f64::from(x);
-                }
+                add(total, lists[s].stats_of(lists[s].class[argmax(&scores)]));
             }
         });
         metric.score(&total)

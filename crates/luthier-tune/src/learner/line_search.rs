@@ -7,11 +7,11 @@
 use super::{Learner, Note};
 use crate::{Evidence, Flat, Fleet, ForestWalker, List, ListWalker, Packed, Smoothing, State, recipe::Mert};
 use luthier_core::{
-    FeatureKey, Local, Progress, Result, Step, Weights,
+    Error, FeatureKey, Local, Progress, Result, Step, Weights,
     random::{Purpose, Stream},
 };
 use luthier_metric::Metric;
-use luthier_optim::{Ascent, Strategy, Walker};
+use luthier_optim::{Ascent, Direction, Peak, Strategy, Walker};
 use rustc_hash::FxHashMap;
 use std::sync::{
     Arc, Mutex,
@@ -167,6 +167,40 @@ impl Ground<'_> {
     }
 }
 
+/// A walker that asks before every line search whether to stop. After that no search finds anything, so that the ascent ends at
+/// once.
+struct Polled<'a> {
+    walker: Box<dyn Walker + 'a>,
+    progress: Progress<'a>,
+    stopped: bool,
+}
+
+impl Walker for Polled<'_> {
+    fn point(&self) -> &[f64] {
+        self.walker.point()
+    }
+
+    fn score(&self) -> f64 {
+        self.walker.score()
+    }
+
+    fn peak(&mut self, direction: Direction<'_>, within: (f64, f64)) -> Peak {
+        self.stopped = self.stopped || self.progress.poll().is_err();
+        if self.stopped { Peak::NONE } else { self.walker.peak(direction, within) }
+    }
+
+    fn step(&mut self, direction: Direction<'_>, t: f64) {
+        self.walker.step(direction, t);
+    }
+
+    fn place(&mut self, point: &[f64]) {
+        self.stopped = self.stopped || self.progress.poll().is_err();
+        if !self.stopped {
+            self.walker.place(point);
+        }
+    }
+}
+
 /// One call of `learn`.
 struct Job<'a> {
     search: &'a LineSearch,
@@ -204,9 +238,13 @@ impl Job<'_> {
             None => self.anywhere(index),
             Some(best) => self.near(best, index),
         };
-        let mut walker = self.ground.walker(self.search, &self.state.weights, &point);
+        let walker = self.ground.walker(self.search, &self.state.weights, &point);
+        let mut walker = Polled { walker, progress: self.progress, stopped: false };
         let mut stream = Stream::new(self.search.seed, Purpose::Direction, epoch, index);
-        self.ascent.climb(&mut *walker, &mut || stream.normal());
+        self.ascent.climb(&mut walker, &mut || stream.normal());
+        if walker.stopped {
+            return Err(Error::interrupted());
+        }
         let mut weights = self.state.weights.clone();
         weights.set(self.columns, walker.point());
         if !self.search.limits.any() && weights.l1() > 0.0 {

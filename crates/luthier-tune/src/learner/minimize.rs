@@ -10,7 +10,7 @@ use luthier_core::{
     Error, Progress, Result, Step, Weights,
     random::{Purpose, Stream},
 };
-use luthier_metric::{Metric, PlusOne};
+use luthier_metric::{Metric, SentenceSmoothing};
 use luthier_optim::{Ended, Examples, Limit, Objective, Watch, dual, lbfgs, newton};
 use std::{cell::Cell, sync::Arc};
 
@@ -61,7 +61,7 @@ pub struct Minimize {
     /// one before.
     pub gamma: Vec<f64>,
     /// How sentence BLEU is smoothed.
-    pub plus_one: PlusOne,
+    pub plus_one: SentenceSmoothing,
     /// When to stop.
     pub limit: Limit,
     /// Seed of everything random.
@@ -76,7 +76,7 @@ impl Minimize {
             loss,
             lambda: 1e-5,
             gamma: vec![1.0],
-            plus_one: PlusOne::default(),
+            plus_one: SentenceSmoothing::default(),
             limit: Limit { tolerance: 1e-4, steps: 1000 },
             seed,
         }
@@ -228,6 +228,12 @@ impl Watcher<'_> {
         })
     }
 
+    /// Asks whether to stop.
+    fn asks_to_stop(&self) -> bool {
+        self.stop_if(self.progress.poll().is_err());
+        self.stopped.get()
+    }
+
     fn stop_if(&self, stop: bool) {
         self.stopped.set(self.stopped.get() || stop);
     }
@@ -240,20 +246,13 @@ struct Polled<'a> {
     watcher: &'a Watcher<'a>,
 }
 
-impl Polled<'_> {
-    fn stopped(&self) -> bool {
-        self.watcher.stop_if(self.watcher.progress.poll().is_err());
-        self.watcher.stopped.get()
-    }
-}
-
 impl Objective for Polled<'_> {
     fn dim(&self) -> usize {
         self.objective.dim()
     }
 
     fn evaluate(&mut self, w: &[f64], gradient: &mut [f64]) -> f64 {
-        if self.stopped() {
+        if self.watcher.asks_to_stop() {
             gradient.fill(0.0);
             return f64::NAN;
         }
@@ -261,7 +260,7 @@ impl Objective for Polled<'_> {
     }
 
     fn curve(&mut self, v: &[f64], out: &mut [f64]) -> bool {
-        !self.stopped() && self.objective.curve(v, out)
+        !self.watcher.asks_to_stop() && self.objective.curve(v, out)
     }
 }
 
@@ -292,7 +291,7 @@ impl Learner for Minimize {
         }
         let before = state.weights.values();
         let (w, note) = self.fit(before, &design.seen(), progress, |w, watcher| match &self.loss {
-            Loss::Pro { margin: Margin::Hinge, .. } => self.hinge(lists, &chosen, w, state),
+            Loss::Pro { margin: Margin::Hinge, .. } => self.hinge(lists, &chosen, w, (state, watcher)),
             Loss::Pro { margin, .. } => {
                 let mut objective = self.pairwise(lists, &chosen, &state.weights, *margin, *fleet);
                 note(watcher.run(lbfgs, &mut *objective, w), self.limit)
@@ -333,9 +332,15 @@ impl Minimize {
         Box::new(Regularized::new(Arc::new(Design::new(lists, weights)), loss, self.lambda, fleet))
     }
 
-    fn hinge(&self, lists: &[Arc<List>], chosen: &[Vec<Pair>], w: &mut [f64], state: &State) -> Note {
+    fn hinge(
+        &self,
+        lists: &[Arc<List>],
+        chosen: &[Vec<Pair>],
+        w: &mut [f64],
+        (state, watcher): (&State, &Watcher<'_>),
+    ) -> Note {
         let (lists, chosen) = compact(lists, chosen);
-        let rows = PairRows::new(&Design::new(lists, &state.weights), &chosen);
+        let rows = PairRows::new(&Design::new(lists, &state.weights), &chosen, watcher);
         let c = 1.0 / (self.lambda * rows.len().max(1) as f64);
         let mut stream = Stream::new(self.seed, Purpose::Order, state.epoch, 0);
         w.fill(0.0);
@@ -383,7 +388,8 @@ fn compact(lists: &[Arc<List>], pairs: &[Vec<Pair>]) -> (Vec<Arc<List>>, Vec<Vec
 }
 
 /// Differences of candidates as examples: the candidates' rows are kept, never the differences.
-struct PairRows {
+struct PairRows<'a> {
+    watcher: &'a Watcher<'a>,
     offsets: Vec<usize>,
     /// Places of features, ascending in each row, and their values.
     places: Vec<u32>,
@@ -391,10 +397,10 @@ struct PairRows {
     pairs: Vec<Pair>,
 }
 
-impl PairRows {
-    fn new(design: &Design, pairs: &[Vec<Pair>]) -> Self {
-        let mut rows =
-            PairRows { offsets: vec![0], places: Vec::new(), values: Vec::new(), pairs: Vec::new() };
+impl<'a> PairRows<'a> {
+    fn new(design: &Design, pairs: &[Vec<Pair>], watcher: &'a Watcher<'a>) -> Self {
+        let (places, values) = (Vec::new(), Vec::new());
+        let mut rows = PairRows { watcher, offsets: vec![0], places, values, pairs: Vec::new() };
         let mut row: Vec<(u32, f64)> = Vec::new();
         for (s, (list, pairs)) in design.lists().iter().zip(pairs).enumerate() {
             let first = rows.offsets.len() as u32 - 1;
@@ -417,7 +423,11 @@ impl PairRows {
     }
 }
 
-impl Examples for PairRows {
+impl Examples for PairRows<'_> {
+    fn stop(&self) -> bool {
+        self.watcher.asks_to_stop()
+    }
+
     fn len(&self) -> usize {
         self.pairs.len()
     }

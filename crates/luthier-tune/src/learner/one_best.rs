@@ -7,7 +7,7 @@
 use super::{Learner, Note};
 use crate::{Evidence, Fleet, List, State, list::argmax, pairs::gains_of};
 use luthier_core::{FeatureKey, Progress, Result, Weights};
-use luthier_metric::{Metric, PlusOne};
+use luthier_metric::{Metric, SentenceSmoothing, add};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub struct OneBest {
     /// What is learned for.
     pub metric: Metric,
     /// How sentence BLEU is smoothed.
-    pub plus_one: PlusOne,
+    pub plus_one: SentenceSmoothing,
     /// What is aimed at.
     pub update: Update,
     /// Whether steps are weighted by the sentence score of what is aimed at.
@@ -44,7 +44,7 @@ pub struct OneBest {
 impl OneBest {
     /// As in the paper: averaged, references where they can be made.
     pub fn new(metric: Metric, update: Update, passive: Option<f64>) -> Self {
-        let plus_one = PlusOne::default();
+        let plus_one = SentenceSmoothing::default();
         OneBest { metric, plus_one, update, weighted: false, passive, references: true, average: true }
     }
 
@@ -107,9 +107,7 @@ impl Learner for OneBest {
             let gain = gains_of(list, &self.metric, self.plus_one);
             let guess = argmax(&scores);
             let target = self.target(list, &gain, &scores, at, state);
-            for (t, x) in state.pass.aimed.iter_mut().zip(target.stats_of(target.class[0])) {
-                *t += f64::from(*x);
-            }
+            add(&mut state.pass.aimed, target.stats_of(target.class[0]));
             if target.text(0) == list.text(guess) {
                 continue;
             }

@@ -10,7 +10,7 @@ use luthier_core::{
     Progress, Result, Weights,
     random::{Purpose, Stream},
 };
-use luthier_metric::{Metric, PlusOne};
+use luthier_metric::{Metric, SentenceSmoothing, add};
 use luthier_optim::{Examples, dot, dual, dual_newton, dual_simplex};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -146,7 +146,7 @@ pub struct Rank {
     /// What is learned for.
     pub metric: Metric,
     /// How sentence BLEU is smoothed, for oracles by sentence.
-    pub plus_one: PlusOne,
+    pub plus_one: SentenceSmoothing,
     /// How the oracles of a batch are chosen.
     pub oracle: OracleBy,
     /// How a step is made.
@@ -165,7 +165,7 @@ const SWEEPS: usize = 1000;
 impl Rank {
     /// With oracles of the batch.
     pub fn new(metric: Metric, rule: Rule, seed: u64) -> Self {
-        let plus_one = PlusOne::default();
+        let plus_one = SentenceSmoothing::default();
         Rank { metric, plus_one, oracle: OracleBy::Corpus, rule, tolerance: 1e-3, few: 64, seed }
     }
 }
@@ -180,9 +180,7 @@ impl Learner for Rank {
         let oracle = oracles(lists, &self.metric, self.plus_one, self.oracle, self.seed);
         for (list, oracle) in lists.iter().zip(&oracle) {
             if let Some(first) = oracle.iter().position(|o| *o) {
-                for (t, x) in state.pass.aimed.iter_mut().zip(list.stats_of(list.class[first])) {
-                    *t += f64::from(*x);
-                }
+                add(&mut state.pass.aimed, list.stats_of(list.class[first]));
             }
         }
         let batches = u64::from(state.pass.batches.max(1));
@@ -282,9 +280,7 @@ fn errors(
     let mut total = vec![0.0; metric.width()];
     let first = |s: usize| oracle[s].iter().position(|o| *o).map(|i| lists[s].class[i]);
     for (s, list) in lists.iter().enumerate() {
-        for (t, x) in total.iter_mut().zip(first(s).map_or(&[][..], |c| list.stats_of(c))) {
-            *t += f64::from(*x);
-        }
+        add(&mut total, first(s).map_or(&[][..], |c| list.stats_of(c)));
     }
     let best = metric.score(&total);
     let mut loss: Vec<Vec<f64>> = Vec::new();

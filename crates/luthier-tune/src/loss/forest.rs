@@ -13,7 +13,7 @@ use crate::{
 };
 use luthier_core::{Local, Weights};
 use luthier_forest::{Expectation, Forest, rescore};
-use luthier_metric::{Bleu, Metric, PlusOne, Prepared, Scratch};
+use luthier_metric::{Bleu, Metric, Prepared, Scratch, SentenceSmoothing};
 use luthier_optim::{Objective, axpy, dot};
 use rayon::prelude::*;
 use std::{ops::Range, sync::Arc};
@@ -74,7 +74,7 @@ impl<'a> OnForests<'a> {
     pub fn softmax(
         packed: &Packed,
         bleu: &Bleu,
-        (by, how, seed): (OracleBy, PlusOne, u64),
+        (by, how, seed): (OracleBy, SentenceSmoothing, u64),
         weights: &Weights,
         (gamma, l2): (f64, f64),
         fleet: Fleet<'a>,
@@ -285,7 +285,7 @@ impl Objective for OnForests<'_> {
 }
 
 /// By segment: the words of the oracle.
-fn oracles(packed: &Packed, bleu: &Bleu, by: OracleBy, how: PlusOne, seed: u64) -> Vec<Vec<u32>> {
+fn oracles(packed: &Packed, bleu: &Bleu, by: OracleBy, how: SentenceSmoothing, seed: u64) -> Vec<Vec<u32>> {
     let metric = Metric::Bleu(bleu.clone());
     let found: Vec<(Vec<Vec<u32>>, List)> = packed
         .segments
@@ -305,7 +305,7 @@ fn competitors(
     bleu: &Bleu,
     metric: &Metric,
     k: usize,
-    how: PlusOne,
+    how: SentenceSmoothing,
 ) -> (Vec<Vec<u32>>, List) {
     let columns = Arc::new(Local::default());
     let Some(forest) = segment.forests.last().filter(|f| !f.is_empty()) else {

@@ -6,7 +6,7 @@ use luthier_core::{
     FeatureKey, Local, Weights,
     random::{Purpose, Stream},
 };
-use luthier_metric::{Metric, PlusOne, Scratch};
+use luthier_metric::{Metric, Scratch, SentenceSmoothing};
 use std::sync::Arc;
 
 /// A pool with 3 dense and some sparse features, its references, and random weights.
@@ -281,7 +281,7 @@ fn a_metric_without_matches_has_a_floor() {
 fn pairs_by_definition() {
     let metric: Metric = "bleu".parse().unwrap();
     let pool = pool(4, &metric, 5, 20);
-    let gain = gains(&pool.lists, &metric, PlusOne::default());
+    let gain = gains(&pool.lists, &metric, SentenceSmoothing::default());
     let choose = |source, max_length_sigma| {
         let pairs = Pairs {
             source,
@@ -292,7 +292,7 @@ fn pairs_by_definition() {
             max_length_sigma,
             seed: 1,
         };
-        pairs.choose(&pool.lists, &metric, PlusOne::default(), 0)
+        pairs.choose(&pool.lists, &metric, SentenceSmoothing::default(), 0)
     };
     let difference = |s: usize, (a, b): (u32, u32)| gain[s][a as usize] - gain[s][b as usize];
     let all = choose(PairSource::All, None);

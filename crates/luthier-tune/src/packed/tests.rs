@@ -12,7 +12,7 @@ use luthier_core::{
     random::{Purpose, Stream},
 };
 use luthier_forest::{Builder, Forest, KBest, NONE, TAILS, rescore};
-use luthier_metric::{Bleu, Metric, PlusOne, Scratch};
+use luthier_metric::{Bleu, Metric, Scratch, SentenceSmoothing};
 use luthier_optim::{Direction, Objective, Walker};
 use std::sync::Arc;
 
@@ -225,7 +225,7 @@ fn what_is_aimed_at_is_the_best_of_all() {
         let w = weights(&mut stream);
         let local = packed.local(forest, &w);
         let sign = if round % 2 == 0 { 3.0 } else { -3.0 };
-        let gain = |stats: &[f32]| sign * metric.sentence_score(stats, PlusOne::default());
+        let gain = |stats: &[f32]| sign * metric.sentence_score(stats, SentenceSmoothing::default());
         // Matches are not clipped in the search, nor here.
         let n = bleu.order;
         let mut scratch = Scratch::default();

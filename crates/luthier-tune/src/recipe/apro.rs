@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{Learner, Loss, Minimize, Outcome, Schedule};
 use luthier_core::Result;
-use luthier_metric::PlusOne;
+use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
 /// All-pairs ranking optimisation (Dreyer and Dong 2015): a squared hinge loss over all pairs of candidates, in O(k log k).
@@ -25,7 +25,7 @@ pub struct Apro {
     /// Smoothing of sentence BLEU.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
-    pub sentence: PlusOne,
+    pub sentence: SentenceSmoothing,
     /// When the minimiser stops.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
@@ -46,7 +46,7 @@ impl Default for Apro {
         Apro {
             stopping: Stopping::default(),
             c: PAPER_C,
-            sentence: PlusOne::default(),
+            sentence: SentenceSmoothing::default(),
             fit: Fit::default(),
             interpolation: Interpolation::default(),
         }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{HopeFear, Learner, Mixing, Rank, RankMargin, Rule, Schedule};
 use luthier_core::{Error, Result};
-use luthier_metric::{Metric, PlusOne};
+use luthier_metric::{Metric, SentenceSmoothing};
 use serde::{Deserialize, Serialize};
 
 /// Which candidates MIRA separates.
@@ -78,7 +78,7 @@ pub struct Mira {
     #[cfg_attr(feature = "clap", arg(long, help_heading = "MIRA"))]
     pub safe_hope: bool,
     /// With hope-fear: visit segments in their order, not in random order.
-    #[cfg_attr(feature = "clap", arg(long = "no-shuffle", action = clap::ArgAction::SetFalse, help_heading = "MIRA"))]
+    #[cfg_attr(feature = "clap", arg(id = "no-shuffle", long = "no-shuffle", action = clap::ArgAction::SetFalse, help_heading = "MIRA"))]
     pub shuffle_pool: bool,
     /// What steps aim at, with surrogates.
     #[cfg_attr(feature = "clap", command(flatten))]
@@ -87,7 +87,7 @@ pub struct Mira {
     /// Smoothing of sentence BLEU, with surrogates.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
-    pub sentence: PlusOne,
+    pub sentence: SentenceSmoothing,
     /// Batches, shards and mixing, with surrogates and oracles.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
@@ -114,7 +114,7 @@ impl Default for Mira {
             safe_hope: false,
             shuffle_pool: true,
             surrogates: Surrogates::default(),
-            sentence: PlusOne::default(),
+            sentence: SentenceSmoothing::default(),
             online: Online::default(),
         }
     }
@@ -143,7 +143,7 @@ impl Mira {
             || self.model_background
             || self.safe_hope
             || !self.shuffle_pool;
-        let sentence = self.sentence != PlusOne::default();
+        let sentence = self.sentence != SentenceSmoothing::default();
         match self.constraints {
             Oracle if self.c.is_some() => wrong("--c", "hope-fear or surrogate; here it is 1/λ"),
             HopeFear | Surrogate if self.lambda.is_some() || self.margin.is_some() => {
@@ -243,7 +243,7 @@ impl Algorithm for Mira {
         Some(&self.learn_from)
     }
 
-    fn sentence_smoothing(&self) -> PlusOne {
+    fn sentence_smoothing(&self) -> SentenceSmoothing {
         self.sentence
     }
 }

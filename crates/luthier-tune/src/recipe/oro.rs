@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{Bound, Decay, Learner, Linearize, Mixing, Norm, OracleBy, Rank, RankLoss, Rate, Rule, Schedule};
 use luthier_core::{Error, Result};
-use luthier_metric::PlusOne;
+use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
 /// Online rank optimisation (Watanabe 2012): oracles above all other candidates, batch by batch, by sub-gradients (ORO) or by
@@ -66,7 +66,7 @@ pub struct Oro {
     /// Smoothing of sentence BLEU.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
-    pub sentence: PlusOne,
+    pub sentence: SentenceSmoothing,
     /// Batches, shards and mixing.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
@@ -88,7 +88,7 @@ impl Default for Oro {
             dual: None,
             linearize: None,
             oracle: OracleBy::Corpus,
-            sentence: PlusOne::default(),
+            sentence: SentenceSmoothing::default(),
             online: Online::default(),
         }
     }
@@ -164,7 +164,7 @@ impl Algorithm for Oro {
         self.online.schedule(&self.stopping, context.seed)
     }
 
-    fn sentence_smoothing(&self) -> PlusOne {
+    fn sentence_smoothing(&self) -> SentenceSmoothing {
         self.sentence
     }
 }

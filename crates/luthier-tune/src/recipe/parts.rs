@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{Batches, Mixing, OneBest, Schedule, SourceKind, Update};
 use luthier_core::{Error, Result};
-use luthier_metric::{Metric, PlusOne};
+use luthier_metric::{Metric, SentenceSmoothing};
 use luthier_optim::Limit;
 use serde::{Deserialize, Serialize};
 
@@ -258,7 +258,7 @@ pub struct Online {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mixing: Option<Mixing>,
     /// Visit segments in their order, not in random order.
-    #[cfg_attr(feature = "clap", arg(long = "in-order", action = clap::ArgAction::SetFalse))]
+    #[cfg_attr(feature = "clap", arg(id = "in-order", long = "in-order", action = clap::ArgAction::SetFalse))]
     pub shuffle: bool,
 }
 
@@ -324,10 +324,10 @@ pub struct Surrogates {
     #[cfg_attr(feature = "clap", arg(long))]
     pub weighted: bool,
     /// Do not aim at references that are reachable.
-    #[cfg_attr(feature = "clap", arg(long = "no-references", action = clap::ArgAction::SetFalse))]
+    #[cfg_attr(feature = "clap", arg(id = "no-references", long = "no-references", action = clap::ArgAction::SetFalse))]
     pub references: bool,
     /// Keep the last weights, not the mean over all visits.
-    #[cfg_attr(feature = "clap", arg(long = "no-average", action = clap::ArgAction::SetFalse))]
+    #[cfg_attr(feature = "clap", arg(id = "no-average", long = "no-average", action = clap::ArgAction::SetFalse))]
     pub average: bool,
 }
 
@@ -353,7 +353,12 @@ impl Surrogates {
     }
 
     /// The learner, once resolved; `passive` is the largest step of MIRA, none for the perceptron.
-    pub(super) fn learner(&self, metric: &Metric, plus_one: PlusOne, passive: Option<f64>) -> OneBest {
+    pub(super) fn learner(
+        &self,
+        metric: &Metric,
+        plus_one: SentenceSmoothing,
+        passive: Option<f64>,
+    ) -> OneBest {
         OneBest {
             metric: metric.clone(),
             plus_one,

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{Learner, Mixing, Schedule};
 use luthier_core::Result;
-use luthier_metric::PlusOne;
+use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
 /// Averaged perceptron, online: steps from the guess to the surrogate (Collins 2002; Arun and Koehn 2007).
@@ -25,7 +25,7 @@ pub struct Perceptron {
     /// Smoothing of sentence BLEU.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
-    pub sentence: PlusOne,
+    pub sentence: SentenceSmoothing,
     /// Batches, shards and mixing.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
@@ -59,7 +59,7 @@ impl Algorithm for Perceptron {
         self.online.schedule(&self.stopping, context.seed)
     }
 
-    fn sentence_smoothing(&self) -> PlusOne {
+    fn sentence_smoothing(&self) -> SentenceSmoothing {
         self.sentence
     }
 }

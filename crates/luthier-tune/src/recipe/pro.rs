@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{Learner, Loss, Minimize, PairSource, Pairs, Schedule, loss::Margin};
 use luthier_core::Result;
-use luthier_metric::PlusOne;
+use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
 /// Pairwise ranking optimisation (Hopkins and May 2011): a linear classifier that ranks pairs of candidates.
@@ -48,7 +48,7 @@ pub struct Pro {
     /// Smoothing of sentence BLEU.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
-    pub sentence: PlusOne,
+    pub sentence: SentenceSmoothing,
     /// When the minimiser stops.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
@@ -75,7 +75,7 @@ impl Default for Pro {
             slice: 0.1,
             max_length_sigma: None,
             lambda: None,
-            sentence: PlusOne::default(),
+            sentence: SentenceSmoothing::default(),
             fit: Fit::default(),
             interpolation: Interpolation::default(),
         }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{Learner, Loss, Minimize, Schedule};
 use luthier_core::Result;
-use luthier_metric::PlusOne;
+use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
 /// Maximum expected sentence score, which is minimum risk training (Smith and Eisner 2006).
@@ -25,7 +25,7 @@ pub struct Risk {
     /// Smoothing of sentence BLEU.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
-    pub sentence: PlusOne,
+    pub sentence: SentenceSmoothing,
     /// From one iteration of a decoder to the next.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{Learner, Loss, Minimize, OracleBy, Schedule};
 use luthier_core::Result;
-use luthier_metric::PlusOne;
+use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
 /// Maximum likelihood of the oracles among all candidates (Watanabe 2012, eq. 6).
@@ -28,7 +28,7 @@ pub struct Softmax {
     /// Smoothing of sentence BLEU.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
-    pub sentence: PlusOne,
+    pub sentence: SentenceSmoothing,
     /// Scale, regulariser and minimiser.
     #[cfg_attr(feature = "clap", command(flatten, next_help_heading = "Softmax"))]
     #[serde(flatten)]
@@ -45,7 +45,7 @@ impl Default for Softmax {
             stopping: Stopping::default(),
             learn_from: LearnFrom::default(),
             oracle: OracleBy::Corpus,
-            sentence: PlusOne::default(),
+            sentence: SentenceSmoothing::default(),
             soft: Soft::default(),
             interpolation: Interpolation::default(),
         }

@@ -9,7 +9,7 @@ use crate::{
     loss::{Brevity, Clip},
 };
 use luthier_core::{Error, Result};
-use luthier_metric::PlusOne;
+use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
 /// Maximum BLEU of expected n-gram counts (Rosti et al. 2010, 2011).
@@ -111,6 +111,6 @@ impl Algorithm for Xbleu {
 impl Xbleu {
     fn minimize(&self, context: &Context<'_>) -> Minimize {
         let (clip, brevity, references) = (self.clip, self.brevity, context.references.clone());
-        self.soft.minimize(Loss::Xbleu { clip, brevity, references }, PlusOne::default(), context)
+        self.soft.minimize(Loss::Xbleu { clip, brevity, references }, SentenceSmoothing::default(), context)
     }
 }

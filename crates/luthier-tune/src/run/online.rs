@@ -9,6 +9,7 @@ use luthier_core::{
     Progress, Result, SegmentId,
     random::{Purpose, Stream},
 };
+use luthier_metric::add;
 use serde::{Deserialize, Serialize};
 use std::{
     sync::{
@@ -68,12 +69,8 @@ pub(super) fn epoch(
     let (mut guessed, mut aimed) = (vec![0.0; width], vec![0.0; width]);
     event.candidates = 0;
     for shard in shards {
-        for (t, x) in guessed.iter_mut().zip(&shard.guessed) {
-            *t += x;
-        }
-        for (t, x) in aimed.iter_mut().zip(&shard.aimed) {
-            *t += x;
-        }
+        add(&mut guessed, &shard.guessed);
+        add(&mut aimed, &shard.aimed);
         state.surrogates.extend(shard.surrogates);
         event.candidates += shard.candidates;
         event.decode_seconds += shard.decode;
@@ -88,9 +85,7 @@ pub(super) fn epoch(
     if job.learner.averages() {
         let means = &mut state.means;
         means.resize(mean.visited.len(), 0.0);
-        for (m, v) in means.iter_mut().zip(&mean.visited) {
-            *m += v;
-        }
+        add(means, &mean.visited);
     }
     if !scored {
         event.judge(job.metric, &guessed);
@@ -136,9 +131,7 @@ fn shard(
             commit_dense(&mut state, &evidence, source)?;
             aims(job, &mut state)?;
         }
-        for (t, x) in guessed.iter_mut().zip(best_totals(&evidence, &state.weights, job.metric)) {
-            *t += x;
-        }
+        add(&mut guessed, &best_totals(&evidence, &state.weights, job.metric));
         decode += clock.elapsed().as_secs_f64();
         let clock = Instant::now();
         let said = learner.learn(&evidence, &mut state, &Fleet::ALONE, Progress::NONE)?;

@@ -86,7 +86,8 @@ fn learn_by(
 
 /// Differences of features of all pairs of an oracle and another candidate, by the definition.
 fn differences(lists: &[Arc<List>]) -> Vec<Vec<f64>> {
-    let oracle = oracles(lists, &"bleu:order=2".parse().unwrap(), PlusOne::default(), OracleBy::Corpus, 1);
+    let oracle =
+        oracles(lists, &"bleu:order=2".parse().unwrap(), SentenceSmoothing::default(), OracleBy::Corpus, 1);
     let mut all = Vec::new();
     for (list, oracle) in lists.iter().zip(&oracle) {
         for i in (0..list.k).filter(|&i| oracle[i]) {
@@ -166,7 +167,8 @@ fn likelihood(lists: &[Arc<List>], w: &[f64]) -> f64 {
 }
 
 fn each_likelihood(lists: &[Arc<List>], w: &[f64]) -> Vec<f64> {
-    let oracle = oracles(lists, &"bleu:order=2".parse().unwrap(), PlusOne::default(), OracleBy::Corpus, 1);
+    let oracle =
+        oracles(lists, &"bleu:order=2".parse().unwrap(), SentenceSmoothing::default(), OracleBy::Corpus, 1);
     let sum = |list: &Arc<List>, keep: &dyn Fn(usize) -> bool| {
         (0..list.k).filter(|&i| keep(i)).map(|i| dot(&dense(list, i), w).exp()).sum::<f64>()
     };
@@ -301,7 +303,7 @@ fn optimized_steps_against_a_plain_solver() {
 /// What the batch's BLEU loses with the worse candidate of each pair, from texts.
 fn losses(lists: &[Arc<List>]) -> Vec<f64> {
     let metric: Metric = "bleu:order=2".parse().unwrap();
-    let oracle = oracles(lists, &metric, PlusOne::default(), OracleBy::Corpus, 1);
+    let oracle = oracles(lists, &metric, SentenceSmoothing::default(), OracleBy::Corpus, 1);
     let total = |swap: Option<(usize, usize)>| {
         let mut total = vec![0.0; metric.width()];
         for (s, list) in lists.iter().enumerate() {
@@ -330,7 +332,8 @@ fn losses(lists: &[Arc<List>]) -> Vec<f64> {
 #[test]
 fn batches_without_violation_shrink() {
     let lists = lists(3, 2);
-    let oracle = oracles(&lists, &"bleu:order=2".parse().unwrap(), PlusOne::default(), OracleBy::Corpus, 1);
+    let oracle =
+        oracles(&lists, &"bleu:order=2".parse().unwrap(), SentenceSmoothing::default(), OracleBy::Corpus, 1);
     let only: Vec<Arc<List>> = lists
         .iter()
         .zip(&oracle)

@@ -1,0 +1,210 @@
+//! Tuning on n-best lists in one call.
+
+use crate::{
+    NBest, Recipe,
+    core::{Error, Progress, Result, Weights},
+    io::InputFile,
+    metric::Metric,
+    tune::{
+        Event, FixedLists, Fleet, Job, RunDir, RunSpec, SMALL, SourceKind, Stop, recipe::Context,
+        run as run_job,
+    },
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// Tunes weights on n-best lists with an algorithm. What is returned is a builder: [`Tuning::run`] does the work.
+///
+/// ```
+/// use luthier::{Mert, NBest, Recipe};
+///
+/// let dev = NBest::read(["examples/quickstart/nbest.txt"])?.with_references(["examples/quickstart/ref.txt"])?;
+/// let recipe = Recipe::Mert(Mert { restarts: Some(5), ..Mert::default() });
+/// let tuned = luthier::tune(&dev, &recipe).metric("bleu")?.seed(1).run()?;
+/// println!("{:.2} -> {:.2}", tuned.initial, tuned.score);
+/// assert!(tuned.score > tuned.initial);
+/// let best: Vec<&str> = dev.rerank(&tuned.weights)?;
+/// assert_eq!(best.len(), dev.rerank_indices(&tuned.weights)?.len());
+/// # Ok::<(), luthier::core::Error>(())
+/// ```
+pub fn tune<'a>(dev: &'a NBest, recipe: &'a Recipe) -> Tuning<'a> {
+    Tuning {
+        dev,
+        recipe,
+        metric: "bleu".to_owned(),
+        seed: 1,
+        initial: Weights::default(),
+        select: None,
+        test: None,
+        run: None,
+        threads: None,
+        progress: Progress::NONE,
+    }
+}
+
+/// A tuning run that has not begun: lists, algorithm and settings.
+#[derive(Debug, Clone)]
+pub struct Tuning<'a> {
+    dev: &'a NBest,
+    recipe: &'a Recipe,
+    metric: String,
+    seed: u64,
+    initial: Weights,
+    select: Option<&'a NBest>,
+    test: Option<&'a NBest>,
+    run: Option<PathBuf>,
+    threads: Option<usize>,
+    progress: Progress<'a>,
+}
+
+/// What tuning has come to.
+#[derive(Debug, Clone)]
+pub struct Tuned {
+    /// The tuned weights.
+    pub weights: Weights,
+    /// Their score on the scale of the metric: on the selection set if there is one, else on the lists that they were tuned
+    /// on.
+    pub score: f64,
+    /// The score of the initial weights on the same set.
+    pub initial: f64,
+    /// The score of the tuned weights on the test set.
+    pub test: Option<f64>,
+    /// Output length over reference length with the tuned weights, for metrics that know it.
+    pub length_ratio: Option<f64>,
+    /// The iteration that the weights come from.
+    pub iteration: u32,
+    /// Why the run ended.
+    pub stop: Stop,
+    /// The metric's signature.
+    pub signature: String,
+    /// The algorithm with all settings resolved.
+    pub recipe: Recipe,
+    /// What happened in every iteration. Scores in events are "higher is better".
+    pub history: Vec<Event>,
+}
+
+impl<'a> Tuning<'a> {
+    /// Tunes for a metric, with its settings: `bleu`, `chrf`, `0.5*bleu+0.5*chrf`, `column:comet` [default: `bleu`]. Fails on a
+    /// name that is none.
+    pub fn metric(mut self, metric: &str) -> Result<Self> {
+        metric.parse::<Metric>().map_err(|e| Error::new(e.to_string()))?;
+        metric.clone_into(&mut self.metric);
+        Ok(self)
+    }
+
+    /// Sets the seed of everything random [default: 1].
+    #[must_use]
+    pub fn seed(self, seed: u64) -> Self {
+        Tuning { seed, ..self }
+    }
+
+    /// Begins with these weights [default: all 0].
+    #[must_use]
+    pub fn initial(self, initial: &Weights) -> Self {
+        Tuning { initial: initial.clone(), ..self }
+    }
+
+    /// Keeps the iteration that scores best on these lists.
+    #[must_use]
+    pub fn select(self, lists: &'a NBest) -> Self {
+        Tuning { select: Some(lists), ..self }
+    }
+
+    /// Also scores the weights on these lists, without choosing by them.
+    #[must_use]
+    pub fn test(self, lists: &'a NBest) -> Self {
+        Tuning { test: Some(lists), ..self }
+    }
+
+    /// Writes a run directory, which can be resumed and reported on [default: the run stays in memory].
+    #[must_use]
+    pub fn run_dir(self, path: impl AsRef<Path>) -> Self {
+        Tuning { run: Some(path.as_ref().to_owned()), ..self }
+    }
+
+    /// Works on this many threads [default: those of the current thread pool]. Results do not depend on it.
+    #[must_use]
+    pub fn threads(self, threads: usize) -> Self {
+        Tuning { threads: Some(threads), ..self }
+    }
+
+    /// Reports how far the work is; the callback may stop it.
+    #[must_use]
+    pub fn progress(self, progress: Progress<'a>) -> Self {
+        Tuning { progress, ..self }
+    }
+
+    /// Runs to the end. Fails on settings that do not go together, on lists and references that do not match, and with an error
+    /// of kind `Interrupted` when the progress callback says stop.
+    pub fn run(&self) -> Result<Tuned> {
+        let Some(threads) = self.threads else { return self.run_here() };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = pool.map_err(|e| Error::new(format!("cannot start {threads} threads: {e}")))?;
+        pool.install(|| self.run_here())
+    }
+
+    fn run_here(&self) -> Result<Tuned> {
+        let metric: Metric = self.metric.parse().map_err(|e| Error::new(format!("{e}")))?;
+        let references = Arc::new(self.dev.references()?);
+        let context = Context {
+            metric: &metric,
+            seed: self.seed,
+            source: SourceKind::Fixed,
+            references: Some(references.clone()),
+        };
+        let tuner = self.recipe.build(&context)?;
+        tuner.recipe.check_features(self.dev.features())?;
+        let source = |lists: &NBest| Ok(FixedLists::new(lists.judged(&metric)?, lists.rows.names.clone()));
+        let dev = source(self.dev)?;
+        let select = self.select.map(source).transpose()?;
+        let test = self.test.map(source).transpose()?;
+        let spec = self.spec(&metric, &tuner.recipe);
+        let signature = spec.signature.clone();
+        let mut dir = match &self.run {
+            Some(path) => RunDir::open(path, spec, references, Fleet::ALONE)?,
+            None => RunDir::in_memory(spec),
+        };
+        let job = Job {
+            source: &dev,
+            select: select.as_ref().map(|s| s as _),
+            test: test.as_ref().map(|s| s as _),
+            learner: &*tuner.learner,
+            schedule: &tuner.schedule,
+            metric: &metric,
+            initial: &self.initial,
+            progress: self.progress,
+        };
+        let mut history = Vec::new();
+        let outcome = run_job(&job, &mut dir, &Fleet::ALONE, &mut |e| history.push(e.clone()))?;
+        Ok(Tuned {
+            score: metric.shown(outcome.score),
+            initial: metric.shown(outcome.initial),
+            test: outcome.test.map(|t| metric.shown(t)),
+            length_ratio: outcome.length_ratio,
+            iteration: outcome.iteration,
+            stop: outcome.stop,
+            signature,
+            recipe: tuner.recipe,
+            history,
+            weights: outcome.weights,
+        })
+    }
+
+    /// Everything that decides the run.
+    fn spec(&self, metric: &Metric, recipe: &Recipe) -> RunSpec {
+        let mut spec = RunSpec::new(recipe.clone(), &self.metric, self.seed);
+        spec.signature = metric.signature(Some(self.dev.references.len()), "");
+        spec.set_init(&self.initial, SMALL);
+        let sets = [("", Some(self.dev)), ("select-", self.select), ("test-", self.test)];
+        for (prefix, set) in sets.into_iter().filter_map(|(prefix, set)| Some((prefix, set?))) {
+            let lists = set.rows.files.iter().map(|f| ("nbest", &f.name, &f.digest));
+            let references = set.references.iter().map(|f| ("ref", &f.file, &f.digest));
+            for (role, path, digest) in lists.chain(references) {
+                spec.inputs.push(InputFile::new(&format!("{prefix}{role}"), path, digest));
+            }
+        }
+        spec
+    }
+}
