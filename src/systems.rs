@@ -1,4 +1,4 @@
-//! Files of translations: what `score` and `compare` read.
+//! Files of hypotheses and references, as `score` and `compare` read them, and their statistics.
 
 use luthier::{
     core::{Error, Result, sum},
@@ -8,9 +8,9 @@ use luthier::{
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// References by segment; segments may differ in number.
+/// References from one or more files; segments may differ in the number of references.
 pub(crate) struct References {
-    /// The first file, for messages.
+    /// Name of the first file, for messages.
     pub(crate) file: String,
     files: Vec<text::Lines>,
     tabs: bool,
@@ -24,6 +24,7 @@ impl References {
         Ok(References { file, files, tabs })
     }
 
+    /// The references of each segment. Fails if files differ in length.
     pub(crate) fn by_segment(&self) -> Result<Vec<Vec<&str>>> {
         let rows = text::by_segment(&self.files)?;
         if !self.tabs {
@@ -38,13 +39,13 @@ fn cells(line: &str) -> impl Iterator<Item = &str> {
     line.split('\t').enumerate().filter(|(i, cell)| *i == 0 || !cell.is_empty()).map(|(_, cell)| cell)
 }
 
-/// How many references every segment has, if all have as many.
+/// Number of references per segment; `None` if segments differ in it.
 pub(crate) fn reference_count(references: &[Vec<&str>]) -> Option<usize> {
     let first = references.first().map_or(0, Vec::len);
     references.iter().all(|r| r.len() == first).then_some(first)
 }
 
-/// One system's output.
+/// Hypotheses of one system.
 pub(crate) struct System {
     pub(crate) file: String,
     pub(crate) lines: Vec<String>,
@@ -53,7 +54,7 @@ pub(crate) struct System {
 }
 
 impl System {
-    /// Reads a system. If `columns` are wanted, lines are JSON objects, or plain numbers for a single column.
+    /// Reads one hypothesis per line. With `columns`, lines are JSON objects, or plain numbers for a single column.
     pub(crate) fn read(path: &Path, columns: bool) -> Result<Self> {
         let text::Lines { file, mut lines, .. } = text::read_lines(path)?;
         if lines.is_empty() {
@@ -96,7 +97,7 @@ impl System {
         Ok(out)
     }
 
-    /// As long as the references?
+    /// Fails unless there are `n` hypotheses, as many as there are lines in `other`.
     pub(crate) fn check_length(&self, n: usize, other: &str) -> Result<()> {
         if self.lines.len() == n {
             return Ok(());

@@ -10,13 +10,13 @@ use luthier::{
 use serde_json::json;
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
-/// The best and the worst that a choice of one candidate per segment can score: what is to be gained.
+/// The best and the worst score that a choice of one candidate per segment can reach: the headroom.
 #[derive(Debug, clap::Args)]
 #[command(after_help = super::METRICS_HELP)]
 pub(crate) struct Args {
     #[command(flatten)]
     judged: JudgedArgs,
-    /// Where the best candidates go, one a line.
+    /// Output file for the best candidates, one per line.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Print JSON, with the candidates chosen.
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args, common: &Common) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The score of the first candidates, as the lists came.
+/// Score of the first candidate of each list.
 fn first_score(lists: &[Arc<List>], metric: &Metric) -> f64 {
     let mut total = vec![0.0; metric.width()];
     for list in lists.iter().filter(|l| l.k > 0) {

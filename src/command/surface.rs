@@ -26,15 +26,15 @@ use std::{
 pub(crate) struct Args {
     #[command(flatten)]
     judged: JudgedArgs,
-    /// Where the line passes through.
+    /// Weights that the line passes through.
     #[arg(long, value_name = "FILE")]
     weights: PathBuf,
-    /// Along what: a feature's name, or a weights file.
+    /// Direction of the line: a feature's name, or a weights file.
     #[arg(long, value_name = "NAME|FILE")]
     direction: String,
     #[command(flatten)]
     smoothing: Smoothing,
-    /// Draw it.
+    /// Draw the scores along the line as SVG.
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Print JSON.
