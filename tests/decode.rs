@@ -234,9 +234,14 @@ fn tuning_does_not_depend_on_the_machine() {
     }
     let line = fails_in(
         dir,
-        "tune mert --source c/dev.de --ref c/dev.en --model m --run mert-1 -q --iterations 4 --nbest-size 30 --pop-limit 100 --stack-size 50",
+        "tune mert --source c/dev.de --ref c/dev.en --model m --run mert-1 -q --iterations 2 --nbest-size 30 --pop-limit 100 --stack-size 50",
     );
-    assert!(line.contains("iterations is 3 there and 4 here"), "{line}");
+    assert!(line.contains("iterations is 3 there and 2 here"), "{line}");
+    let line = fails_in(
+        dir,
+        "tune mert --source c/dev.de --ref c/dev.en --model m --run mert-1 -q --iterations 3 --nbest-size 30 --pop-limit 90 --stack-size 50",
+    );
+    assert!(line.contains("search.pop-limit is 100 there and 90 here"), "{line}");
 }
 
 fn fails_in(dir: &Path, words: &str) -> String {

@@ -95,7 +95,8 @@ fn format_1_is_refused_in_one_line() {
 fn format_1_can_be_reported_on() {
     for (run, algorithm) in RUNS.iter().zip(["mert", "mert", "perceptron"]) {
         let dir = with_run("format-1", run);
-        let output = luthier().args(["report", "R", "-o", "page.html"]).current_dir(dir.path()).output().unwrap();
+        let output =
+            luthier().args(["report", "R", "-o", "page.html"]).current_dir(dir.path()).output().unwrap();
         assert!(output.status.success(), "{run}: {}", stderr(&output));
         let page = fs::read_to_string(dir.path().join("page.html")).unwrap();
         assert!(page.contains(&format!("\"algorithm\":\"{algorithm}\"")), "{run}");

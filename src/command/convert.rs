@@ -9,7 +9,7 @@ use luthier::io::{
 };
 use std::{
     io::{self, Write},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::ExitCode,
 };
 
@@ -20,45 +20,15 @@ pub(crate) struct Args {
     nbest: ListArgs,
     /// What to write.
     #[arg(long, value_enum)]
-    to: ToName,
+    to: To,
     /// Where it goes, compressed if the name ends in .gz [default: standard output].
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ToName {
-    Moses,
-    Jsonl,
-    Tsv,
-}
-
-impl From<ToName> for To {
-    fn from(name: ToName) -> To {
-        match name {
-            ToName::Moses => To::Moses,
-            ToName::Jsonl => To::Json,
-            ToName::Tsv => To::Tsv,
-        }
-    }
-}
-
-impl ToName {
-    /// What a file's name asks for; Moses' format if nothing.
-    pub(crate) fn of(path: &Path) -> ToName {
-        let name = path.to_string_lossy();
-        let name = name.strip_suffix(".gz").unwrap_or(&name);
-        match name.rsplit('.').next() {
-            Some("jsonl" | "json") => ToName::Jsonl,
-            Some("tsv") => ToName::Tsv,
-            _ => ToName::Moses,
-        }
-    }
-}
-
 pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let rows = args.nbest.read()?;
-    let to = To::from(args.to);
+    let to = args.to;
     if Writer::loses_scores(&rows, to) {
         let lost = rows.score_names.names().join(", ");
         talk.warn(&format!("Moses' format has no place for the scores {lost}: they are left out"));

@@ -59,7 +59,10 @@ impl<I: RecipeInput> FromArgMatches for WithRecipe<I> {
         let Some((_, sub)) = matches.subcommand() else {
             return Err(clap::Error::raw(ErrorKind::MissingSubcommand, "no algorithm was given"));
         };
-        let typed = |id: &&String| sub.value_source(id) == Some(clap::parser::ValueSource::CommandLine);
+        let typed = |id: &&String| {
+            sub.ids().any(|known| known.as_str() == **id)
+                && sub.value_source(id) == Some(clap::parser::ValueSource::CommandLine)
+        };
         if let Some(id) = I::ignored().iter().find(typed) {
             let flag = id.replace('_', "-");
             let message = format!("--{flag} has no effect here: it is about tuning with a decoder\n");
@@ -78,4 +81,48 @@ impl<I: RecipeInput> FromArgMatches for WithRecipe<I> {
 pub(crate) fn flags_of<T: Args>() -> Vec<String> {
     let command = T::augment_args(Command::new("flags"));
     command.get_arguments().map(|a| a.get_id().to_string()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Tuner {
+        #[command(subcommand)]
+        algorithm: WithRecipe<Nothing>,
+    }
+
+    #[derive(Debug, Args)]
+    struct Nothing {}
+
+    impl RecipeInput for Nothing {}
+
+    /// A flag that is not typed is the default of the library.
+    #[test]
+    fn defaults_are_those_of_the_recipes() {
+        for recipe in Recipe::all() {
+            let typed = Tuner::try_parse_from(["tune", recipe.info().name]).unwrap();
+            assert_eq!(typed.algorithm.recipe, recipe);
+        }
+    }
+
+    #[test]
+    fn flags_are_settings() {
+        let words = "tune mira --constraints surrogate --no-average --in-order --smooth-brevity --c 0.5 --iterations 3";
+        let typed = Tuner::try_parse_from(words.split(' ')).unwrap();
+        let text = toml::to_string(&typed.algorithm.recipe).unwrap();
+        let lines = [
+            "algorithm = \"mira\"",
+            "average = false",
+            "shuffle = false",
+            "smooth-brevity = true",
+            "c = 0.5",
+        ];
+        for line in lines {
+            assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+        }
+        assert_eq!(toml::from_str::<Recipe>(&text).unwrap(), typed.algorithm.recipe);
+    }
 }

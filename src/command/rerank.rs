@@ -1,9 +1,12 @@
 //! `luthier rerank`.
 
-use super::{Done, check_names, convert::ToName, one_line, write_out};
+use super::{Done, check_names, one_line, write_out};
 use crate::{lists::ListArgs, talk::Talk};
 use luthier::{
-    io::{AtomicFile, nbest::Writer},
+    io::{
+        AtomicFile,
+        nbest::{To, Writer},
+    },
     tune::{columns, list},
 };
 use std::{path::PathBuf, process::ExitCode};
@@ -42,7 +45,7 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let mut file = args.nbest_out.as_deref().map(AtomicFile::create).transpose()?;
     let mut writer = match (&args.nbest_out, &mut file) {
         (Some(path), Some(file)) => {
-            Some(Writer::new(&rows, ToName::of(path).into(), true, file, &path.display().to_string())?)
+            Some(Writer::new(&rows, To::of_path(path), true, file, &path.display().to_string())?)
         }
         _ => None,
     };

@@ -216,3 +216,44 @@ pub(crate) const RUN_TOML: &str = "run.toml";
 pub fn is_run(path: &Path) -> bool {
     path.join(RUN_TOML).is_file()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        SourceKind,
+        recipe::{Constraints, Context, LearnFrom, Mira, On, Softmax, Xbleu},
+    };
+    use std::sync::Arc;
+
+    /// What is written is what is read, for every algorithm and every kind of source.
+    #[test]
+    fn specifications_are_read_as_they_were_written() {
+        let metric = "bleu".parse().unwrap();
+        let forest = LearnFrom { on: On::Forest, density: None };
+        let mut recipes = Recipe::all().to_vec();
+        for constraints in [Constraints::Surrogate, Constraints::Oracle] {
+            recipes.push(Recipe::Mira(Mira { constraints, ..Mira::default() }));
+        }
+        recipes.push(Recipe::Softmax(Softmax { learn_from: forest.clone(), ..Softmax::default() }));
+        recipes.push(Recipe::Xbleu(Xbleu { learn_from: forest, ..Xbleu::default() }));
+        for source in [SourceKind::Fixed, SourceKind::Decoder, SourceKind::Forests] {
+            let references = Some(Arc::default());
+            let context = Context { metric: &metric, seed: 1, source, references };
+            for recipe in &recipes {
+                if recipe.forest_density().is_some() != (source == SourceKind::Forests) {
+                    continue;
+                }
+                let recipe = recipe.resolve(&context).unwrap();
+                assert_eq!(recipe, recipe.resolve(&context).unwrap());
+                let mut spec = RunSpec::new(recipe, "bleu", u64::MAX);
+                spec.inputs.push(InputFile::new("nbest", "a, b", "0123"));
+                spec.set_search(&std::collections::BTreeMap::from([("pop-limit", 5)])).unwrap();
+                let text = spec.to_toml().unwrap();
+                assert_eq!(RunSpec::parse("run.toml", &text).unwrap(), spec, "{text}");
+                let json = serde_json::to_string(&spec.recipe).unwrap();
+                assert_eq!(serde_json::from_str::<Recipe>(&json).unwrap(), spec.recipe, "{json}");
+            }
+        }
+    }
+}

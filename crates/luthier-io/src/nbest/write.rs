@@ -5,15 +5,30 @@ use luthier_core::{Error, FeatureKey, Result};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 
-/// What can be written.
+/// A format that n-best lists can be written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum To {
     /// `id ||| text ||| Name= v v ||| score`.
     Moses,
-    /// An object a line: `{"id":0,"text":"…","features":{…},"scores":{…}}`.
+    /// One JSON object per line: `{"id":0,"text":"…","features":{…},"scores":{…}}`.
+    #[cfg_attr(feature = "clap", value(name = "jsonl"))]
     Json,
     /// Tab-separated with a header.
     Tsv,
+}
+
+impl To {
+    /// The format that the name of a file asks for; Moses' format if none.
+    pub fn of_path(path: &std::path::Path) -> To {
+        let name = path.to_string_lossy();
+        let name = name.strip_suffix(".gz").unwrap_or(&name);
+        match name.rsplit('.').next() {
+            Some("jsonl" | "json") => To::Json,
+            Some("tsv") => To::Tsv,
+            _ => To::Moses,
+        }
+    }
 }
 
 /// Every candidate has a cell for every feature.
