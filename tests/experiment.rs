@@ -376,7 +376,7 @@ fn pages_of_runs() {
     let said = |words: &str| stderr(&in_dir(dir, words)).to_owned();
     assert_eq!(
         said("report nowhere"),
-        "luthier: nowhere: is no run with results: cannot read run.toml: No such file or directory (os error 2); give directories that `luthier tune --run DIR` has made\n"
+        "luthier: nowhere: is not a run directory: cannot read run.toml: No such file or directory (os error 2); give directories that `luthier tune --run DIR` has made\n"
     );
     ok_in(dir, &format!("tune mert {lists} --run t -m ter -q"));
     assert_eq!(

@@ -66,7 +66,7 @@ pub fn to_toml(settings: &impl Serialize) -> Result<String> {
 }
 
 /// All settings that differ between two tables, in the order of `here`. Paths of input files and the top-level field
-/// `version` are never compared.
+/// `version` and `signature` are never compared.
 ///
 /// ```
 /// let there = "seed = 1\n[recipe]\nrestarts = 20\n".parse().unwrap();
@@ -77,8 +77,11 @@ pub fn to_toml(settings: &impl Serialize) -> Result<String> {
 pub fn differences(there: &Table, here: &Table) -> Vec<Difference> {
     let mut found = Vec::new();
     let (mut there, mut here) = (there.clone(), here.clone());
-    there.remove("version");
-    here.remove("version");
+    // A signature states the version, too; what else it states follows from metric and inputs.
+    for name in ["version", "signature"] {
+        there.remove(name);
+        here.remove(name);
+    }
     compare("", Some(&Value::Table(there)), Some(&Value::Table(here)), &mut found);
     found
 }
