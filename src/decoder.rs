@@ -117,7 +117,7 @@ pub fn for_lists(text: &str) -> String {
 /// # let path = dir.path().join("table");
 /// # let pairs = "das ||| the ||| 0.5\ndas ||| that ||| 0.25\ndas haus ||| the house ||| 0.8\nhaus ||| house ||| 0.9\n";
 /// # std::fs::write(&path, pairs).unwrap();
-/// # let model = Model::new(luthier::table::read_text(&path, None).unwrap(), Vec::new(), false).unwrap();
+/// # let model = Model::new(luthier::table::read_text(&path, None, Progress::NONE).unwrap(), Vec::new(), false).unwrap();
 /// let metric: Metric = "bleu".parse().unwrap();
 /// let references = [vec!["the house".to_owned()]];
 /// let sentences = vec!["das haus".to_owned()];

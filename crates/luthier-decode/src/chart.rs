@@ -88,7 +88,7 @@ impl PartialOrd for Next {
 /// // Rules as Moses writes them; the gap changes places with the verb.
 /// let rules = "das haus [X] ||| the house [X] ||| 0.5 |||\n[X][X] sehen [X] ||| see [X][X] [X] ||| 0.5 ||| 0-1 1-0\n";
 /// # std::fs::write(&path, rules).unwrap();
-/// let model = Model::new(luthier_table::read_text(&path, None).unwrap(), Vec::new(), false).unwrap();
+/// let model = Model::new(luthier_table::read_text(&path, None, Progress::NONE).unwrap(), Vec::new(), false).unwrap();
 /// let weights = Weights::parse("w", "TranslationModel0 1\nGlue0 -1\n").unwrap();
 /// let decoder = Decoder::new(&model, &weights, Limits::default());
 /// let Found::Chart(chart) = decoder.search("das haus sehen", Progress::NONE).unwrap() else { panic!() };

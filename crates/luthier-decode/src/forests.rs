@@ -62,7 +62,7 @@ pub enum ForestKind {
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let path = dir.path().join("rules");
 /// # std::fs::write(&path, "haus [X] ||| house [X] ||| 0.5 |||\n").unwrap();
-/// # let model = Model::new(luthier_table::read_text(&path, None).unwrap(), Vec::new(), false).unwrap();
+/// # let model = Model::new(luthier_table::read_text(&path, None, Progress::NONE).unwrap(), Vec::new(), false).unwrap();
 /// let file = dir.path().join("forests");
 /// let mut writer = ForestsWriter::create(&file, &model, &[], 20).unwrap();
 /// let spans = writer.spans("haus", Progress::NONE).unwrap();

@@ -27,7 +27,7 @@ use luthier_forest::Stateful;
 /// # let path = dir.path().join("table");
 /// # let pairs = "das ||| the ||| 0.5\ndas ||| that ||| 0.25\ndas haus ||| the house ||| 0.8\nhaus ||| house ||| 0.9\n";
 /// # std::fs::write(&path, pairs).unwrap();
-/// # let model = Model::new(luthier_table::read_text(&path, None).unwrap(), Vec::new(), false).unwrap();
+/// # let model = Model::new(luthier_table::read_text(&path, None, Progress::NONE).unwrap(), Vec::new(), false).unwrap();
 /// let weights = Weights::parse("w", "TranslationModel0 1\nDistortion0 0.3\n").unwrap();
 /// let decoder = Decoder::new(&model, &weights, Limits::default());
 /// let the = decoder.numbers("das haus", &["the"])[0].unwrap();

@@ -45,7 +45,7 @@ pub use sparse::{Template, Templates};
 /// # let path = dir.path().join("table");
 /// # let pairs = "das ||| the ||| 0.5\ndas ||| that ||| 0.25\ndas haus ||| the house ||| 0.8\nhaus ||| house ||| 0.9\n";
 /// # std::fs::write(&path, pairs).unwrap();
-/// # let model = Model::new(luthier_table::read_text(&path, None).unwrap(), Vec::new(), false).unwrap();
+/// # let model = Model::new(luthier_table::read_text(&path, None, Progress::NONE).unwrap(), Vec::new(), false).unwrap();
 /// // A table with `das haus ||| the house ||| 0.8` and three more phrase pairs.
 /// let weights = Weights::parse("w", "TranslationModel0 1\nDistortion0 0.3\n").unwrap();
 /// let decoder = Decoder::new(&model, &weights, Limits::default());
@@ -79,7 +79,7 @@ enum Engine<'m> {
 /// # let path = dir.path().join("table");
 /// # let pairs = "das ||| the ||| 0.5\ndas ||| that ||| 0.25\ndas haus ||| the house ||| 0.8\nhaus ||| house ||| 0.9\n";
 /// # std::fs::write(&path, pairs).unwrap();
-/// # let model = Model::new(luthier_table::read_text(&path, None).unwrap(), Vec::new(), false).unwrap();
+/// # let model = Model::new(luthier_table::read_text(&path, None, Progress::NONE).unwrap(), Vec::new(), false).unwrap();
 /// let weights = Weights::parse("w", "TranslationModel0 1\nDistortion0 0.3\n").unwrap();
 /// let decoder = Decoder::new(&model, &weights, Limits::default());
 /// let forest = decoder.search("das haus", Progress::NONE).unwrap().forest();

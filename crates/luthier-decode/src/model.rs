@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// it.
 ///
 /// ```
-/// use luthier_core::Vocabulary;
+/// use luthier_core::{Progress, Vocabulary};
 /// use luthier_decode::Model;
 /// use luthier_table::{Builder, Entry};
 ///
@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// let mut table = Builder::new(false);
 /// let entry = Entry { source: &pair.0, target: &pair.1, links: &[], scores: &[0.9], counts: &[], reordering: &[] };
 /// table.entry(&entry).unwrap();
-/// let mut model = Model::new(table.finish(&source, &target).unwrap(), Vec::new(), false).unwrap();
+/// let mut model = Model::new(table.finish(&source, &target, Progress::NONE).unwrap(), Vec::new(), false).unwrap();
 /// assert_eq!(model.names(), ["Distortion0", "WordPenalty0", "PhrasePenalty0", "TranslationModel0"]);
 /// model.keep(|name| name != "PhrasePenalty0");
 /// assert_eq!(model.names().len(), 3);

@@ -107,7 +107,7 @@ impl std::ops::AddAssign for Stats {
 /// # let path = dir.path().join("table");
 /// # let pairs = "das ||| the ||| 0.5\ndas ||| that ||| 0.25\ndas haus ||| the house ||| 0.8\nhaus ||| house ||| 0.9\n";
 /// # std::fs::write(&path, pairs).unwrap();
-/// # let model = Model::new(luthier_table::read_text(&path, None).unwrap(), Vec::new(), false).unwrap();
+/// # let model = Model::new(luthier_table::read_text(&path, None, Progress::NONE).unwrap(), Vec::new(), false).unwrap();
 /// let weights = Weights::parse("w", "TranslationModel0 1\n").unwrap();
 /// let decoder = Decoder::new(&model, &weights, Limits { distortion_limit: Some(0), ..Limits::default() });
 /// let Found::Lattice(lattice) = decoder.search("das unbekannte haus", Progress::NONE).unwrap() else { panic!() };
