@@ -27,9 +27,11 @@ pub mod constrained;
 pub mod decoder;
 pub mod external;
 pub mod nbest;
+pub mod training;
 mod tuning;
 
 pub use nbest::NBest;
+pub use training::{Trained, Training};
 pub use tuning::{Tuned, Tuning, tune};
 
 pub use luthier_core as core;

@@ -226,7 +226,7 @@ fn models_do_not_depend_on_the_machine() {
             stderr(&line),
             format!(
                 "luthier: {kind}-1: holds a model with other settings: max-words is 100 there and 50 here; use the same settings \
-                 to go on, or another --model directory\n"
+                 to resume, or another --model directory\n"
             )
         );
     }
@@ -431,7 +431,7 @@ fn bad_input_is_one_line() {
         ),
         (
             "train --source @f3 --target @e3 --model @f3 -q",
-            "luthier: f3: exists and is not a model directory; give --model a new directory, or one of an earlier model to go on with",
+            "luthier: f3: exists and is not a model directory; give --model a new directory, or one of an earlier model to resume",
         ),
         (
             "train --source @f3 --target @e3 --model @m --lm @none -q",
