@@ -279,15 +279,6 @@ pub(crate) fn check_outputs(outputs: &[Option<&Path>], inputs: &[&Path]) -> Resu
     }
 }
 
-/// Refuses pipes and the like where a file is read more than once.
-pub(crate) fn check_regular(path: &Path) -> Result<(), Error> {
-    if path.is_file() || (path.as_os_str() != "-" && !path.exists()) {
-        return Ok(());
-    }
-    Err(Error::in_file(path.display().to_string(), "is no regular file, but it is read more than once")
-        .hint("give the name of a plain file"))
-}
-
 /// Reads reference files.
 pub(crate) fn read_references(paths: &[PathBuf]) -> Result<Vec<Lines>, Error> {
     let files = paths.iter().map(|p| luthier::io::text::read_lines(p)).collect::<Result<Vec<_>, _>>()?;

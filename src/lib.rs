@@ -16,6 +16,18 @@
 //! # Ok::<(), luthier::core::Error>(())
 //! ```
 //!
+//! A [`Training`] makes a translation model of parallel text, and a [`Translator`] translates with it:
+//!
+//! ```no_run
+//! use luthier::{Training, Translator};
+//!
+//! Training::new("train.de", "train.en", "model").run()?;
+//! for line in Translator::open("model")?.translate(&["das haus ist klein ."])? {
+//!     println!("{line}");
+//! }
+//! # Ok::<(), luthier::core::Error>(())
+//! ```
+//!
 //! Each layer is a crate of its own, re-exported here as a module: [`metric`] scores texts, [`lm`], [`table`], [`train`] and
 //! [`decode`] build and use translation models, [`forest`] holds packed forests, [`mod@tune`] the algorithms and the one
 //! loop. Cargo features: `cli` (the binary; default), `codecs` (bz2, xz and zstd besides gzip; default), `mpi` (several
@@ -27,9 +39,13 @@ pub mod constrained;
 pub mod decoder;
 pub mod external;
 pub mod nbest;
+pub mod training;
+pub mod translator;
 mod tuning;
 
 pub use nbest::NBest;
+pub use training::{Trained, Training};
+pub use translator::Translator;
 pub use tuning::{Tuned, Tuning, tune};
 
 pub use luthier_core as core;

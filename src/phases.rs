@@ -15,14 +15,14 @@ type Line<'a> = &'a (dyn Fn(&Step) -> Option<String> + Sync);
 pub(crate) struct Phases<'a> {
     talk: Talk,
     line: Line<'a>,
-    begun: Instant,
+    begun: Mutex<Instant>,
     busy: Option<Busy>,
     last: Mutex<Option<Step>>,
 }
 
 impl<'a> Phases<'a> {
     pub(crate) fn new(talk: Talk, line: Line<'a>) -> Self {
-        Phases { talk, line, begun: Instant::now(), busy: talk.busy(""), last: Mutex::new(None) }
+        Phases { talk, line, begun: Mutex::new(Instant::now()), busy: talk.busy(""), last: Mutex::new(None) }
     }
 
     /// Takes one step. The work is never stopped: whoever wants that ends the process.
@@ -47,13 +47,23 @@ impl<'a> Phases<'a> {
         }
     }
 
+    /// Begins to count the seconds anew.
+    pub(crate) fn begin(&self) {
+        *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Says a line, above the one that moves if there is one.
+    pub(crate) fn tell(&self, line: &str) {
+        match &self.busy {
+            Some(busy) => busy.say(line),
+            None => self.talk.say(line),
+        }
+    }
+
     fn say(&self, ended: &Step) {
         if let Some(line) = (self.line)(ended) {
-            let line = format!("{line}  {:.1} s", self.begun.elapsed().as_secs_f64());
-            match &self.busy {
-                Some(busy) => busy.say(&line),
-                None => self.talk.say(&line),
-            }
+            let begun = *self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+            self.tell(&format!("{line}  {:.1} s", begun.elapsed().as_secs_f64()));
         }
     }
 }

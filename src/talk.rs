@@ -46,8 +46,13 @@ impl Talk {
 
     /// Something that works but is probably not meant.
     pub(crate) fn warn(self, line: &str) {
-        self.say(&format!("luthier: warning: {line}"));
+        self.say(&warning(line));
     }
+}
+
+/// A warning as it is shown.
+pub(crate) fn warning(line: &str) -> String {
+    format!("luthier: warning: {line}")
 }
 
 /// A line to standard error, in one piece: other processes may write there. If it cannot be written, nobody can be told.

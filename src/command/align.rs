@@ -3,7 +3,7 @@
 use super::{Common, Done, check_outputs, write_out};
 use crate::{
     phases::Phases,
-    talk::{Talk, thousands},
+    talk::{Talk, thousands, warning},
 };
 use luthier::{
     core::{Error, Progress, Step},
@@ -78,19 +78,27 @@ impl TextArgs {
             let show = |step: &Step| phases.show(step);
             Corpus::with(&mut source, &mut target, self.max_words.into(), start, Progress::new(&show))?
         };
-        talk.say(&kept(&corpus, self.max_words));
-        if corpus.odd_blanks > 0 {
-            talk.warn(&format!(
-                "{} lines have no-break or other odd blanks: they stay inside words, only ASCII blanks part them",
-                thousands(corpus.odd_blanks)
-            ));
+        for line in told(&corpus, self.max_words) {
+            talk.say(&line);
         }
         Ok(corpus)
     }
 }
 
+/// What is left out of a text and what is odd about it, in lines.
+pub(crate) fn told(corpus: &Corpus, max_words: u16) -> Vec<String> {
+    let mut lines = vec![kept(corpus, max_words)];
+    if corpus.odd_blanks > 0 {
+        lines.push(warning(&format!(
+            "{} lines have no-break or other odd blanks: they stay inside words, only ASCII blanks part them",
+            thousands(corpus.odd_blanks)
+        )));
+    }
+    lines
+}
+
 /// What is kept and what is not, and why.
-pub(crate) fn kept(corpus: &Corpus, max_words: u16) -> String {
+fn kept(corpus: &Corpus, max_words: u16) -> String {
     let d = corpus.dropped;
     let mut line = format!(
         "{} of {} pairs, {} and {} words, {} and {} different",
@@ -112,28 +120,24 @@ pub(crate) fn kept(corpus: &Corpus, max_words: u16) -> String {
     line
 }
 
+/// A line about an iteration of an aligner over a text of so many words.
+pub(crate) fn iteration(step: &Step, words: usize) -> Option<String> {
+    let perplexity = step.value.map(|log| (-log / words as f64).exp())?;
+    Some(format!("iteration {} of {}: perplexity {perplexity:.2}", step.done, step.total))
+}
+
 /// Trains an aligner, and shows how it goes.
-pub(crate) fn train(corpus: &Corpus, settings: &Settings, talk: Talk) -> Result<Model, Error> {
-    let words = (corpus.target.tokens() + corpus.source.tokens()) as f64;
-    let line = |step: &Step| {
-        let perplexity = step.value.map(|log| (-log / words).exp())?;
-        Some(format!("iteration {} of {}: perplexity {perplexity:.2}", step.done, step.total))
-    };
+fn train(corpus: &Corpus, settings: &Settings, talk: Talk) -> Result<Model, Error> {
+    let words = corpus.target.tokens() + corpus.source.tokens();
+    let line = |step: &Step| iteration(step, words);
     let phases = Phases::new(talk, &line);
     let model = Model::train(corpus, settings, Progress::new(&|step: &Step| phases.show(step)))?;
     phases.end();
     Ok(model)
 }
 
-/// Perplexities of a target and of a source word in the last iteration.
-pub(crate) fn perplexities(model: &Model, corpus: &Corpus) -> [f64; 2] {
-    let log = model.rounds().last().map_or([f64::NAN; 2], |r| r.log_likelihood);
-    let words = [corpus.target.tokens(), corpus.source.tokens()];
-    [0, 1].map(|d| (-log[d] / words[d] as f64).exp())
-}
-
 /// Aligns, and shows how it goes on a terminal.
-pub(crate) fn aligned(
+fn aligned(
     model: &Model,
     corpus: &Corpus,
     settings: &Settings,
@@ -156,7 +160,7 @@ pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
         model.save(&corpus, &path.display().to_string(), &mut file, Progress::NONE)?;
         file.commit()?;
     }
-    let text = lines(&corpus, &found);
+    let text = links::to_text(&corpus, &found);
     match (&args.output, out.take()) {
         (Some(path), Some(mut file)) => {
             let name = path.display().to_string();
@@ -198,7 +202,7 @@ type Prepared = (Model, Corpus, Option<Vec<Vec<links::Link>>>);
 
 /// Loads or trains the aligner. Everything is read before the training.
 fn prepare(args: &Args, talk: Talk) -> Result<Prepared, Error> {
-    let gold = |corpus: &Corpus| args.gold.as_deref().map(|path| read_links(path, corpus)).transpose();
+    let gold = |corpus: &Corpus| args.gold.as_deref().map(|path| links::read(path, corpus)).transpose();
     if let Some(saved) = &args.force {
         let (model, start) = Model::load(&mut Input::open(saved)?, Progress::NONE)?;
         let corpus = args.text.read(start, talk)?;
@@ -208,7 +212,7 @@ fn prepare(args: &Args, talk: Talk) -> Result<Prepared, Error> {
     let corpus = args.text.read(Corpus::default(), talk)?;
     let gold = gold(&corpus)?;
     let model = train(&corpus, &args.settings, talk)?;
-    let [target, source] = perplexities(&model, &corpus);
+    let [target, source] = model.perplexities(&corpus);
     talk.say(&format!("perplexity of a target word {target:.2}, of a source word {source:.2}"));
     Ok((model, corpus, gold))
 }
@@ -226,48 +230,4 @@ fn compared(found: &[Vec<links::Link>], gold: &[Vec<links::Link>]) -> String {
         thousands(agreement.expected as usize),
         thousands(agreement.common as usize)
     )
-}
-
-/// One line of links per line of text; pairs that were left out have an empty one.
-pub(crate) fn lines(corpus: &Corpus, aligned: &[Vec<links::Link>]) -> String {
-    let mut text = String::new();
-    let mut at = 0;
-    for (&line, pairs) in corpus.lines.iter().zip(aligned) {
-        while at < line {
-            text.push('\n');
-            at += 1;
-        }
-        links::write(pairs, &mut text);
-        text.push('\n');
-        at += 1;
-    }
-    for _ in at..corpus.total as u32 {
-        text.push('\n');
-    }
-    text
-}
-
-/// Reads the links of the pairs that are kept; the file has one line per line of text.
-pub(crate) fn read_links(path: &Path, corpus: &Corpus) -> Result<Vec<Vec<links::Link>>, Error> {
-    let mut input = Input::open(path)?;
-    let (mut buffer, mut all) = (Vec::new(), Vec::with_capacity(corpus.len()));
-    let mut kept = corpus.lines.iter().enumerate().peekable();
-    while input.line(&mut buffer)? {
-        let text = input.utf8(&buffer)?;
-        if let Some((s, _)) = kept.next_if(|(_, line)| u64::from(**line) + 1 == input.line_number()) {
-            let mut links = Vec::new();
-            let lengths = (corpus.source.sentence(s).len(), corpus.target.sentence(s).len());
-            links::parse(text, lengths.0, lengths.1, &mut links)
-                .map_err(|e| e.place(input.name(), input.line_number()))?;
-            all.push(links);
-        }
-    }
-    if input.line_number() != corpus.total as u64 {
-        return Err(Error::in_file(
-            input.name(),
-            format!("has {} lines, but the text has {}", input.line_number(), corpus.total),
-        )
-        .hint("expected a line of links for each line of text"));
-    }
-    Ok(all)
 }

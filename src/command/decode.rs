@@ -10,7 +10,7 @@ use luthier::{
     core::{Error, FeatureKey, Fingerprint, Progress, Weights},
     decode::{
         Decoder, FeatureSelection, ForestKind, Forests, ForestsWriter, Found, Limits, Model, ModelDir,
-        SearchSpec, Stats, Templates,
+        SearchSpec, Stats,
     },
     decoder::{Translation, for_lists, sparse_names, translations},
     forest::{Forest, text::write_json},
@@ -208,7 +208,7 @@ impl Opened {
         let weights = luthier::io::read_weights(&path)?;
         let mut model = Model::open(&dir)?;
         args.features.apply(&mut model, &weights)?;
-        check_weights(&weights, &path, model.names(), talk)?;
+        check_weights(&weights, &path, &model, talk)?;
         let asked = args.limits.resolve(&dir.config);
         let one = args.force.is_some() || !args.max_bleu.is_empty();
         let limits = if one { Forced::limits(asked) } else { asked };
@@ -531,29 +531,9 @@ impl<'a> Outputs<'a> {
     }
 }
 
-/// Larger weights than this are a mistake.
-const LARGEST: f64 = 1e9;
-
 /// Weights must be those of the model.
-pub(crate) fn check_weights(
-    weights: &Weights,
-    path: &Path,
-    names: &[String],
-    talk: Talk,
-) -> Result<(), Error> {
-    let missing: Vec<&str> =
-        names.iter().map(String::as_str).filter(|n| !weights.contains(FeatureKey::of(n))).collect();
-    let sparse = !Templates::of(weights).is_empty();
-    if missing.len() == names.len() && !names.is_empty() && !sparse {
-        return Err(Error::in_file(
-            path.display().to_string(),
-            format!("has no weight for any feature of the model: {}", names.join(", ")),
-        ));
-    }
-    if let Some((name, value)) = weights.iter().find(|w| w.1.abs() > LARGEST) {
-        return Err(Error::in_file(path.display().to_string(), format!("the weight of {name} is {value}"))
-            .hint(format!("expected at most {LARGEST:e} in size: scores would overflow")));
-    }
+pub(crate) fn check_weights(weights: &Weights, path: &Path, model: &Model, talk: Talk) -> Result<(), Error> {
+    let missing = model.check_weights(weights, &path.display().to_string())?;
     if !missing.is_empty() {
         talk.warn(&format!("{} has no weight for {}: taken as 0", path.display(), missing.join(", ")));
     }

@@ -1,21 +1,18 @@
 //! `luthier extract`.
 
-use super::{
-    Common, Done,
-    align::{TextArgs, read_links},
-};
+use super::{Common, Done, align::TextArgs};
 use crate::{
     phases::{Phases, counted},
-    talk::{Talk, thousands},
+    talk::{Talk, thousands, warning},
 };
 use clap::Subcommand;
 use luthier::{
     core::{Error, Progress, Step},
-    io::{AtomicFile, sort::SortSettings},
-    table::{Entry, TextWriter},
+    io::sort::SortSettings,
     train::{
         Corpus, Link, PhraseSettings, RuleLimits,
-        extract::{self, Report, Settings, What},
+        extract::{self, Report, Settings, TextTables, What},
+        links,
     },
 };
 use std::{
@@ -74,13 +71,6 @@ struct FromArgs {
     out: PathBuf,
 }
 
-/// Rules that put phrases one after another, as Moses writes them.
-const GLUE: &str = "\
-<s> [X] ||| <s> [S] ||| 1 ||| 0-0 ||| 0 ||| |||
-[X][S] </s> [X] ||| [X][S] </s> [S] ||| 1 ||| 0-0 1-1 ||| 0 ||| |||
-[X][S] [X][X] [X] ||| [X][S] [X][X] [S] ||| 2.718 ||| 0-0 1-1 ||| 0 ||| |||
-";
-
 pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
     let clock = Instant::now();
     let (from, settings) = match &args.kind {
@@ -88,7 +78,7 @@ pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
         Kind::Hiero(args) => (&args.from, settings(What::Rules(args.rules), &args.sort)),
     };
     let corpus = from.text.read(Corpus::default(), talk)?;
-    let links = read_links(&from.alignment, &corpus)?;
+    let links = links::read(&from.alignment, &corpus)?;
     let made = !from.out.exists();
     std::fs::create_dir_all(&from.out)
         .map_err(|e| Error::io(from.out.display().to_string(), "make the directory", &e))?;
@@ -98,29 +88,15 @@ pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
         let _ = std::fs::remove_dir(&from.out);
     }
     let report = done?;
-    warn_guess(&report, talk);
-    talk.say(&summary(&report, settings.what.is_rules()));
+    for line in told(&report, settings.what.is_rules()) {
+        talk.say(&line);
+    }
     talk.say(&format!("{} in {:.1} s", from.out.display(), clock.elapsed().as_secs_f64()));
     Ok(ExitCode::SUCCESS)
 }
 
 fn settings(what: What, sort: &SortSettings) -> Settings {
     Settings { what, sort: sort.clone() }
-}
-
-/// Extracts, and shows how it goes.
-pub(crate) fn extract(
-    corpus: &Corpus,
-    links: &[Vec<Link>],
-    settings: &Settings,
-    talk: Talk,
-    each: &mut dyn FnMut(&Entry<'_>) -> Result<(), Error>,
-) -> Result<Report, Error> {
-    let phases = Phases::new(talk, &|step| Some(counted(step)));
-    let show = |step: &Step| phases.show(step);
-    let report = extract::extract(corpus, links, settings, Progress::new(&show), each)?;
-    phases.end();
-    Ok(report)
 }
 
 /// Extracts into text tables.
@@ -131,41 +107,29 @@ fn write_text(
     out: &Path,
     talk: Talk,
 ) -> Result<Report, Error> {
-    let mut writer = text_writer(settings, out)?;
-    let (source, target) = (&corpus.source.vocabulary, &corpus.target.vocabulary);
-    let report = extract(corpus, links, settings, talk, &mut |entry| writer.entry(entry, source, target))?;
-    finish_text(writer, settings, out)?;
+    let mut tables = TextTables::create(settings.what, out)?;
+    let phases = Phases::new(talk, &|step| Some(counted(step)));
+    let show = |step: &Step| phases.show(step);
+    let report = extract::extract(corpus, links, settings, Progress::new(&show), &mut |entry| {
+        tables.entry(entry, corpus)
+    })?;
+    phases.end();
+    tables.commit()?;
     Ok(report)
 }
 
-/// Opens text tables in a directory.
-pub(crate) fn text_writer(settings: &Settings, out: &Path) -> Result<TextWriter, Error> {
-    if settings.what.is_rules() {
-        return TextWriter::create(&out.join("rule-table.gz"), None, true);
-    }
-    TextWriter::create(&out.join("phrase-table.gz"), Some(&out.join("reordering-table.gz")), false)
-}
-
-/// Gives text tables their names; rules come with glue.
-pub(crate) fn finish_text(writer: TextWriter, settings: &Settings, out: &Path) -> Result<(), Error> {
-    writer.commit()?;
-    if settings.what.is_rules() {
-        AtomicFile::write_all_to(&out.join("glue-grammar"), GLUE.as_bytes())?;
-    }
-    Ok(())
-}
-
-/// Says when smoothing had nothing to go by.
-pub(crate) fn warn_guess(report: &Report, talk: Talk) {
-    if report.guessed {
-        talk.warn(
+/// What was found, in lines, with a warning if smoothing had nothing to go by.
+pub(crate) fn told(report: &Report, hierarchical: bool) -> Vec<String> {
+    let guess = report.guessed.then(|| {
+        warning(
             "pairs are not seen 1, 2, 3 and 4 times as often as natural text has them, so discounts are a guess: is the text tiny?",
-        );
-    }
+        )
+    });
+    guess.into_iter().chain([summary(report, hierarchical)]).collect()
 }
 
 /// What was found, in a line.
-pub(crate) fn summary(report: &Report, hierarchical: bool) -> String {
+fn summary(report: &Report, hierarchical: bool) -> String {
     let mut line = format!(
         "{} {} of {} sources, from {} found",
         thousands(report.pairs as usize),

@@ -3,13 +3,13 @@
 use super::{Common, Done, write_out};
 use crate::{
     phases::{Phases, counted},
-    talk::{Talk, thousands},
+    talk::{Talk, thousands, warning},
 };
 use clap::Subcommand;
 use luthier::{
     core::{Error, Progress, Step},
-    io::{AtomicFile, Input, sort::ByteSize},
-    lm::{Arpa, Model, Report, Sentence, Settings, estimate},
+    io::{Input, sort::ByteSize},
+    lm::{Model, Report, Sentence, Settings, estimate_file},
 };
 use serde_json::json;
 use std::{
@@ -91,31 +91,24 @@ pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
 }
 
 fn build(args: &BuildArgs, talk: Talk) -> Done {
-    args.settings.check()?;
-    build_to(&args.input, &args.settings, &args.output, talk)?;
+    let clock = Instant::now();
+    let phases = Phases::new(talk, &|step| (step.what == "lines").then(|| counted(step)));
+    let show = |step: &Step| phases.show(step);
+    let report = estimate_file(&args.input, &args.settings, &args.output, Progress::new(&show))?;
+    phases.end();
+    drop(phases);
+    for line in told(&report) {
+        talk.say(&line);
+    }
+    talk.say(&format!("{} in {:.1} s", args.output.display(), clock.elapsed().as_secs_f64()));
     Ok(ExitCode::SUCCESS)
 }
 
-/// Estimates a model of a text file.
-pub(crate) fn build_to(text: &Path, settings: &Settings, output: &Path, talk: Talk) -> Result<(), Error> {
-    let clock = Instant::now();
-    let mut input = Input::open(text)?;
-    let mut out = AtomicFile::create(output)?;
-    let phases = Phases::new(talk, &|step| (step.what == "lines").then(|| counted(step)));
-    let show = |step: &Step| phases.show(step);
-    let report = estimate(&mut input, settings, &mut out, Progress::new(&show))?;
-    phases.end();
-    drop(phases);
-    out.commit()?;
-    tell(&report, talk);
-    talk.say(&format!("{} in {:.1} s", output.display(), clock.elapsed().as_secs_f64()));
-    Ok(())
-}
-
-fn tell(report: &Report, talk: Talk) {
+/// The size of the text and of its model, in lines, with a warning if discounts are a guess.
+pub(crate) fn told(report: &Report) -> Vec<String> {
     let [sentences, words, different] =
         [report.sentences, report.words, report.different].map(|n| thousands(n as usize));
-    talk.say(&format!("{sentences} sentences, {words} words, {different} different"));
+    let mut lines = vec![format!("{sentences} sentences, {words} words, {different} different")];
     let guessed: Vec<String> = report
         .discounts
         .iter()
@@ -124,17 +117,17 @@ fn tell(report: &Report, talk: Talk) {
         .map(|(n, _)| format!("{}-grams", n + 1))
         .collect();
     if !guessed.is_empty() {
-        talk.warn(&format!(
+        lines.push(warning(&format!(
             "{} do not occur 1, 2, 3 and 4 times as often as natural text has them, so their discounts are a guess (0.5, 1, \
              1.5): is the text tiny, made up, or without repetitions?",
             guessed.join(", ")
-        ));
+        )));
     }
     for (n, (grams, pruned)) in report.grams.iter().zip(&report.pruned).enumerate() {
         let d = report.discounts[n].amount;
         let pruned =
             if *pruned > 0 { format!(", {} pruned", thousands(*pruned as usize)) } else { String::new() };
-        talk.say(&format!(
+        lines.push(format!(
             "{}-grams: {}{pruned}, discounts {:.4} {:.4} {:.4}",
             n + 1,
             thousands(*grams as usize),
@@ -143,6 +136,7 @@ fn tell(report: &Report, talk: Talk) {
             d[3]
         ));
     }
+    lines
 }
 
 fn compile(args: &CompileArgs, talk: Talk) -> Done {
@@ -154,7 +148,10 @@ fn compile(args: &CompileArgs, talk: Talk) -> Done {
         )
         .into());
     }
-    let model = compile_to(&args.arpa, &args.output, talk)?;
+    let phases = Phases::new(talk, &|_| None);
+    let show = |step: &Step| phases.show(step);
+    let model = Model::compile_file(&args.arpa, &args.output, Progress::new(&show))?;
+    drop(phases);
     talk.say(&format!(
         "{}: {} bytes in {:.1} s",
         args.output.display(),
@@ -162,14 +159,6 @@ fn compile(args: &CompileArgs, talk: Talk) -> Done {
         clock.elapsed().as_secs_f64()
     ));
     Ok(ExitCode::SUCCESS)
-}
-
-/// Makes a binary of an ARPA file.
-pub(crate) fn compile_to(arpa: &Path, output: &Path, talk: Talk) -> Result<Model, Error> {
-    let phases = Phases::new(talk, &|_| None);
-    let show = |step: &Step| phases.show(step);
-    let progress = Progress::new(&show);
-    Model::compile(&Arpa::read(arpa, progress)?, &arpa.display().to_string(), output, progress)
 }
 
 /// One line per sentence: log₁₀ of its probability, words, unknown words; then the perplexity of all.
@@ -221,20 +210,6 @@ fn query(args: &QueryArgs) -> Done {
     }
     write_out(None, out.as_bytes())?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Perplexity of a text file, unknown words included.
-pub(crate) fn perplexity(model: &Model, text: &Path) -> Result<f64, Error> {
-    let mut input = Input::open(text)?;
-    let (mut buffer, mut words) = (Vec::new(), Vec::new());
-    let (mut total, mut tokens) = (0.0, 0usize);
-    while input.line(&mut buffer)? {
-        words.clear();
-        words.extend(input.utf8(&buffer)?.split_ascii_whitespace().map(|w| model.word(w)));
-        total += model.sentence(&words).log10;
-        tokens += words.len() + 1;
-    }
-    Ok(10f64.powf(-total / tokens.max(1) as f64))
 }
 
 fn info(args: &InfoArgs) -> Done {

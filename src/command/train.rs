@@ -2,29 +2,27 @@
 
 use super::{
     Common, Done,
-    align::{self, TextArgs, read_links},
-    check_regular, extract, lm, write_out,
+    align::{self, TextArgs},
+    extract, lm, write_out,
 };
-use crate::talk::{Talk, thousands};
+use crate::{
+    phases::{Phases, counted},
+    talk::{Talk, thousands},
+};
 use luthier::{
-    core::{Error, Progress},
-    decode::{DenseFeature, ModelConfig, ModelDir, ModelKind},
-    io::{AtomicFile, InputFile, WorkDir, WorkKind, sort::SortSettings},
-    lm::{MAX_ORDER, Model, Settings as LmSettings},
-    table::Builder,
-    train::{
-        Corpus, Link, PhraseSettings, RuleLimits,
-        align::Settings as AlignSettings,
-        extract::{Settings as ExtractSettings, What},
-    },
+    Trained, Training,
+    core::{Error, Progress, Step},
+    decode::ModelKind,
+    io::sort::SortSettings,
+    lm::{MAX_ORDER, Settings as LmSettings},
+    train::{PhraseSettings, RuleLimits, align::Settings as AlignSettings, extract::What},
+    training::{Alignment, Event, LanguageModels, Settings, Stage},
 };
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use std::{
     fmt::Write as _,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::ExitCode,
-    time::Instant,
+    sync::{Mutex, PoisonError},
 };
 
 /// Train a translation model from parallel text.
@@ -70,414 +68,139 @@ pub(crate) struct Args {
     sort: SortSettings,
 }
 
-/// Everything that decides the model: what train.toml in the model directory holds. Keys are the names of the flags.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct TrainSpec {
-    format: u32,
-    version: String,
-    kind: ModelKind,
-    max_words: u16,
-    #[serde(flatten)]
-    align: Option<AlignSettings>,
-    #[serde(flatten)]
-    phrases: Option<PhraseSettings>,
-    #[serde(flatten)]
-    rules: Option<RuleLimits>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    order: Option<u8>,
-    oov: bool,
-    text_tables: bool,
-    inputs: Vec<InputFile>,
-}
-
-impl TrainSpec {
-    fn new(args: &Args) -> Result<Self, Error> {
-        let (phrases, rules) = match args.what() {
-            What::Phrases(phrases) => (Some(phrases), None),
-            What::Rules(rules) => (None, Some(rules)),
-        };
-        let mut inputs = vec![
-            InputFile::read("source", &args.text.source)?,
-            InputFile::read("target", &args.text.target)?,
-        ];
-        if let Some(path) = &args.alignment {
-            inputs.push(InputFile::read("alignment", path)?);
-        }
-        for path in &args.lm {
-            inputs.push(InputFile::read("lm", path)?);
-        }
-        Ok(TrainSpec {
-            format: 2,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            kind: args.kind,
-            max_words: args.text.max_words,
-            align: args.alignment.is_none().then(|| args.align.clone()),
-            phrases,
-            rules,
-            order: args.lm.is_empty().then_some(args.order),
-            oov: args.oov,
-            text_tables: args.text_tables,
-            inputs,
-        })
-    }
-}
-
 impl Args {
-    fn what(&self) -> What {
-        match self.kind {
-            ModelKind::Phrase => What::Phrases(self.phrases.unwrap_or_default()),
-            ModelKind::Hiero => What::Rules(self.rules.unwrap_or_default()),
+    /// What the flags mean.
+    fn settings(&self) -> Settings {
+        Settings {
+            what: match self.kind {
+                ModelKind::Phrase => What::Phrases(self.phrases.unwrap_or_default()),
+                ModelKind::Hiero => What::Rules(self.rules.unwrap_or_default()),
+            },
+            max_words: self.text.max_words,
+            alignment: match &self.alignment {
+                Some(path) => Alignment::Given(path.clone()),
+                None => Alignment::Train(self.align.clone()),
+            },
+            lm: match self.lm.as_slice() {
+                [] => LanguageModels::Estimate { order: self.order },
+                given => LanguageModels::Given(given.to_vec()),
+            },
+            oov: self.oov,
+            text_tables: self.text_tables,
+            sort: self.sort.clone(),
         }
     }
-}
 
-const KIND: WorkKind =
-    WorkKind { file: "train.toml", what: "model", flag: "--model", parts: &["alignment.gz", "table.bin"] };
-
-/// What a stage says about itself, and the files that it made.
-type Made = Result<(Value, Vec<String>), Error>;
-
-/// The work so far: a line of JSON per stage that is done.
-struct Stages {
-    work: WorkDir,
-    done: Vec<Value>,
-    talk: Talk,
-}
-
-impl Stages {
-    fn log(path: &Path) -> PathBuf {
-        path.join("train.jsonl")
-    }
-
-    fn open(path: &Path, spec: &TrainSpec, talk: Talk) -> Result<Self, Error> {
-        let read = |path: &Path| -> Vec<Value> {
-            let text = std::fs::read_to_string(Self::log(path)).unwrap_or_default();
-            text.lines().map_while(|l| serde_json::from_str(l).ok()).collect()
+    /// Refuses flags of the other kind of model.
+    fn check(&self) -> Result<(), Error> {
+        let (stray, kind) = match self.kind {
+            ModelKind::Phrase if self.rules.is_some() => {
+                ("--max-span, --max-symbols, --min-gap and --loose are", "hiero")
+            }
+            ModelKind::Hiero if self.phrases.is_some() => ("--max-length and --smoothing are", "phrase"),
+            _ => return Ok(()),
         };
-        let work = WorkDir::open(path, &KIND, spec, |path| read(path).len() > 1)?;
-        Ok(Stages { done: read(path), work, talk })
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.work.path().join(name)
-    }
-
-    fn found(&self, stage: &str) -> Option<&Value> {
-        self.done.iter().find(|d| d["stage"] == stage)
-    }
-
-    /// Whether a stage was done and its files are still there.
-    fn is_done(&self, stage: &str) -> bool {
-        let Some(found) = self.found(stage) else { return false };
-        let files = found["files"].as_object().into_iter().flatten();
-        let there = |name: &str| std::fs::metadata(self.path(name)).map(|m| m.len()).ok();
-        files.map(|(name, size)| (there(name), size.as_u64())).all(|(is, was)| is.is_some() && is == was)
-    }
-
-    /// Does a stage, unless it was done before; its files are complete before it counts as done.
-    fn stage(&mut self, name: &str, work: impl FnOnce(&Self) -> Made) -> Result<(), Error> {
-        if let Some(found) = self.found(name).filter(|_| self.is_done(name)) {
-            self.talk
-                .say(&format!("{name}: done before, in {:.1} s", found["seconds"].as_f64().unwrap_or(0.0)));
-            return Ok(());
-        }
-        let clock = Instant::now();
-        let (mut entry, files) = work(self)?;
-        let mut sizes = serde_json::Map::new();
-        for file in files {
-            let size = std::fs::metadata(self.path(&file)).map(|m| m.len());
-            let size = size.map_err(|e| Error::io(self.path(&file).display().to_string(), "find it", &e))?;
-            sizes.insert(file, size.into());
-        }
-        entry["files"] = sizes.into();
-        entry["stage"] = name.into();
-        self.done.retain(|d| d["stage"] != name);
-        entry["seconds"] = ((1e3 * clock.elapsed().as_secs_f64()).round() / 1e3).into();
-        self.talk.say(&format!("{name}: {:.1} s", clock.elapsed().as_secs_f64()));
-        self.done.push(entry);
-        let lines: String = self.done.iter().map(|d| format!("{d}\n")).collect();
-        AtomicFile::write_all_to(&Self::log(self.work.path()), lines.as_bytes())
+        Err(Error::new(format!("{stray} for --kind {kind}")).hint("leave them out, or change the kind"))
     }
 }
 
 pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
-    let clock = Instant::now();
-    check_flags(args)?;
-    // Mistakes in what is read come before anything is written.
-    let corpus = args.text.read(Corpus::default(), talk)?;
-    let links = args.alignment.as_deref().map(|path| read_links(path, &corpus)).transpose()?;
-    let mut stages = Stages::open(&args.model, &TrainSpec::new(args)?, talk)?;
-    if let Err(e) = train(args, &mut stages, &corpus, links) {
-        // A model that never got anywhere leaves nothing behind; stages that are done stay. To count lines is no work.
-        if stages.done.len() < 2 {
-            stages.work.discard();
+    args.check()?;
+    let settings = args.settings();
+    let shown = Mutex::new(Shown { words: 0, stage: Stage::Text });
+    let line = |step: &Step| shown.lock().unwrap_or_else(PoisonError::into_inner).line(step);
+    let phases = Phases::new(talk, &line);
+    let show = |step: &Step| phases.show(step);
+    let observe = |event: &Event<'_>| {
+        phases.end();
+        let told = shown.lock().unwrap_or_else(PoisonError::into_inner).told(event, &settings);
+        for line in told {
+            phases.tell(&line);
         }
-        return Err(e.into());
-    }
-    let summary = json!({"model": args.model.display().to_string(), "stages": stages.done,
-                         "seconds": clock.elapsed().as_secs_f64()});
+        if matches!(event, Event::Begin(_)) {
+            phases.begin();
+        }
+    };
+    let training = Training::new(&args.text.source, &args.text.target, &args.model);
+    let training = training.settings(settings.clone()).progress(Progress::new(&show)).observe(&observe);
+    let trained = training.run()?;
+    drop(phases);
     if args.json {
+        let summary = serde_json::to_string(&trained);
+        let summary = summary.map_err(|e| Error::new(format!("the summary cannot be written: {e}")))?;
         write_out(None, format!("{summary}\n").as_bytes())?;
     } else {
-        talk.say(&told(&stages));
+        talk.say(&summary(&trained));
     }
-    talk.say(&format!("{} in {:.1} s", args.model.display(), clock.elapsed().as_secs_f64()));
+    talk.say(&format!("{} in {:.1} s", args.model.display(), trained.seconds));
     Ok(ExitCode::SUCCESS)
 }
 
-/// Mistakes that would show late.
-fn check_flags(args: &Args) -> Result<(), Error> {
-    let given = [&args.text.source, &args.text.target];
-    for path in given.into_iter().chain(&args.alignment).chain(&args.lm) {
-        check_regular(path)?;
-    }
-    let (stray, kind) = match args.kind {
-        ModelKind::Phrase if args.rules.is_some() => {
-            ("--max-span, --max-symbols, --min-gap and --loose are", "hiero")
-        }
-        ModelKind::Hiero if args.phrases.is_some() => ("--max-length and --smoothing are", "phrase"),
-        _ => ("", ""),
-    };
-    if !stray.is_empty() {
-        return Err(
-            Error::new(format!("{stray} for --kind {kind}")).hint("leave them out, or change the kind")
-        );
-    }
-    if args.alignment.is_none() {
-        args.align.check()?;
-    }
-    for lm in &args.lm {
-        Model::open(lm)?;
-    }
-    Ok(())
+/// What must be remembered to say what a step means.
+struct Shown {
+    /// Words of both sides of the text.
+    words: usize,
+    /// The stage that is being done.
+    stage: Stage,
 }
 
-fn train(
-    args: &Args,
-    stages: &mut Stages,
-    corpus: &Corpus,
-    given: Option<Vec<Vec<Link>>>,
-) -> Result<(), Error> {
-    let talk = stages.talk;
-    stages.stage("text", |_| {
-        let d = corpus.dropped;
-        let entry = json!({"lines": corpus.total, "kept": corpus.len(),
-                           "dropped": {"empty": d.empty, "long": d.long, "marks": d.marks},
-                           "source_words": corpus.source.tokens(), "target_words": corpus.target.tokens(),
-                           "source_vocabulary": corpus.source.vocabulary.len(),
-                           "target_vocabulary": corpus.target.vocabulary.len()});
-        Ok((entry, vec![]))
-    })?;
-    let mut links = given;
-    stages.stage("align", |stages| {
-        let mut entry = json!({});
-        let made = if let Some(given) = links.take() {
-            given
-        } else {
-            let model = align::train(corpus, &args.align, talk)?;
-            let [target, source] = align::perplexities(&model, corpus);
-            entry["perplexity"] = json!({"target_given_source": target, "source_given_target": source});
-            align::aligned(&model, corpus, &args.align, talk)?
-        };
-        AtomicFile::write_all_to(&stages.path("alignment.gz"), align::lines(corpus, &made).as_bytes())?;
-        entry["links"] = made.iter().map(Vec::len).sum::<usize>().into();
-        links = Some(made);
-        Ok((entry, vec!["alignment.gz".to_owned()]))
-    })?;
-    stages.stage("table", |stages| {
-        let links = match links.take() {
-            Some(links) => links,
-            None => read_links(&stages.path("alignment.gz"), corpus)?,
-        };
-        table(args, stages, corpus, &links)
-    })?;
-    stages.stage("lm", |stages| language_models(args, stages))?;
-    stages.stage("weights", |stages| configure(args, stages))
-}
-
-/// Phrases or rules, into the binary table, and into text if wanted.
-fn table(args: &Args, stages: &Stages, corpus: &Corpus, links: &[Vec<Link>]) -> Made {
-    let settings = ExtractSettings { what: args.what(), sort: args.sort.clone() };
-    let hierarchical = settings.what.is_rules();
-    let (source, target) = (&corpus.source.vocabulary, &corpus.target.vocabulary);
-    let mut builder = Builder::new(hierarchical);
-    let mut writer =
-        args.text_tables.then(|| extract::text_writer(&settings, stages.work.path())).transpose()?;
-    let talk = stages.talk;
-    let report = extract::extract(corpus, links, &settings, talk, &mut |entry| {
-        if let Some(writer) = &mut writer {
-            writer.entry(entry, source, target)?;
-        }
-        builder.entry(entry)
-    })?;
-    let mut files = vec!["table.bin".to_owned()];
-    if let Some(writer) = writer {
-        extract::finish_text(writer, &settings, stages.work.path())?;
-        let names: &[&str] = if hierarchical {
-            &["rule-table.gz", "glue-grammar"]
-        } else {
-            &["phrase-table.gz", "reordering-table.gz"]
-        };
-        files.extend(names.iter().map(|n| (*n).to_owned()));
-    }
-    extract::warn_guess(&report, talk);
-    talk.say(&extract::summary(&report, hierarchical));
-    let table = builder.finish(source, target, Progress::NONE)?;
-    table.write(&stages.path("table.bin"))?;
-    let by_gaps = if hierarchical { json!(report.entries) } else { Value::Null };
-    let entry = json!({"entries": report.pairs, "sources": report.sources, "found": report.found, "by_gaps": by_gaps,
-                       "bytes": table.bytes()});
-    Ok((entry, files))
-}
-
-/// The model of the target text, or binaries of those that were given.
-fn language_models(args: &Args, stages: &Stages) -> Made {
-    let (mut rows, mut built, mut files) = (Vec::new(), Vec::new(), Vec::new());
-    let paths = if args.lm.is_empty() {
-        let arpa = stages.path(if args.text_tables { "lm.arpa.gz" } else { "lm.arpa" });
-        let settings = LmSettings { order: args.order, prune: Vec::new(), sort: args.sort.clone() };
-        lm::build_to(&args.text.target, &settings, &arpa, stages.talk)?;
-        built.push(arpa.clone());
-        vec![arpa]
-    } else {
-        args.lm.clone()
-    };
-    for (k, path) in paths.iter().enumerate() {
-        let name = if Model::is_binary(path) {
-            let whole = std::fs::canonicalize(path);
-            whole.map_err(|e| Error::io(path.display().to_string(), "open it", &e))?.display().to_string()
-        } else {
-            let name = format!("lm{k}.bin");
-            lm::compile_to(path, &stages.path(&name), stages.talk)?;
-            files.push(name.clone());
-            name
-        };
-        let model = Model::open(&stages.path(&name))?;
-        let perplexity = lm::perplexity(&model, &args.text.target)?;
-        rows.push(json!({"file": name, "order": model.order(), "words": model.words(), "counts": model.info().counts,
-                         "bytes": model.info().bytes, "perplexity_of_target": perplexity}));
-    }
-    if args.text_tables {
-        files.extend(built.iter().map(|_| "lm.arpa.gz".to_owned()));
-    } else {
-        for path in built {
-            std::fs::remove_file(&path)
-                .map_err(|e| Error::io(path.display().to_string(), "remove it", &e))?;
+impl Shown {
+    /// What to say about the last step of a phase.
+    fn line(&self, step: &Step) -> Option<String> {
+        match self.stage {
+            Stage::Align => align::iteration(step, self.words),
+            Stage::Table if step.what != "entries" => Some(counted(step)),
+            Stage::Lm if step.what == "lines" => Some(counted(step)),
+            _ => None,
         }
     }
-    Ok((json!({"models": rows}), files))
-}
 
-/// Initial weights, and the file that says what the model is made of.
-fn configure(args: &Args, stages: &Stages) -> Made {
-    let models: Vec<String> = stages
-        .found("lm")
-        .and_then(|l| l["models"].as_array())
-        .into_iter()
-        .flatten()
-        .filter_map(|m| m["file"].as_str().map(str::to_owned))
-        .collect();
-    let mut weights = String::from("# initial weights, before tuning\n");
-    let mut add = |name: &str, values: &[f64]| {
-        for (k, value) in values.iter().enumerate() {
-            let index = if values.len() > 1 { format!("[{k}]") } else { String::new() };
-            let _ = writeln!(weights, "{name}{index} {value}");
+    /// What to say about an event, in lines.
+    fn told(&mut self, event: &Event<'_>, settings: &Settings) -> Vec<String> {
+        match event {
+            Event::Read(corpus) => {
+                self.words = corpus.source.tokens() + corpus.target.tokens();
+                align::told(corpus, settings.max_words)
+            }
+            Event::Begin(stage) => {
+                self.stage = *stage;
+                Vec::new()
+            }
+            Event::Extracted(report) => extract::told(report, settings.what.is_rules()),
+            Event::Estimated(report) => lm::told(report),
+            Event::End { stage, seconds, resumed: true } => {
+                vec![format!("{}: done before, in {seconds:.1} s", stage.name())]
+            }
+            Event::End { stage, seconds, .. } => vec![format!("{}: {seconds:.1} s", stage.name())],
         }
-    };
-    for k in 0..models.len() {
-        add(&DenseFeature::LanguageModel.block(k), &[0.5]);
     }
-    for k in 0..if args.oov { models.len() } else { 0 } {
-        add(&DenseFeature::UnknownToLm.block(k), &[0.0]);
-    }
-    add(&DenseFeature::TranslationModel.block(0), &[0.2; 4]);
-    add(&DenseFeature::PhrasePenalty.block(0), &[0.2]);
-    add(&DenseFeature::WordPenalty.block(0), &[-1.0]);
-    if args.kind == ModelKind::Phrase {
-        add(&DenseFeature::LexicalReordering.block(0), &[0.3; 6]);
-        add(&DenseFeature::Distortion.block(0), &[0.3]);
-    } else {
-        add(&DenseFeature::Glue.block(0), &[1.0]);
-        add(&DenseFeature::Rules.block(0), &[0.0; 3]);
-    }
-    let config = ModelConfig {
-        lm: models.iter().map(PathBuf::from).collect(),
-        oov: args.oov,
-        ..ModelConfig::new(args.kind)
-    };
-    AtomicFile::write_all_to(&stages.path("weights.txt"), weights.as_bytes())?;
-    ModelDir::create(
-        stages.work.path(),
-        config,
-        &format!("a model of luthier {}", env!("CARGO_PKG_VERSION")),
-    )?;
-    Ok((json!({}), vec!["weights.txt".to_owned(), "luthier.toml".to_owned()]))
 }
 
 /// The summary for people.
-fn told(stages: &Stages) -> String {
-    let get = |stage: &str, key: &str| stages.found(stage).map_or(Value::Null, |s| s[key].clone());
-    let n = |v: Value| thousands(v.as_u64().unwrap_or(0) as usize);
-    let d = get("text", "dropped");
+fn summary(trained: &Trained) -> String {
+    let (t, table) = (&trained.text.figures, &trained.table.figures);
     let mut text = format!(
         "text    {} of {} pairs kept ({} empty, {} too long, {} with marks left out)\n",
-        n(get("text", "kept")),
-        n(get("text", "lines")),
-        n(d["empty"].clone()),
-        n(d["long"].clone()),
-        n(d["marks"].clone())
+        thousands(t.kept),
+        thousands(t.lines),
+        thousands(t.dropped.empty),
+        thousands(t.dropped.long),
+        thousands(t.dropped.marks)
     );
-    let _ = writeln!(text, "align   {} links", n(get("align", "links")));
-    let _ =
-        writeln!(text, "table   {} entries, {} bytes", n(get("table", "entries")), n(get("table", "bytes")));
-    for m in get("lm", "models").as_array().into_iter().flatten() {
+    let _ = writeln!(text, "align   {} links", thousands(trained.align.figures.links));
+    let (entries, bytes) = (thousands(table.entries as usize), thousands(table.bytes));
+    let _ = writeln!(text, "table   {entries} entries, {bytes} bytes");
+    for m in &trained.lm.figures.models {
         let _ = writeln!(
             text,
             "lm      order {}, {} words, {} bytes, perplexity of the target text {:.2}",
-            m["order"],
-            n(m["words"].clone()),
-            n(m["bytes"].clone()),
-            m["perplexity_of_target"].as_f64().unwrap_or(f64::NAN)
+            m.order,
+            thousands(m.words),
+            thousands(m.bytes),
+            m.perplexity_of_target
         );
     }
-    let seconds = |d: &Value| {
-        format!("{} {:.1}", d["stage"].as_str().unwrap_or(""), d["seconds"].as_f64().unwrap_or(0.0))
-    };
-    let _ = write!(text, "seconds {}", stages.done.iter().map(seconds).collect::<Vec<_>>().join(", "));
+    let seconds = trained.stage_seconds().map(|(stage, seconds)| format!("{} {seconds:.1}", stage.name()));
+    let _ = write!(text, "seconds {}", seconds.join(", "));
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn spec(kind: ModelKind, aligned: bool) -> TrainSpec {
-        let file = |role: &str| InputFile::new(role, format!("a {role}"), "0123");
-        let mut inputs = vec![file("source"), file("target")];
-        if !aligned {
-            inputs.extend([file("alignment"), file("lm"), file("lm")]);
-        }
-        TrainSpec {
-            format: 2,
-            version: "0.1.0".to_owned(),
-            kind,
-            max_words: 100,
-            align: aligned.then(AlignSettings::default),
-            phrases: (kind == ModelKind::Phrase).then(PhraseSettings::default),
-            rules: (kind == ModelKind::Hiero).then(RuleLimits::default),
-            order: aligned.then_some(5),
-            oov: false,
-            text_tables: true,
-            inputs,
-        }
-    }
-
-    #[test]
-    fn a_spec_is_read_as_it_was_written() {
-        for (kind, aligned) in [(ModelKind::Phrase, true), (ModelKind::Hiero, false)] {
-            let text = toml::to_string(&spec(kind, aligned)).unwrap();
-            assert_eq!(toml::from_str::<TrainSpec>(&text).unwrap(), spec(kind, aligned), "{text}");
-        }
-    }
 }

@@ -53,6 +53,9 @@ pub struct Model {
 /// What a word that is passed through costs, as in Moses.
 pub(crate) const UNKNOWN_COST: f32 = -100.0;
 
+/// Larger weights than this are a mistake.
+const LARGEST_WEIGHT: f64 = 1e9;
+
 impl Model {
     /// Opens the table and the language models of a model directory. Fails if one of them cannot be read, or if the table
     /// is not of the kind that `luthier.toml` says.
@@ -116,6 +119,34 @@ impl Model {
         if !any(DenseFeature::LexicalReordering) {
             self.layout.reordering = None;
         }
+    }
+
+    /// Names of the dense features that have no weight, which count 0. Fails if no feature has a weight, neither a dense one
+    /// nor one of a sparse template, or if a weight is so large that scores would overflow; `name` stands for the weights in
+    /// errors.
+    ///
+    /// ```
+    /// use luthier_core::Weights;
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let path = dir.path().join("table");
+    /// # std::fs::write(&path, "das ||| the ||| 0.5\n").unwrap();
+    /// # let model = luthier_decode::Model::new(luthier_table::read_text(&path, None).unwrap(), Vec::new(), false).unwrap();
+    /// let weights = Weights::parse("w", "TranslationModel0 1\nDistortion0 0.3\n").unwrap();
+    /// assert_eq!(model.check_weights(&weights, "w").unwrap(), ["WordPenalty0", "PhrasePenalty0"]);
+    /// assert!(model.check_weights(&Weights::default(), "w").is_err());
+    /// ```
+    pub fn check_weights(&self, weights: &Weights, name: &str) -> Result<Vec<&str>> {
+        let names = self.names.iter().map(String::as_str);
+        let missing: Vec<&str> = names.filter(|n| !weights.contains(FeatureKey::of(n))).collect();
+        if missing.len() == self.names.len() && !missing.is_empty() && Templates::of(weights).is_empty() {
+            let all = self.names.join(", ");
+            return Err(Error::in_file(name, format!("has no weight for any feature of the model: {all}")));
+        }
+        if let Some((feature, value)) = weights.iter().find(|w| w.1.abs() > LARGEST_WEIGHT) {
+            return Err(Error::in_file(name, format!("the weight of {feature} is {value}"))
+                .hint(format!("expected at most {LARGEST_WEIGHT:e} in size: scores would overflow")));
+        }
+        Ok(missing)
     }
 
     /// Uses templates of sparse features, in place of those that were used before.

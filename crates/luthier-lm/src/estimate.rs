@@ -14,11 +14,15 @@
 use crate::{BEGIN, END, MAX_ORDER, UNKNOWN, gram::Gram, marked_vocabulary};
 use luthier_core::{Error, Progress, Result, Vocabulary, discounts};
 use luthier_io::{
-    Input, Meter,
+    AtomicFile, Input, Meter,
     sort::{SortSettings, Sorted as SortedRecords, Sorter},
 };
 use serde::{Deserialize, Serialize};
-use std::{fmt::Write as _, io::Write, path::PathBuf};
+use std::{
+    fmt::Write as _,
+    io::Write,
+    path::{Path, PathBuf},
+};
 
 type Sorted = SortedRecords<Gram>;
 
@@ -136,6 +140,22 @@ impl<'a> Job<'a> {
     fn tape(&self) -> Sorter<'a, Gram> {
         Sorter::tape(self.settings.sort.memory.bytes() / 16, &self.directory, self.progress)
     }
+}
+
+/// Estimates a model of a tokenised text file, one sentence per line, and writes it as an ARPA file to `output`, which is
+/// compressed if its name ends in `.gz`; the file appears complete or not at all. Reports and fails as [`estimate`] does.
+pub fn estimate_file(
+    text: &Path,
+    settings: &Settings,
+    output: &Path,
+    progress: Progress<'_>,
+) -> Result<Report> {
+    settings.check()?;
+    let mut input = Input::open(text)?;
+    let mut out = AtomicFile::create(output)?;
+    let report = estimate(&mut input, settings, &mut out, progress)?;
+    out.commit()?;
+    Ok(report)
 }
 
 /// Estimates a model of tokenised text, one sentence per line, and writes it as an ARPA file to `out`.

@@ -28,7 +28,7 @@ mod gram;
 mod model;
 
 pub use arpa::{Arpa, Grams};
-pub use estimate::{Discount, Report, Settings, estimate};
+pub use estimate::{Discount, Report, Settings, estimate, estimate_file};
 pub use fragment::Fragment;
 pub use model::{Info, Model, Scored, Sentence, State};
 

@@ -13,7 +13,7 @@
 use crate::{Arpa, BEGIN, END, Grams, MAX_ORDER, UNKNOWN};
 use luthier_core::{Error, Progress, Result};
 use luthier_io::{
-    Meter,
+    Input, Meter,
     container::{self, Container, HEADER, Layout, NUMBERS, SLOT, Words, extend, slot_of},
 };
 use rustc_hash::FxHashSet;
@@ -191,6 +191,13 @@ impl Model {
         Ok(model)
     }
 
+    /// Converts an ARPA file to a memory-mapped binary at `output`, and returns the model. Reports `n-grams`. Fails if the file
+    /// is not a valid ARPA file, if the binary cannot be written, and with kind
+    /// [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+    pub fn compile_file(arpa: &Path, output: &Path, progress: Progress<'_>) -> Result<Self> {
+        Self::compile(&Arpa::read(arpa, progress)?, &arpa.display().to_string(), output, progress)
+    }
+
     fn check(bytes: Container, name: &str) -> Result<Self> {
         let mut model = Model {
             bytes,
@@ -324,6 +331,25 @@ impl Model {
         }
         next.length = if self.order > 1 { keep as u8 } else { 0 };
         Scored { log10, matched, state: next }
+    }
+
+    /// Perplexity of a tokenised text, one sentence per line, with ends of sentences and unknown words counted; 1 for a text
+    /// without lines. Reports `sentences`. Fails if the text cannot be read, and with kind
+    /// [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+    pub fn perplexity(&self, text: &mut Input, progress: Progress<'_>) -> Result<f64> {
+        let meter = Meter::new(progress, "sentences", 0);
+        let (mut buffer, mut words) = (Vec::new(), Vec::new());
+        let (mut total, mut tokens, mut sentences) = (0.0, 0usize, 0);
+        while text.line(&mut buffer)? {
+            words.clear();
+            words.extend(text.utf8(&buffer)?.split_ascii_whitespace().map(|w| self.word(w)));
+            total += self.sentence(&words).log10;
+            tokens += words.len() + 1;
+            sentences += 1;
+            meter.set(sentences)?;
+        }
+        meter.finish()?;
+        Ok(10f64.powf(-total / tokens.max(1) as f64))
     }
 
     /// The score of a sentence with its beginning and end; `words` are numbers of this model.

@@ -501,6 +501,14 @@ impl Model {
         &self.rounds
     }
 
+    /// Perplexities of a target word given the source and of a source word given the target, in the last training iteration on
+    /// a corpus; NaN for a model that was loaded.
+    pub fn perplexities(&self, corpus: &Corpus) -> [f64; 2] {
+        let log = self.rounds.last().map_or([f64::NAN; 2], |r| r.log_likelihood);
+        let words = [corpus.target.tokens(), corpus.source.tokens()];
+        [0, 1].map(|d| (-log[d] / words[d] as f64).exp())
+    }
+
     /// The priors over positions: of the target given the source, and of the source given the target.
     pub fn positions(&self) -> [&Positions; 2] {
         [&self.directions[0].positions, &self.directions[1].positions]

@@ -2,6 +2,7 @@
 
 use luthier_core::{Error, Progress, Result, Vocabulary};
 use luthier_io::{Input, Meter};
+use serde::{Deserialize, Serialize};
 
 /// One language of a parallel text: its vocabulary, and its sentences as numbers of words.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +36,7 @@ impl Side {
 }
 
 /// Numbers of sentence pairs that were left out of a [`Corpus`], by reason.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropped {
     /// Number of pairs of which a side has no word.
     pub empty: usize,

@@ -16,15 +16,15 @@ use crate::{
 };
 use luthier_core::{Error, Progress, Result, Vocabulary, discounts, sum::map_chunks};
 use luthier_io::{
-    Meter,
+    AtomicFile, Meter,
     sort::{Record, SortSettings, Sorted, Sorter, read_or_end},
 };
-use luthier_table::{Entry, GAPS};
+use luthier_table::{Entry, GAPS, TextWriter};
 use serde::{Deserialize, Serialize};
 use std::{
     cmp::Ordering,
     io::{self, Read, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 /// What is extracted from aligned text, with its limits.
@@ -88,6 +88,64 @@ pub struct Report {
     pub discounts: Option<[f64; 3]>,
     /// Whether the discounts are the fixed guess 0.5, 1 and 1.5, because counts of counts gave no usable ones.
     pub guessed: bool,
+}
+
+/// The text files of a table in a directory, named and written as Moses does: `phrase-table.gz` and `reordering-table.gz`,
+/// or `rule-table.gz` and `glue-grammar`. The files appear when [`TextTables::commit`] is called; dropped before, nothing is
+/// left of them.
+///
+/// ```
+/// use luthier_core::Progress;
+/// use luthier_io::Input;
+/// use luthier_train::{Corpus, extract::{Settings, TextTables, extract}};
+/// let input = |text: &'static str| Input::new("text", text.as_bytes()).unwrap();
+/// let corpus = Corpus::read(&mut input("das haus\n"), &mut input("the house\n"), 100, Progress::NONE)?;
+/// let (dir, settings) = (tempfile::tempdir().unwrap(), Settings::default());
+/// let mut tables = TextTables::create(settings.what, dir.path())?;
+/// extract(&corpus, &[vec![(0, 0)]], &settings, Progress::NONE, &mut |entry| tables.entry(entry, &corpus))?;
+/// assert_eq!(tables.commit()?, ["phrase-table.gz", "reordering-table.gz"]);
+/// assert!(dir.path().join("phrase-table.gz").exists());
+/// # luthier_core::Result::Ok(())
+/// ```
+pub struct TextTables {
+    writer: TextWriter,
+    directory: PathBuf,
+    is_rules: bool,
+}
+
+/// Rules that put phrases one after another, as Moses writes them.
+const GLUE: &str = "\
+<s> [X] ||| <s> [S] ||| 1 ||| 0-0 ||| 0 ||| |||
+[X][S] </s> [X] ||| [X][S] </s> [S] ||| 1 ||| 0-0 1-1 ||| 0 ||| |||
+[X][S] [X][X] [X] ||| [X][S] [X][X] [S] ||| 2.718 ||| 0-0 1-1 ||| 0 ||| |||
+";
+
+impl TextTables {
+    /// Opens the text files of a table of phrases or rules in a directory that exists. Fails if a file cannot be created.
+    pub fn create(what: What, directory: &Path) -> Result<Self> {
+        let path = |name: &str| directory.join(name);
+        let writer = if what.is_rules() {
+            TextWriter::create(&path("rule-table.gz"), None, true)?
+        } else {
+            TextWriter::create(&path("phrase-table.gz"), Some(&path("reordering-table.gz")), false)?
+        };
+        Ok(TextTables { writer, directory: directory.to_owned(), is_rules: what.is_rules() })
+    }
+
+    /// Writes an entry of the table, whose words are numbers in the vocabularies of a corpus. Fails if writing fails.
+    pub fn entry(&mut self, entry: &Entry<'_>, corpus: &Corpus) -> Result<()> {
+        self.writer.entry(entry, &corpus.source.vocabulary, &corpus.target.vocabulary)
+    }
+
+    /// Completes the text files and gives them their names, which are returned. Fails if writing fails.
+    pub fn commit(self) -> Result<[&'static str; 2]> {
+        self.writer.commit()?;
+        if !self.is_rules {
+            return Ok(["phrase-table.gz", "reordering-table.gz"]);
+        }
+        AtomicFile::write_all_to(&self.directory.join("glue-grammar"), GLUE.as_bytes())?;
+        Ok(["rule-table.gz", "glue-grammar"])
+    }
 }
 
 /// Discounts where counts of counts are no help.

@@ -4,8 +4,11 @@
 //! neighbouring links of their union while a word has none, and may add links of words that are still without. It costs
 //! O(I·J) per round over the grid of a pair of sentences, and stops when a round adds no link.
 
+use crate::Corpus;
 use luthier_core::{Error, Result};
+use luthier_io::Input;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// A link between a source word and a target word: their positions in the sentence, from 0.
 pub type Link = (u16, u16);
@@ -80,6 +83,63 @@ pub fn write(links: &[Link], out: &mut String) {
     for (i, (s, t)) in links.iter().enumerate() {
         let _ = write!(out, "{}{s}-{t}", if i > 0 { " " } else { "" });
     }
+}
+
+/// Word alignment of a corpus in Pharaoh format, one line of links per line of the text; `aligned` has the links of the pairs
+/// that are kept, and the others have an empty line.
+///
+/// ```
+/// use luthier_core::Progress;
+/// use luthier_io::Input;
+/// use luthier_train::{Corpus, links};
+/// let input = |text: &'static str| Input::new("text", text.as_bytes()).unwrap();
+/// let corpus = Corpus::read(&mut input("das haus\n\nja\n"), &mut input("the house\nno\nyes\n"), 100, Progress::NONE)?;
+/// assert_eq!(links::to_text(&corpus, &[vec![(0, 0), (1, 1)], vec![(0, 0)]]), "0-0 1-1\n\n0-0\n");
+/// # luthier_core::Result::Ok(())
+/// ```
+pub fn to_text(corpus: &Corpus, aligned: &[Vec<Link>]) -> String {
+    let mut text = String::new();
+    let mut at = 0;
+    for (&line, pairs) in corpus.lines.iter().zip(aligned) {
+        while at < line {
+            text.push('\n');
+            at += 1;
+        }
+        write(pairs, &mut text);
+        text.push('\n');
+        at += 1;
+    }
+    for _ in at..corpus.total as u32 {
+        text.push('\n');
+    }
+    text
+}
+
+/// Reads a word alignment in Pharaoh format, one line of links per line of the text, and returns the links of the pairs of a
+/// corpus that are kept. Fails if the file has another number of lines than the text, and if a link is not of the form `0-1`
+/// or lies outside its sentences.
+pub fn read(path: &Path, corpus: &Corpus) -> Result<Vec<Vec<Link>>> {
+    let mut input = Input::open(path)?;
+    let (mut buffer, mut all) = (Vec::new(), Vec::with_capacity(corpus.len()));
+    let mut kept = corpus.lines.iter().enumerate().peekable();
+    while input.line(&mut buffer)? {
+        let text = input.utf8(&buffer)?;
+        if let Some((s, _)) = kept.next_if(|(_, line)| u64::from(**line) + 1 == input.line_number()) {
+            let mut links = Vec::new();
+            let lengths = (corpus.source.sentence(s).len(), corpus.target.sentence(s).len());
+            parse(text, lengths.0, lengths.1, &mut links)
+                .map_err(|e| e.place(input.name(), input.line_number()))?;
+            all.push(links);
+        }
+    }
+    if input.line_number() != corpus.total as u64 {
+        return Err(Error::in_file(
+            input.name(),
+            format!("has {} lines, but the text has {}", input.line_number(), corpus.total),
+        )
+        .hint("expected a line of links for each line of text"));
+    }
+    Ok(all)
 }
 
 /// Makes one alignment of the links of both directions, each sorted, over a pair of sentences with these numbers of source

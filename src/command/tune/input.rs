@@ -304,7 +304,7 @@ impl Reader<'_> {
     /// first.
     fn place_weights(&mut self, model: &Model) -> Result<()> {
         if let Some(path) = &self.start {
-            check_weights(&self.initial, path, model.names(), self.talk)?;
+            check_weights(&self.initial, path, model, self.talk)?;
             let mut keys: Vec<FeatureKey> = model.names().iter().map(|n| FeatureKey::of(n)).collect();
             let on = model.templates();
             let sparse = |n: &str| Template::ALL.iter().any(|t| on.has(*t) && n.starts_with(t.prefix()));

@@ -1,0 +1,498 @@
+//! Training of a translation model from parallel text: word alignment, phrases or rules, a language model and initial weights,
+//! written to a model directory that a decoder can open.
+//!
+//! The work is done in five stages: `text` (both sides are read), `align` (`alignment.gz`), `table` (`table.bin`), `lm`
+//! (`lm0.bin`) and `weights` (`weights.txt` and `luthier.toml`). Each stage that is complete has a line in `train.jsonl`;
+//! training that was interrupted is resumed behind the last of them, and `train.toml` holds the settings, which must be the
+//! same then. The files are the same, bit for bit, for any number of threads and any amount of memory. Text and word
+//! alignment are held in memory; the extraction of phrases and the counting of n-grams sort on disk what does not fit.
+
+mod spec;
+mod stages;
+
+use crate::{
+    core::{Error, Progress, Result},
+    decode::{DenseFeature, ModelConfig, ModelDir, ModelKind},
+    io::{AtomicFile, Input, sort::SortSettings},
+    lm,
+    table::Builder,
+    train::{
+        Corpus, Link, PhraseSettings, RuleLimits,
+        align::{self, Settings as AlignSettings},
+        extract::{self, TextTables, What},
+        links,
+    },
+};
+use spec::TrainSpec;
+use stages::Stages;
+pub use stages::{
+    AlignFigures, Done, LmFigures, LmFile, NoFigures, Perplexity, Stage, TableFigures, TextFigures, Trained,
+};
+use std::{
+    fmt,
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+/// Everything besides the text that decides what a trained model is.
+///
+/// ```
+/// use luthier::{train::RuleLimits, training::{LanguageModels, Settings}};
+///
+/// let settings = Settings { lm: LanguageModels::Estimate { order: 3 }, ..Settings::hiero(RuleLimits::default()) };
+/// assert_eq!(settings.max_words, 100);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// What the model translates by, phrases or hierarchical rules, with the limits of their extraction.
+    pub what: What,
+    /// Largest number of words on a side of a sentence pair, from 1 to 1000; longer pairs are skipped, except in the language
+    /// model.
+    pub max_words: u16,
+    /// Where the word alignment comes from.
+    pub alignment: Alignment,
+    /// Where the language models come from.
+    pub lm: LanguageModels,
+    /// Whether each language model has a feature that counts the words unknown to it.
+    pub oov: bool,
+    /// Whether tables and language model are also written as text.
+    pub text_tables: bool,
+    /// Memory and temporary directory of sorting; they do not affect the model.
+    pub sort: SortSettings,
+}
+
+impl Default for Settings {
+    /// Settings of a phrase-based model with default limits.
+    fn default() -> Self {
+        Settings {
+            what: What::Phrases(PhraseSettings::default()),
+            max_words: 100,
+            alignment: Alignment::default(),
+            lm: LanguageModels::default(),
+            oov: false,
+            text_tables: false,
+            sort: SortSettings::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// Settings of a phrase-based model with lexical reordering; everything but the phrases is at its default.
+    pub fn phrase(phrases: PhraseSettings) -> Self {
+        Settings { what: What::Phrases(phrases), ..Settings::default() }
+    }
+
+    /// Settings of a hierarchical model (Chiang 2007); everything but the rules is at its default.
+    pub fn hiero(rules: RuleLimits) -> Self {
+        Settings { what: What::Rules(rules), ..Settings::default() }
+    }
+
+    /// The kind of the model, as it stands in `luthier.toml`.
+    pub fn kind(&self) -> ModelKind {
+        if self.what.is_rules() { ModelKind::Hiero } else { ModelKind::Phrase }
+    }
+
+    /// Settings of the language model of the target text, if one is estimated.
+    fn lm_settings(&self) -> Option<lm::Settings> {
+        let LanguageModels::Estimate { order } = self.lm else { return None };
+        Some(lm::Settings { order, prune: Vec::new(), sort: self.sort.clone() })
+    }
+
+    /// Fails if a number is out of its range, or if a language model that was given cannot be opened.
+    fn check(&self) -> Result<()> {
+        if !(1..=1000).contains(&self.max_words) {
+            return Err(Error::new(format!("max-words is {}, expected 1 to 1000", self.max_words)));
+        }
+        if let Alignment::Train(settings) = &self.alignment {
+            settings.check()?;
+        }
+        if let Some(settings) = self.lm_settings() {
+            settings.check()?;
+        }
+        for path in self.lm.given() {
+            lm::Model::open(path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where the word alignment of the training text comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Alignment {
+    /// An aligner is trained on the text.
+    Train(AlignSettings),
+    /// Links are read from a file in Pharaoh format, one line of links per line of text.
+    Given(PathBuf),
+}
+
+impl Default for Alignment {
+    /// An aligner with default settings is trained.
+    fn default() -> Self {
+        Alignment::Train(AlignSettings::default())
+    }
+}
+
+/// Where the language models of a translation model come from.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LanguageModels {
+    /// One model of the target text is estimated.
+    Estimate {
+        /// Longest n-gram, in words, from 1 to 6.
+        order: u8,
+    },
+    /// Files of models, ARPA or binary; a model may be without any. Binary ones stay where they are.
+    Given(Vec<PathBuf>),
+}
+
+impl Default for LanguageModels {
+    /// One model of order 5 is estimated.
+    fn default() -> Self {
+        LanguageModels::Estimate { order: lm::Settings::default().order }
+    }
+}
+
+impl LanguageModels {
+    /// Files of the models that were given.
+    fn given(&self) -> &[PathBuf] {
+        match self {
+            LanguageModels::Estimate { .. } => &[],
+            LanguageModels::Given(paths) => paths,
+        }
+    }
+}
+
+/// What happens during training, for programs that show it.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The parallel text has been read; nothing has been written yet.
+    Read(&'a Corpus),
+    /// A stage that is not complete begins.
+    Begin(Stage),
+    /// Phrases or rules have been extracted, with these statistics.
+    Extracted(&'a extract::Report),
+    /// The language model of the target text has been estimated, with these statistics.
+    Estimated(&'a lm::Report),
+    /// A stage is complete.
+    End {
+        /// The stage that is complete.
+        stage: Stage,
+        /// Seconds that the stage took, in this process or in the one that completed it.
+        seconds: f64,
+        /// Whether an earlier process completed the stage.
+        resumed: bool,
+    },
+}
+
+/// A callback that hears of events, on any thread.
+type Observer<'a> = &'a (dyn Fn(&Event<'_>) + Sync);
+
+/// Training that has not begun: a tokenised parallel text, a model directory and settings. [`Training::run`] does the work.
+///
+/// ```
+/// use luthier::{Training, generate::{Generator, Part}};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let dir = dir.path();
+///
+/// let (mut german, mut english, mut corpus) = (String::new(), String::new(), Generator::new(1));
+/// for _ in 0..50 {
+///     let pair = corpus.next(Part::Train, 1);
+///     german += &format!("{}\n", pair.source.join(" "));
+///     english += &format!("{}\n", pair.targets[0].join(" "));
+/// }
+/// std::fs::write(dir.join("train.de"), german).unwrap();
+/// std::fs::write(dir.join("train.en"), english).unwrap();
+/// let trained = Training::new(dir.join("train.de"), dir.join("train.en"), dir.join("model")).run()?;
+/// assert_eq!(trained.text.figures.kept, 50);
+/// println!("{} phrase pairs in {:.1} s", trained.table.figures.entries, trained.seconds);
+/// # Ok::<(), luthier::core::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Training<'a> {
+    source: PathBuf,
+    target: PathBuf,
+    model: PathBuf,
+    settings: Settings,
+    threads: Option<usize>,
+    progress: Progress<'a>,
+    observer: Option<Observer<'a>>,
+}
+
+impl fmt::Debug for Training<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Training");
+        out.field("source", &self.source).field("target", &self.target).field("model", &self.model);
+        out.field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Training<'a> {
+    /// Training on a source text and its translation, one tokenised sentence per line, with default settings. The model
+    /// directory is created, or resumed if it exists.
+    pub fn new(source: impl AsRef<Path>, target: impl AsRef<Path>, model: impl AsRef<Path>) -> Self {
+        Training {
+            source: source.as_ref().to_owned(),
+            target: target.as_ref().to_owned(),
+            model: model.as_ref().to_owned(),
+            settings: Settings::default(),
+            threads: None,
+            progress: Progress::NONE,
+            observer: None,
+        }
+    }
+
+    /// Trains with these settings [default: a phrase-based model].
+    #[must_use]
+    pub fn settings(self, settings: Settings) -> Self {
+        Training { settings, ..self }
+    }
+
+    /// Works on this many threads [default: those of the current thread pool]. The model does not depend on it.
+    #[must_use]
+    pub fn threads(self, threads: usize) -> Self {
+        Training { threads: Some(threads), ..self }
+    }
+
+    /// Reports how far each part of the work is; the callback may stop it.
+    #[must_use]
+    pub fn progress(self, progress: Progress<'a>) -> Self {
+        Training { progress, ..self }
+    }
+
+    /// Tells a callback of the beginnings, ends and statistics of stages.
+    #[must_use]
+    pub fn observe(self, observer: &'a (dyn Fn(&Event<'_>) + Sync)) -> Self {
+        Training { observer: Some(observer), ..self }
+    }
+
+    /// Trains the model, from the first stage that is not complete. Fails on settings out of range, on text and alignment that
+    /// do not belong together, on a directory that holds a model with other settings, and with an error of kind `Interrupted`
+    /// when the progress callback says stop: then the same call resumes the work. A directory that was created here and
+    /// has no complete stage besides `text` is removed.
+    pub fn run(&self) -> Result<Trained> {
+        let Some(threads) = self.threads else { return self.run_here() };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = pool.map_err(|e| Error::new(format!("cannot start {threads} threads: {e}")))?;
+        pool.install(|| self.run_here())
+    }
+
+    fn run_here(&self) -> Result<Trained> {
+        let clock = Instant::now();
+        self.check()?;
+        // Mistakes in what is read come before anything is written.
+        let corpus = self.read()?;
+        let given = match &self.settings.alignment {
+            Alignment::Train(_) => None,
+            Alignment::Given(path) => Some(links::read(path, &corpus)?),
+        };
+        let spec = TrainSpec::new(&self.source, &self.target, &self.settings)?;
+        let mut stages = Stages::open(&self.model, &spec, self.observer)?;
+        match self.train(&mut stages, &corpus, given, clock) {
+            Ok(trained) => Ok(trained),
+            Err(e) => {
+                stages.abandon();
+                Err(e)
+            }
+        }
+    }
+
+    /// Finds mistakes that would show late.
+    fn check(&self) -> Result<()> {
+        let alignment = match &self.settings.alignment {
+            Alignment::Train(_) => None,
+            Alignment::Given(path) => Some(path),
+        };
+        for path in [&self.source, &self.target].into_iter().chain(alignment).chain(self.settings.lm.given())
+        {
+            check_regular(path)?;
+        }
+        self.settings.check()
+    }
+
+    fn read(&self) -> Result<Corpus> {
+        let (mut source, mut target) = (Input::open(&self.source)?, Input::open(&self.target)?);
+        let corpus = Corpus::read(&mut source, &mut target, self.settings.max_words.into(), self.progress)?;
+        self.tell(&Event::Read(&corpus));
+        Ok(corpus)
+    }
+
+    fn tell(&self, event: &Event<'_>) {
+        if let Some(observer) = self.observer {
+            observer(event);
+        }
+    }
+
+    /// All stages, in order.
+    fn train(
+        &self,
+        stages: &mut Stages<'_>,
+        corpus: &Corpus,
+        given: Option<Vec<Vec<Link>>>,
+        clock: Instant,
+    ) -> Result<Trained> {
+        let text = stages.stage(Stage::Text, |_| Ok((TextFigures::new(corpus), Vec::new())))?;
+        let mut links = given;
+        let align = stages.stage(Stage::Align, |stages| {
+            let (made, perplexity) = match links.take() {
+                Some(given) => (given, None),
+                None => self.align(corpus)?,
+            };
+            let file = "alignment.gz";
+            AtomicFile::write_all_to(&stages.path(file), links::to_text(corpus, &made).as_bytes())?;
+            let figures = AlignFigures { perplexity, links: made.iter().map(Vec::len).sum() };
+            links = Some(made);
+            Ok((figures, vec![file.to_owned()]))
+        })?;
+        let table = stages.stage(Stage::Table, |stages| {
+            let links = match links.take() {
+                Some(links) => links,
+                None => links::read(&stages.path("alignment.gz"), corpus)?,
+            };
+            self.table(stages, corpus, &links)
+        })?;
+        let lm = stages.stage(Stage::Lm, |stages| self.language_models(stages))?;
+        let weights = stages.stage(Stage::Weights, |stages| self.configure(stages, &lm.figures))?;
+        let seconds = clock.elapsed().as_secs_f64();
+        Ok(Trained { model: self.model.clone(), text, align, table, lm, weights, seconds })
+    }
+
+    /// Trains an aligner and aligns the text.
+    fn align(&self, corpus: &Corpus) -> Result<(Vec<Vec<Link>>, Option<Perplexity>)> {
+        let settings = match &self.settings.alignment {
+            Alignment::Train(settings) => settings.clone(),
+            Alignment::Given(_) => AlignSettings::default(),
+        };
+        let model = align::Model::train(corpus, &settings, self.progress)?;
+        let [target_given_source, source_given_target] = model.perplexities(corpus);
+        let links = model.align(corpus, settings.symmetrize, self.progress)?;
+        Ok((links, Some(Perplexity { target_given_source, source_given_target })))
+    }
+
+    /// Extracts phrases or rules into the binary table, and into text if wanted.
+    fn table(
+        &self,
+        stages: &Stages<'_>,
+        corpus: &Corpus,
+        links: &[Vec<Link>],
+    ) -> Result<(TableFigures, Vec<String>)> {
+        let what = self.settings.what;
+        let settings = extract::Settings { what, sort: self.settings.sort.clone() };
+        let mut builder = Builder::new(what.is_rules());
+        let create = || TextTables::create(what, stages.directory());
+        let mut text = self.settings.text_tables.then(create).transpose()?;
+        let report = extract::extract(corpus, links, &settings, self.progress, &mut |entry| {
+            if let Some(text) = &mut text {
+                text.entry(entry, corpus)?;
+            }
+            builder.entry(entry)
+        })?;
+        self.tell(&Event::Extracted(&report));
+        let mut files = vec!["table.bin".to_owned()];
+        if let Some(text) = text {
+            files.extend(text.commit()?.map(str::to_owned));
+        }
+        let table = builder.finish(&corpus.source.vocabulary, &corpus.target.vocabulary, self.progress)?;
+        table.write(&stages.path("table.bin"))?;
+        let figures = TableFigures {
+            entries: report.pairs,
+            sources: report.sources,
+            found: report.found,
+            by_gaps: what.is_rules().then_some(report.entries),
+            bytes: table.bytes(),
+        };
+        Ok((figures, files))
+    }
+
+    /// Estimates the model of the target text, or makes binaries of those that were given.
+    fn language_models(&self, stages: &Stages<'_>) -> Result<(LmFigures, Vec<String>)> {
+        let (mut models, mut files) = (Vec::new(), Vec::new());
+        let arpa = if self.settings.text_tables { "lm.arpa.gz" } else { "lm.arpa" };
+        let estimated = self.settings.lm_settings().map(|settings| (stages.path(arpa), settings));
+        let paths = match &estimated {
+            Some((path, settings)) => {
+                let report = lm::estimate_file(&self.target, settings, path, self.progress)?;
+                self.tell(&Event::Estimated(&report));
+                std::slice::from_ref(path)
+            }
+            None => self.settings.lm.given(),
+        };
+        for (k, path) in paths.iter().enumerate() {
+            let file = if lm::Model::is_binary(path) {
+                let whole = std::fs::canonicalize(path);
+                whole.map_err(|e| Error::io(path.display().to_string(), "open it", &e))?.display().to_string()
+            } else {
+                let file = format!("lm{k}.bin");
+                lm::Model::compile_file(path, &stages.path(&file), self.progress)?;
+                files.push(file.clone());
+                file
+            };
+            let model = lm::Model::open(&stages.path(&file))?;
+            let perplexity = model.perplexity(&mut Input::open(&self.target)?, self.progress)?;
+            models.push(LmFile::new(file, &model, perplexity));
+        }
+        if let Some((path, _)) = &estimated {
+            if self.settings.text_tables {
+                files.push(arpa.to_owned());
+            } else {
+                std::fs::remove_file(path)
+                    .map_err(|e| Error::io(path.display().to_string(), "remove it", &e))?;
+            }
+        }
+        Ok((LmFigures { models }, files))
+    }
+
+    /// Writes initial weights, and the file that says what the model is made of.
+    fn configure(&self, stages: &Stages<'_>, lm: &LmFigures) -> Result<(NoFigures, Vec<String>)> {
+        let config = ModelConfig {
+            lm: lm.models.iter().map(|m| PathBuf::from(&m.file)).collect(),
+            oov: self.settings.oov,
+            ..ModelConfig::new(self.settings.kind())
+        };
+        let weights = initial_weights(&config);
+        AtomicFile::write_all_to(&stages.path("weights.txt"), weights.as_bytes())?;
+        let comment = format!("a model of luthier {}", env!("CARGO_PKG_VERSION"));
+        ModelDir::create(stages.directory(), config, &comment)?;
+        Ok((NoFigures {}, vec!["weights.txt".to_owned(), ModelDir::FILE.to_owned()]))
+    }
+}
+
+/// The text of `weights.txt`: a fixed weight for each feature.
+fn initial_weights(config: &ModelConfig) -> String {
+    let mut weights = String::from("# initial weights, before tuning\n");
+    let mut add = |name: &str, values: &[f64]| {
+        for (k, value) in values.iter().enumerate() {
+            let index = if values.len() > 1 { format!("[{k}]") } else { String::new() };
+            let _ = writeln!(weights, "{name}{index} {value}");
+        }
+    };
+    let models = config.lm.len();
+    for k in 0..models {
+        add(&DenseFeature::LanguageModel.block(k), &[0.5]);
+    }
+    for k in 0..if config.oov { models } else { 0 } {
+        add(&DenseFeature::UnknownToLm.block(k), &[0.0]);
+    }
+    add(&DenseFeature::TranslationModel.block(0), &[0.2; 4]);
+    add(&DenseFeature::PhrasePenalty.block(0), &[0.2]);
+    add(&DenseFeature::WordPenalty.block(0), &[-1.0]);
+    match config.kind {
+        ModelKind::Phrase => {
+            add(&DenseFeature::LexicalReordering.block(0), &[0.3; 6]);
+            add(&DenseFeature::Distortion.block(0), &[0.3]);
+        }
+        ModelKind::Hiero => {
+            add(&DenseFeature::Glue.block(0), &[1.0]);
+            add(&DenseFeature::Rules.block(0), &[0.0; 3]);
+        }
+    }
+    weights
+}
+
+/// Refuses pipes and the like, because files are read more than once.
+fn check_regular(path: &Path) -> Result<()> {
+    if path.is_file() || (path.as_os_str() != "-" && !path.exists()) {
+        return Ok(());
+    }
+    Err(Error::in_file(path.display().to_string(), "is no regular file, but it is read more than once")
+        .hint("give the name of a plain file"))
+}

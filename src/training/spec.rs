@@ -1,0 +1,104 @@
+//! Everything that decides a trained model, as `train.toml` in the model directory holds it.
+
+use super::{Alignment, LanguageModels, Settings};
+use crate::{
+    core::Result,
+    decode::ModelKind,
+    io::InputFile,
+    train::{PhraseSettings, RuleLimits, align, extract::What},
+};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The settings of a trained model and its inputs. Keys are the names of the flags of `luthier train`.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct TrainSpec {
+    format: u32,
+    version: String,
+    kind: ModelKind,
+    max_words: u16,
+    #[serde(flatten)]
+    align: Option<align::Settings>,
+    #[serde(flatten)]
+    phrases: Option<PhraseSettings>,
+    #[serde(flatten)]
+    rules: Option<RuleLimits>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order: Option<u8>,
+    oov: bool,
+    text_tables: bool,
+    inputs: Vec<InputFile>,
+}
+
+impl TrainSpec {
+    /// The specification of training on a text. Reads all inputs for their digests.
+    pub(super) fn new(source: &Path, target: &Path, settings: &Settings) -> Result<Self> {
+        let (phrases, rules) = match settings.what {
+            What::Phrases(phrases) => (Some(phrases), None),
+            What::Rules(rules) => (None, Some(rules)),
+        };
+        let mut inputs = vec![InputFile::read("source", source)?, InputFile::read("target", target)?];
+        let align = match &settings.alignment {
+            Alignment::Train(settings) => Some(settings.clone()),
+            Alignment::Given(path) => {
+                inputs.push(InputFile::read("alignment", path)?);
+                None
+            }
+        };
+        let order = match settings.lm {
+            LanguageModels::Estimate { order } => Some(order),
+            LanguageModels::Given(_) => None,
+        };
+        for path in settings.lm.given() {
+            inputs.push(InputFile::read("lm", path)?);
+        }
+        Ok(TrainSpec {
+            format: 2,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            kind: settings.kind(),
+            max_words: settings.max_words,
+            align,
+            phrases,
+            rules,
+            order,
+            oov: settings.oov,
+            text_tables: settings.text_tables,
+            inputs,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(kind: ModelKind, aligned: bool) -> TrainSpec {
+        let file = |role: &str| InputFile::new(role, format!("a {role}"), "0123");
+        let mut inputs = vec![file("source"), file("target")];
+        if !aligned {
+            inputs.extend([file("alignment"), file("lm"), file("lm")]);
+        }
+        TrainSpec {
+            format: 2,
+            version: "0.1.0".to_owned(),
+            kind,
+            max_words: 100,
+            align: aligned.then(align::Settings::default),
+            phrases: (kind == ModelKind::Phrase).then(PhraseSettings::default),
+            rules: (kind == ModelKind::Hiero).then(RuleLimits::default),
+            order: aligned.then_some(5),
+            oov: false,
+            text_tables: true,
+            inputs,
+        }
+    }
+
+    #[test]
+    fn a_spec_is_read_as_it_was_written() {
+        for (kind, aligned) in [(ModelKind::Phrase, true), (ModelKind::Hiero, false)] {
+            let text = toml::to_string(&spec(kind, aligned)).unwrap();
+            assert_eq!(toml::from_str::<TrainSpec>(&text).unwrap(), spec(kind, aligned), "{text}");
+        }
+    }
+}

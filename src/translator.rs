@@ -1,0 +1,191 @@
+//! Translation of text with a model directory, in one call.
+
+use crate::{
+    core::{FeatureKey, Progress, Result, Step, Weights},
+    decode::{Decoder, FeatureSelection, Limits, Model, ModelConfig, ModelDir},
+    decoder::{sparse_names, translations},
+    io::{Meter, read_weights},
+};
+use rayon::prelude::*;
+use std::{ops::ControlFlow, path::Path};
+
+/// A translation model with weights, ready to translate; threads share it.
+///
+/// ```
+/// use luthier::{Training, Translator, generate::{Generator, Part}};
+/// # let dir = tempfile::tempdir().unwrap();
+/// # let dir = dir.path();
+///
+/// // A small parallel text.
+/// let (mut german, mut english, mut corpus) = (String::new(), String::new(), Generator::new(1));
+/// for _ in 0..100 {
+///     let pair = corpus.next(Part::Train, 1);
+///     german += &format!("{}\n", pair.source.join(" "));
+///     english += &format!("{}\n", pair.targets[0].join(" "));
+/// }
+/// std::fs::write(dir.join("train.de"), german).unwrap();
+/// std::fs::write(dir.join("train.en"), english).unwrap();
+///
+/// Training::new(dir.join("train.de"), dir.join("train.en"), dir.join("model")).run()?;
+/// let translator = Translator::open(dir.join("model"))?;
+/// let translations = translator.translate(&["er schläft .", "unbekanntes"])?;
+/// assert_eq!(translations[1], "unbekanntes"); // unknown words are passed through
+///
+/// let best = translator.nbest("er schläft .", 3)?;
+/// assert_eq!(best[0].text, translations[0]);
+/// assert!(best[0].score >= best[1].score);
+/// assert_eq!(best[0].features[0].0, "LM0");
+/// # Ok::<(), luthier::core::Error>(())
+/// ```
+pub struct Translator {
+    model: Model,
+    config: ModelConfig,
+    weights: Weights,
+    limits: Limits,
+}
+
+/// A translation with its score and its features by name: an entry of an n-best list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ScoredTranslation {
+    /// The words of the translation, separated by blanks.
+    pub text: String,
+    /// The score of the model, higher is better: weights times features, plus `fixed_score`.
+    pub score: f64,
+    /// Names and values of the features: dense ones in the order of the model, then sparse ones that are not 0.
+    pub features: Vec<(String, f64)>,
+    /// The part of the score that is not tuned: the penalty of unknown words, 0 or less.
+    pub fixed_score: f64,
+}
+
+impl Translator {
+    /// Opens a model directory of `luthier train`, `luthier import` or [`Training`](crate::Training), with the weights that
+    /// it holds and the limits of the search that it recommends. Fails if a file is missing or damaged, or if the weights are
+    /// not those of the model.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let dir = ModelDir::open(path.as_ref())?;
+        let file = dir.weights();
+        let weights = read_weights(&file)?;
+        let model = Model::open(&dir)?;
+        let limits = Limits::default().resolve(&dir.config);
+        let translator = Translator { model, config: dir.config, weights: Weights::default(), limits };
+        translator.weighted(weights, &file.display().to_string())
+    }
+
+    /// Translates with these weights, such as tuned ones, instead of those of the model directory. Features without weight
+    /// have 0, and templates of sparse features are used where a feature of theirs has a weight. Fails if no feature of the
+    /// model has a weight, or if a weight is too large.
+    pub fn with_weights(self, weights: &Weights) -> Result<Self> {
+        self.weighted(weights.clone(), "the weights")
+    }
+
+    fn weighted(mut self, weights: Weights, name: &str) -> Result<Self> {
+        FeatureSelection::default().apply(&mut self.model, &weights)?;
+        self.model.check_weights(&weights, name)?;
+        Ok(Translator { weights, ..self })
+    }
+
+    /// Searches with these limits; what they leave open is decided by the model directory.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Translator { limits: limits.resolve(&self.config), ..self }
+    }
+
+    /// The model that is translated with.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The weights that are translated with.
+    pub fn weights(&self) -> &Weights {
+        &self.weights
+    }
+
+    /// A decoder of this model under its weights, for forests, statistics and constrained search.
+    pub fn decoder(&self) -> Decoder<'_> {
+        Decoder::new(&self.model, &self.weights, self.limits)
+    }
+
+    /// Translates tokenised sentences, in parallel. The translations come in the order of the sentences, in tokens, and do not
+    /// depend on the number of threads; a sentence without words has an empty one.
+    pub fn translate<S: AsRef<str> + Sync>(&self, sentences: &[S]) -> Result<Vec<String>> {
+        self.translate_with(sentences, Progress::NONE)
+    }
+
+    /// Translates tokenised sentences as [`Translator::translate`] does, and reports `sentences`. Fails with an error of kind
+    /// `Interrupted` if `progress` answers *stop*.
+    pub fn translate_with<S: AsRef<str> + Sync>(
+        &self,
+        sentences: &[S],
+        progress: Progress<'_>,
+    ) -> Result<Vec<String>> {
+        let best = |decoder: &Decoder<'_>, sentence: &str, progress: Progress<'_>| {
+            let found = decoder.search(sentence, progress)?;
+            Ok(found.best().unwrap_or_default().0)
+        };
+        self.each(sentences, progress, best)
+    }
+
+    /// The `k` best translations of a tokenised sentence that differ in words, best first; fewer where the search has found
+    /// fewer.
+    pub fn nbest(&self, sentence: &str, k: usize) -> Result<Vec<ScoredTranslation>> {
+        Ok(self.nbest_with(&[sentence], k, Progress::NONE)?.pop().unwrap_or_default())
+    }
+
+    /// The `k` best translations of each of some tokenised sentences, in parallel, as [`Translator::nbest`] finds them. Reports
+    /// `sentences`. Fails with an error of kind `Interrupted` if `progress` answers *stop*.
+    pub fn nbest_with<S: AsRef<str> + Sync>(
+        &self,
+        sentences: &[S],
+        k: usize,
+        progress: Progress<'_>,
+    ) -> Result<Vec<Vec<ScoredTranslation>>> {
+        self.each(sentences, progress, |decoder, sentence, progress| scored(decoder, sentence, k, progress))
+    }
+
+    /// Does something with each sentence, in parallel, and returns the answers in order.
+    fn each<S: AsRef<str> + Sync, T: Send>(
+        &self,
+        sentences: &[S],
+        progress: Progress<'_>,
+        work: impl Fn(&Decoder<'_>, &str, Progress<'_>) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let decoder = self.decoder();
+        let meter = Meter::new(progress, "sentences", sentences.len());
+        // Searches count stacks and spans of their own: the caller counts sentences, and is only asked in between.
+        let ask = |_: &Step| match progress.poll() {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        };
+        let answers = sentences.par_iter().map(|sentence| {
+            let answer = work(&decoder, sentence.as_ref(), Progress::new(&ask))?;
+            meter.add(1)?;
+            Ok(answer)
+        });
+        let answers = answers.collect::<Result<Vec<T>>>()?;
+        meter.finish()?;
+        Ok(answers)
+    }
+}
+
+/// The `k` best translations of a sentence, with the names of their features.
+fn scored(
+    decoder: &Decoder<'_>,
+    sentence: &str,
+    k: usize,
+    progress: Progress<'_>,
+) -> Result<Vec<ScoredTranslation>> {
+    let found = decoder.search(sentence, progress)?;
+    let list = translations(decoder, &found.forest(), k, progress)?;
+    let sparse = sparse_names(&found, &list);
+    let name_of = |key: &FeatureKey| sparse.get(key).cloned().unwrap_or_default();
+    let named = list.into_iter().map(|t| {
+        let dense = decoder.model().names().iter().cloned().zip(t.features);
+        ScoredTranslation {
+            features: dense.chain(t.sparse.iter().map(|(key, value)| (name_of(key), *value))).collect(),
+            text: t.text,
+            score: t.score,
+            fixed_score: t.passed,
+        }
+    });
+    Ok(named.collect())
+}

@@ -1,0 +1,164 @@
+//! Training and translation from Rust, against the real binary.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::ok_in;
+use luthier::{
+    Training, Translator,
+    core::{ErrorKind, Progress, Step, Weights},
+    decode::Limits,
+    io::nbest::{Options, Rows, read},
+    train::RuleLimits,
+    training::{Alignment, Event, LanguageModels, Settings, Stage},
+};
+use std::{collections::BTreeMap, fs, ops::ControlFlow, path::Path, sync::Mutex};
+
+/// All files of a model directory but the log, whose times differ, and the lock.
+fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(dir).unwrap().map(|e| e.unwrap());
+    let named = entries.map(|e| (e.file_name().to_string_lossy().into_owned(), fs::read(e.path()).unwrap()));
+    named.filter(|(name, _)| !["train.jsonl", ".lock"].contains(&name.as_str())).collect()
+}
+
+/// The settings without the paths of inputs, which are only shown.
+fn comparable(mut files: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
+    let spec = files.get_mut("train.toml").unwrap();
+    let text = String::from_utf8(std::mem::take(spec)).unwrap();
+    *spec = text.lines().filter(|l| !l.starts_with("path = ")).collect::<Vec<_>>().join("\n").into_bytes();
+    files
+}
+
+fn training(dir: &Path, model: &str) -> Training<'static> {
+    Training::new(dir.join("c/train.de"), dir.join("c/train.en"), dir.join(model))
+}
+
+#[test]
+fn models_and_translations_are_those_of_the_binary() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    ok_in(dir, "generate --out c --train 400 --dev 1 --test 12 -q");
+    let text = fs::read_to_string(dir.join("c/test.de")).unwrap();
+    let sentences: Vec<&str> = text.lines().collect();
+    let settings = [("phrase", Settings::default()), ("hiero", Settings::hiero(RuleLimits::default()))];
+    for (kind, settings) in settings {
+        let settings = Settings { lm: LanguageModels::Estimate { order: 3 }, text_tables: true, ..settings };
+        let trained = training(dir, "ours").settings(settings).threads(2).run().unwrap();
+        let words =
+            format!("train --source c/train.de --target c/train.en --kind {kind} --order 3 --text-tables");
+        let json = ok_in(dir, &format!("{words} --model theirs --json -q"));
+        assert!(comparable(files(&dir.join("ours"))) == comparable(files(&dir.join("theirs"))), "{kind}");
+        let theirs: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let ours = serde_json::to_value(&trained).unwrap();
+        assert_eq!(ours["stages"][2]["entries"], theirs["stages"][2]["entries"]);
+        assert_eq!(ours["stages"].as_array().unwrap().len(), 5);
+        let log = fs::read_to_string(dir.join("ours/train.jsonl")).unwrap();
+        let lines: Vec<serde_json::Value> = log.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        assert_eq!(ours["stages"].as_array().unwrap(), &lines);
+
+        let translator = Translator::open(dir.join("ours")).unwrap();
+        let decode = "decode --model theirs --in c/test.de --nbest 4 --nbest-out lists";
+        let best = ok_in(dir, decode);
+        assert_eq!(translator.translate(&sentences).unwrap(), best.lines().collect::<Vec<_>>());
+        let mut rows = Rows::default();
+        read(&dir.join("lists"), &Options::default(), &mut rows).unwrap();
+        let lists = translator.nbest_with(&sentences, 4, Progress::NONE).unwrap();
+        assert_eq!(translator.nbest(sentences[3], 4).unwrap(), lists[3]);
+        let all: Vec<_> = lists.iter().flatten().collect();
+        assert_eq!(all.len(), rows.len());
+        for (row, t) in all.into_iter().enumerate() {
+            assert_eq!(rows.text(row), t.text);
+            let sum: f64 =
+                t.features.iter().map(|(name, value)| weight(translator.weights(), name) * value).sum();
+            assert!((sum + t.fixed_score - t.score).abs() < 1e-6 * t.score.abs(), "{sum} {t:?}");
+        }
+        fs::remove_dir_all(dir.join("ours")).unwrap();
+        fs::remove_dir_all(dir.join("theirs")).unwrap();
+    }
+}
+
+fn weight(weights: &Weights, name: &str) -> f64 {
+    weights.iter().find(|w| w.0 == name).map_or(0.0, |w| w.1)
+}
+
+#[test]
+fn training_stops_and_is_resumed() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    ok_in(dir, "generate --out c --train 300 --dev 1 --test 1 -q");
+    // Stopped while n-grams are counted: what is complete stays.
+    let stop =
+        |step: &Step| if step.what == "n-grams" { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let stopped = training(dir, "m").progress(Progress::new(&stop)).run().unwrap_err();
+    assert_eq!(stopped.kind(), ErrorKind::Interrupted);
+    assert!(dir.join("m/table.bin").exists() && !dir.join("m/luthier.toml").exists());
+    assert_eq!(Translator::open(dir.join("m")).err().unwrap().kind(), ErrorKind::NotFound);
+    let ends = Mutex::new(Vec::new());
+    let observe = |event: &Event<'_>| {
+        if let Event::End { stage, resumed, .. } = event {
+            ends.lock().unwrap().push((*stage, *resumed));
+        }
+    };
+    let trained = training(dir, "m").observe(&observe).run().unwrap();
+    assert!(trained.table.resumed && !trained.lm.resumed);
+    let expected = [
+        (Stage::Text, true),
+        (Stage::Align, true),
+        (Stage::Table, true),
+        (Stage::Lm, false),
+        (Stage::Weights, false),
+    ];
+    assert_eq!(*ends.lock().unwrap(), expected);
+    training(dir, "whole").run().unwrap();
+    assert!(files(&dir.join("m")) == files(&dir.join("whole")));
+    // Stopped before anything is complete: nothing stays.
+    let stop =
+        |step: &Step| if step.what == "rounds" { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    let stopped = training(dir, "none").progress(Progress::new(&stop)).run().unwrap_err();
+    assert!(stopped.kind() == ErrorKind::Interrupted && !dir.join("none").exists());
+    // Other settings are refused; a given alignment and no language model are settings like others.
+    let other = Settings { lm: LanguageModels::Estimate { order: 2 }, ..Settings::default() };
+    assert_eq!(training(dir, "m").settings(other).run().unwrap_err().kind(), ErrorKind::Mismatch);
+    let given = Settings {
+        alignment: Alignment::Given(dir.join("c/train.links")),
+        lm: LanguageModels::Given(Vec::new()),
+        ..Settings::default()
+    };
+    let trained = training(dir, "given").settings(given).run().unwrap();
+    assert!(trained.align.figures.perplexity.is_none() && trained.lm.figures.models.is_empty());
+    Translator::open(dir.join("given")).unwrap();
+}
+
+#[test]
+fn wrong_settings_and_weights_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    ok_in(dir, "generate --out c --train 60 --dev 1 --test 1 -q");
+    for (settings, expected) in [
+        (Settings { max_words: 0, ..Settings::default() }, "max-words is 0, expected 1 to 1000"),
+        (
+            Settings { lm: LanguageModels::Estimate { order: 7 }, ..Settings::default() },
+            "the order is 7, expected 1 to 6",
+        ),
+    ] {
+        let e = training(dir, "m").settings(settings).run().unwrap_err();
+        assert_eq!(e.to_string(), expected);
+        assert!(!dir.join("m").exists());
+    }
+    training(dir, "m").run().unwrap();
+    let open = || Translator::open(dir.join("m")).unwrap();
+    let one = |translator: &Translator| translator.translate(&["er schläft .", ""]).unwrap();
+    let plain = one(&open());
+    assert_eq!(plain[1], "");
+    let none = Weights::parse("w", "other 1\n").unwrap();
+    let e = open().with_weights(&none).err().unwrap().to_string();
+    assert!(e.starts_with("the weights: has no weight for any feature of the model: "), "{e}");
+    // Nothing but a penalty of words: the longest translation.
+    let long = open().with_weights(&Weights::parse("w", "WordPenalty0 -5\n").unwrap()).unwrap();
+    assert!(one(&long)[0].split(' ').count() >= plain[0].split(' ').count());
+    let dropped = open().with_limits(Limits { drop_unknown: true, ..Limits::default() });
+    assert_eq!(dropped.translate(&["unbekanntes"]).unwrap(), [""]);
+    let stop = |_: &Step| ControlFlow::Break(());
+    let stopped = open().translate_with(&["er schläft ."], Progress::new(&stop)).unwrap_err();
+    assert_eq!(stopped.kind(), ErrorKind::Interrupted);
+}
