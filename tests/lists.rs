@@ -295,7 +295,11 @@ fn other_score_files_are_another_run() {
     assert!(tune("s1").status.success());
     let other = tune("s2");
     assert_eq!(other.status.code(), Some(2));
-    assert!(stderr(&other).contains("holds a run with other settings: the input nbest is"), "{}", stderr(&other));
+    assert!(
+        stderr(&other).contains("holds a run with other settings: the input nbest is"),
+        "{}",
+        stderr(&other)
+    );
 }
 
 #[test]
