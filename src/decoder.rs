@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 /// A translation with its score and its features.
@@ -278,11 +278,14 @@ impl InProcess {
         }
         let steered = goal == Goal::Metric && !self.model.is_hierarchical();
         let blind = steered.then(|| Decoder::blind(&self.model, self.limits));
+        let done = AtomicUsize::new(0);
         let lists = batch.par_iter().map_init(Scratch::default, |scratch, segment| {
             let at = segment.0 as usize;
             let found = self.find(&decoder, blind.as_ref(), goal, at, progress)?;
             let k = if goal == Goal::Model { self.k } else { 1 };
-            self.list(&decoder, found.as_ref(), columns, (at, k), scratch, progress)
+            let list = self.list(&decoder, found.as_ref(), columns, (at, k), scratch, progress)?;
+            progress.count("segments", done.fetch_add(1, Ordering::Relaxed) + 1, batch.len())?;
+            Ok(list)
         });
         Ok(Evidence::Lists(lists.collect::<Result<_>>()?))
     }

@@ -48,7 +48,7 @@ pub use training::{Trained, Training};
 pub use translator::Translator;
 pub use tuning::{Tuned, Tuning, tune};
 
-pub use luthier_core as core;
+pub use luthier_core::{self as core, Error, ErrorKind, Progress, Result, Weights};
 pub use luthier_decode as decode;
 pub use luthier_forest as forest;
 pub use luthier_generate as generate;
@@ -60,5 +60,5 @@ pub use luthier_table as table;
 pub use luthier_train as train;
 pub use luthier_tune::{
     self as tune,
-    recipe::{Apro, Mert, Mira, Oro, Perceptron, Pro, Recipe, Risk, Softmax, Xbleu},
+    recipe::{Online, Recipe, Stopping, algorithms::*},
 };

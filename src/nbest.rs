@@ -1,8 +1,9 @@
 //! N-best lists of a whole text, with references: what most users of the library begin with.
 
 use crate::{
-    core::{Error, Result, Weights},
+    core::{Error, Fingerprint, Result, Weights},
     io::{
+        InputFile,
         nbest::{self, Options, Rows},
         text::{Lines, by_segment, read_lines},
     },
@@ -27,6 +28,8 @@ use std::path::Path;
 pub struct NBest {
     pub(crate) rows: Rows,
     pub(crate) references: Vec<Lines>,
+    /// How files were read.
+    pub(crate) options: Options,
 }
 
 impl NBest {
@@ -40,7 +43,7 @@ impl NBest {
     pub fn read_with<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>, options: &Options) -> Result<Self> {
         let paths: Vec<P> = paths.into_iter().collect();
         let paths: Vec<&Path> = paths.iter().map(AsRef::as_ref).collect();
-        Ok(NBest { rows: read_rows(&paths, options)?, references: Vec::new() })
+        Ok(NBest { rows: read_rows(&paths, options)?, references: Vec::new(), options: options.clone() })
     }
 
     /// Adds reference files, one segment per line; each has one reference for every segment.
@@ -57,9 +60,10 @@ impl NBest {
         mut self,
         texts: impl IntoIterator<Item = S>,
     ) -> Result<Self> {
-        let lines = texts.into_iter().map(Into::into).collect();
+        let lines: Vec<String> = texts.into_iter().map(Into::into).collect();
         let file = format!("reference {}", self.references.len() + 1);
-        self.references.push(Lines { file, lines, digest: String::new() });
+        let digest = digest(&lines);
+        self.references.push(Lines { file, lines, digest });
         by_segment(&self.references)?;
         Ok(self)
     }
@@ -107,8 +111,38 @@ impl NBest {
         Ok(groups.iter().zip(best).map(|pair| place(pair).unwrap_or(0)).collect())
     }
 
+    /// Fails if there are weights but none for any feature of the lists.
+    pub(crate) fn check_weights(&self, weights: &Weights) -> Result<()> {
+        let known = self.rows.names.keys().iter().any(|&key| weights.contains(key));
+        if known || weights.is_empty() || self.features().is_empty() {
+            return Ok(());
+        }
+        let names: Vec<&str> = weights.iter().map(|w| w.0).take(5).collect();
+        Err(Error::new(format!(
+            "no weight is of a feature of the lists, which have {}",
+            self.features().join(", ")
+        ))
+        .hint(format!("the weights are of {}", names.join(", "))))
+    }
+
+    /// Files that were read, in their roles; candidates and references in memory count by their contents.
+    pub(crate) fn inputs(&self) -> Vec<(&'static str, InputFile)> {
+        let mut all = Vec::new();
+        for f in &self.references {
+            all.push(("ref", InputFile::new("ref", &f.file, &f.digest)));
+        }
+        for f in &self.rows.files {
+            all.push(("nbest", InputFile::new("nbest", &f.name, &f.digest)));
+        }
+        if self.rows.files.is_empty() {
+            all.push(("nbest", InputFile::new("nbest", "candidates in memory", self.rows.digest())));
+        }
+        all
+    }
+
     /// The row of the best candidate of every segment.
     fn best(&self, weights: &Weights) -> Result<Vec<usize>> {
+        self.check_weights(weights)?;
         let columns = columns(&self.rows, None);
         let mut dense = Vec::new();
         weights.gather(&columns, &mut dense);
@@ -133,6 +167,12 @@ impl NBest {
         let references = by_segment(&self.references)?;
         Ok(references.iter().map(|r| r.iter().map(ToString::to_string).collect()).collect())
     }
+}
+
+/// Digest of lines in memory.
+fn digest(lines: &[String]) -> String {
+    let add = |f: Fingerprint, line: &String| f.bytes(line.as_bytes());
+    format!("{:032x}", lines.iter().fold(Fingerprint::default(), add).finish())
 }
 
 /// Reads n-best files in parallel, and joins them in the order given.

@@ -60,6 +60,9 @@ pub(crate) fn line(text: &str) {
     let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
+/// What is worth showing; the steps within a sentence are not.
+const COUNTED: [&str; 4] = ["starts", "epochs", "segments", "objective"];
+
 /// A line that is overwritten while work goes on: how far it is, the score so far and the time left.
 pub(crate) struct ProgressLine {
     bar: Option<indicatif::ProgressBar>,
@@ -71,7 +74,8 @@ pub(crate) struct ProgressLine {
 impl ProgressLine {
     /// Shows a step; never stops the work.
     pub(crate) fn show(&self, step: &Step) -> ControlFlow<()> {
-        let Some(bar) = self.bar.as_ref().filter(|_| step.total > 0) else {
+        let shown = step.total > 0 && COUNTED.contains(&step.what);
+        let Some(bar) = self.bar.as_ref().filter(|_| shown) else {
             return ControlFlow::Continue(());
         };
         let mut what = self.what.lock().unwrap_or_else(PoisonError::into_inner);

@@ -6,8 +6,8 @@ use crate::{
     io::InputFile,
     metric::Metric,
     tune::{
-        Event, FixedLists, Fleet, Job, RunDir, RunSpec, SMALL, SourceKind, Stop, recipe::Context,
-        run as run_job,
+        Event, FixedLists, Fleet, Job, NbestOptions, RunDir, RunSpec, SMALL, SourceKind, Stop,
+        recipe::Context, run as run_job,
     },
 };
 use std::{
@@ -156,6 +156,7 @@ impl<'a> Tuning<'a> {
         };
         let tuner = self.recipe.build(&context)?;
         tuner.recipe.check_features(self.dev.features())?;
+        self.dev.check_weights(&self.initial)?;
         let source = |lists: &NBest| Ok(FixedLists::new(lists.judged(&metric)?, lists.rows.names.clone()));
         let dev = source(self.dev)?;
         let select = self.select.map(source).transpose()?;
@@ -176,8 +177,14 @@ impl<'a> Tuning<'a> {
             initial: &self.initial,
             progress: self.progress,
         };
-        let mut history = Vec::new();
-        let outcome = run_job(&job, &mut dir, &Fleet::ALONE, &mut |e| history.push(e.clone()))?;
+        let outcome = match run_job(&job, &mut dir, &Fleet::ALONE, &mut |_| {}) {
+            Ok(outcome) => outcome,
+            Err(e) => {
+                dir.discard();
+                return Err(e);
+            }
+        };
+        let history = dir.events().cloned().collect();
         Ok(Tuned {
             score: metric.shown(outcome.score),
             initial: metric.shown(outcome.initial),
@@ -196,13 +203,12 @@ impl<'a> Tuning<'a> {
     fn spec(&self, metric: &Metric, recipe: &Recipe) -> RunSpec {
         let mut spec = RunSpec::new(recipe.clone(), &self.metric, self.seed);
         spec.signature = metric.signature(Some(self.dev.references.len()), "");
+        spec.nbest_options = NbestOptions::new(&self.dev.options, false);
         spec.set_init(&self.initial, SMALL);
         let sets = [("", Some(self.dev)), ("select-", self.select), ("test-", self.test)];
         for (prefix, set) in sets.into_iter().filter_map(|(prefix, set)| Some((prefix, set?))) {
-            let lists = set.rows.files.iter().map(|f| ("nbest", &f.name, &f.digest));
-            let references = set.references.iter().map(|f| ("ref", &f.file, &f.digest));
-            for (role, path, digest) in lists.chain(references) {
-                spec.inputs.push(InputFile::new(&format!("{prefix}{role}"), path, digest));
+            for (role, file) in set.inputs() {
+                spec.inputs.push(InputFile { role: format!("{prefix}{role}"), ..file });
             }
         }
         spec

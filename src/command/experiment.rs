@@ -105,10 +105,10 @@ fn read(path: &Path) -> Result<(String, String)> {
 }
 
 /// What all cells of an experiment have in common.
-#[derive(serde::Serialize)]
+#[derive(serde::Serialize, serde::Deserialize)]
 struct ExperimentSpec {
     format: u32,
-    version: &'static str,
+    version: String,
     seed: String,
     /// Digests of the text.
     text: String,
@@ -138,7 +138,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let mut bench = Bench::new(&plan, &wishes, &args.only, &out, seed)?;
     let spec = ExperimentSpec {
         format: 2,
-        version: env!("CARGO_PKG_VERSION"),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
         seed: seed.to_string(),
         text: bench.check_corpus()?,
     };

@@ -9,7 +9,7 @@ use luthier::{
     lm::{Arpa, Model},
     table::{Table, read_text},
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
@@ -165,11 +165,11 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
 }
 
 /// What an imported model is made of, as `import.toml` keeps it.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct ImportSpec {
     format: u32,
-    version: &'static str,
+    version: String,
     inputs: Vec<InputFile>,
 }
 
@@ -185,7 +185,7 @@ impl ImportSpec {
         for path in &plan.lms {
             inputs.push(InputFile::read("lm", path)?);
         }
-        Ok(ImportSpec { format: 2, version: env!("CARGO_PKG_VERSION"), inputs })
+        Ok(ImportSpec { format: 2, version: env!("CARGO_PKG_VERSION").to_owned(), inputs })
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) trait RecipeInput: Args {
 impl<I: RecipeInput> Subcommand for WithRecipe<I> {
     fn augment_subcommands(command: Command) -> Command {
         let all = Recipe::augment_subcommands(Command::new("recipes"));
-        let taken = Recipe::all().map(|r| *r.info()).into_iter().filter(I::takes);
+        let taken = Recipe::all().into_iter().map(|r| *r.info()).filter(I::takes);
         let subcommands: Vec<Command> =
             taken.filter_map(|info| Some(joined::<I>(info, all.find_subcommand(info.name)?))).collect();
         command.subcommands(subcommands).subcommand_required(false)

@@ -43,7 +43,7 @@ fn metrics_table() -> String {
         let RecipeInfo { name, metrics, note, .. } = r.info();
         format!("  {name:<10} {metrics:<5} {note}\n")
     };
-    format!("Metrics:\n{}", Recipe::all().map(line).concat())
+    format!("Metrics:\n{}", Recipe::all().into_iter().map(line).collect::<String>())
 }
 
 pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         let RecipeInfo { name, summary, papers, .. } = r.info();
         format!("{name:<10} {summary} ({papers})\n")
     };
-    write_out(None, Recipe::all().map(line).concat().as_bytes())?;
+    write_out(None, Recipe::all().into_iter().map(line).collect::<String>().as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

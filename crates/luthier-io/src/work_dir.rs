@@ -6,7 +6,7 @@
 
 use crate::{AtomicFile, Input};
 use luthier_core::{Error, ErrorKind, Result};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::{
     fs::{self, File, TryLockError},
     io,
@@ -96,21 +96,7 @@ fn compare(field: &str, there: Option<&Value>, here: Option<&Value>, found: &mut
             }
         }
         (Some(Value::Array(a)), Some(Value::Array(b))) if [a, b].iter().any(|v| v.iter().any(is_file)) => {
-            let (there, here) = (digests(a), digests(b));
-            for i in 0..there.len().max(here.len()) {
-                let (there, here) = (there.get(i), here.get(i));
-                if there.map(|f| (&f.0, &f.2)) != here.map(|f| (&f.0, &f.2)) {
-                    let role = here.or(there).map_or(String::new(), |f| f.0.clone());
-                    let show = |f: Option<&(String, String, String)>| {
-                        f.map(|(_, path, digest)| Value::String(format!("{path} ({digest})")))
-                    };
-                    found.push(Difference {
-                        field: format!("the input {role}"),
-                        there: show(there),
-                        here: show(here),
-                    });
-                }
-            }
+            compare_files(&digests(a), &digests(b), found);
         }
         (a, b) if a == b => {}
         (a, b) => {
@@ -119,12 +105,36 @@ fn compare(field: &str, there: Option<&Value>, here: Option<&Value>, found: &mut
     }
 }
 
+/// Compares input files, role by role.
+fn compare_files(there: &[File3], here: &[File3], found: &mut Vec<Difference>) {
+    let mut roles: Vec<&String> = here.iter().chain(there).map(|f| &f.0).collect();
+    roles.sort();
+    roles.dedup();
+    for role in roles {
+        let of =
+            |files: &'_ [File3]| -> Vec<File3> { files.iter().filter(|f| f.0 == *role).cloned().collect() };
+        let (there, here) = (of(there), of(here));
+        for i in 0..there.len().max(here.len()) {
+            let (there, here) = (there.get(i), here.get(i));
+            if there.map(|f| &f.2) != here.map(|f| &f.2) {
+                let show = |f: Option<&File3>| {
+                    f.map(|(_, path, digest)| Value::String(format!("{path} ({digest})")))
+                };
+                let field = format!("the input {role}");
+                found.push(Difference { field, there: show(there), here: show(here) });
+            }
+        }
+    }
+}
+
 fn is_file(value: &Value) -> bool {
     value.as_table().is_some_and(|t| t.contains_key("digest"))
 }
 
-/// Role, path and digest of input files.
-fn digests(files: &[Value]) -> Vec<(String, String, String)> {
+/// Role, path and digest of an input file.
+type File3 = (String, String, String);
+
+fn digests(files: &[Value]) -> Vec<File3> {
     let text = |v: &Value, key: &str| v.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     files.iter().map(|f| (text(f, "role"), text(f, "path"), text(f, "digest"))).collect()
 }
@@ -152,20 +162,20 @@ pub struct WorkDir {
 
 impl WorkDir {
     /// Creates a directory, or opens one to resume its work. Settings must be the same as before if work has `begun` there.
-    pub fn open(
+    pub fn open<S: Serialize + DeserializeOwned>(
         path: &Path,
         kind: &WorkKind,
-        settings: &impl Serialize,
+        settings: &S,
         begun: impl Fn(&Path) -> bool,
     ) -> Result<Self> {
         Self::open_with(path, kind, settings, begun, |_| false)
     }
 
     /// As [`WorkDir::open`]; where every difference is one that `accept` allows, the new settings replace the old ones.
-    pub fn open_with(
+    pub fn open_with<S: Serialize + DeserializeOwned>(
         path: &Path,
         kind: &WorkKind,
-        settings: &impl Serialize,
+        settings: &S,
         begun: impl Fn(&Path) -> bool,
         accept: impl Fn(&Difference) -> bool,
     ) -> Result<Self> {
@@ -188,6 +198,8 @@ impl WorkDir {
         let text = to_toml(settings)?;
         if known.exists() && begun(path) {
             let there = fs::read_to_string(&known).map_err(failed("read it"))?;
+            // Fields that are newer than the file get the values that mean the behaviour before them.
+            let there = toml::from_str::<S>(&there).ok().map_or(Ok(there), |there| to_toml(&there))?;
             let accepted = kind.check(path, &there, &text, &accept)?;
             if accepted {
                 AtomicFile::write_all_to(&known, text.as_bytes())?;

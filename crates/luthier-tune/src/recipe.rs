@@ -6,8 +6,9 @@
 //! are errors there. The command line derives its flags from these structs (Cargo feature `clap`), run directories store
 //! them, and other front ends use them as they are.
 //!
-//! To add an algorithm: a file with its struct and its [`Algorithm`] here, a variant and a line in `each` below, and a
-//! learner if none of the present ones will do.
+//! To add an algorithm: a file below `recipe/` with its settings and its `Algorithm`; in this file its module, its variant and
+//! its line in `recipes!`; and a learner if none of the present ones will do, best as a submodule of the new file. Flags,
+//! help, `run.toml`, `--json`, experiments and the facade follow.
 //!
 //! ```
 //! use luthier_tune::{Smoothing, SourceKind, recipe::{Context, Mert, Recipe}};
@@ -35,16 +36,10 @@ mod risk;
 mod softmax;
 mod xbleu;
 
-pub use apro::Apro;
-pub use mert::{Mert, WeightBound};
-pub use mira::{Constraints, Mira};
-pub use oro::Oro;
+pub use algorithms::*;
+pub use mert::WeightBound;
+pub use mira::Constraints;
 pub use parts::{Fit, Interpolation, LearnFrom, On, Online, Soft, Stopping, Surrogates};
-pub use perceptron::Perceptron;
-pub use pro::Pro;
-pub use risk::Risk;
-pub use softmax::Softmax;
-pub use xbleu::Xbleu;
 
 use crate::{Learner, Loss, Minimize, Outcome, Schedule, SourceKind};
 use luthier_core::{Error, FeatureKey, Result};
@@ -56,6 +51,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Subcommand))]
 #[serde(tag = "algorithm", rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Recipe {
     /// Minimum error rate training: exact line searches on the corpus score, with restarts (Och 2003).
     Mert(Mert),
@@ -154,39 +150,56 @@ trait Algorithm {
     }
 }
 
-/// Applies an expression to the settings of whichever algorithm it is.
-macro_rules! each {
-    ($recipe:expr, $settings:ident => $value:expr) => {
-        match $recipe {
-            Recipe::Mert($settings) => $value,
-            Recipe::Pro($settings) => $value,
-            Recipe::Apro($settings) => $value,
-            Recipe::Mira($settings) => $value,
-            Recipe::Perceptron($settings) => $value,
-            Recipe::Oro($settings) => $value,
-            Recipe::Softmax($settings) => $value,
-            Recipe::Xbleu($settings) => $value,
-            Recipe::Risk($settings) => $value,
+/// What follows from the list of algorithms: their structs in one module, their defaults, and how to get at the settings of
+/// whichever it is.
+macro_rules! recipes {
+    ($($module:ident $name:ident),* $(,)?) => {
+        /// One struct of settings per algorithm.
+        pub mod algorithms {
+            $(pub use super::$module::$name;)*
+        }
+
+        $(impl From<$name> for Recipe {
+            fn from(settings: $name) -> Self {
+                Recipe::$name(settings)
+            }
+        })*
+
+        impl Recipe {
+            /// All algorithms with their default settings.
+            pub fn all() -> Vec<Recipe> {
+                vec![$(Recipe::$name($name::default())),*]
+            }
+
+            /// Maximum number of iterations, once resolved.
+            pub fn iterations(&self) -> Option<u32> {
+                match self { $(Recipe::$name(settings) => settings.stopping.iterations),* }
+            }
+
+            fn algorithm(&self) -> &dyn Algorithm {
+                match self { $(Recipe::$name(settings) => settings),* }
+            }
+
+            fn algorithm_mut(&mut self) -> &mut dyn Algorithm {
+                match self { $(Recipe::$name(settings) => settings),* }
+            }
         }
     };
 }
 
-impl Recipe {
-    /// All algorithms with their default settings.
-    pub fn all() -> [Recipe; 9] {
-        [
-            Recipe::Mert(Mert::default()),
-            Recipe::Pro(Pro::default()),
-            Recipe::Apro(Apro::default()),
-            Recipe::Mira(Mira::default()),
-            Recipe::Perceptron(Perceptron::default()),
-            Recipe::Oro(Oro::default()),
-            Recipe::Softmax(Softmax::default()),
-            Recipe::Xbleu(Xbleu::default()),
-            Recipe::Risk(Risk::default()),
-        ]
-    }
+recipes! {
+    mert Mert,
+    pro Pro,
+    apro Apro,
+    mira Mira,
+    perceptron Perceptron,
+    oro Oro,
+    softmax Softmax,
+    xbleu Xbleu,
+    risk Risk,
+}
 
+impl Recipe {
     /// The algorithm of a name, with its default settings. Fails on a name that is none.
     ///
     /// ```
@@ -210,7 +223,7 @@ impl Recipe {
     /// do not go together.
     pub fn resolve(&self, context: &Context<'_>) -> Result<Recipe> {
         let mut recipe = self.clone();
-        each!(&mut recipe, settings => settings.resolve(context))?;
+        recipe.algorithm_mut().resolve(context)?;
         Ok(recipe)
     }
 
@@ -233,15 +246,10 @@ impl Recipe {
         })
     }
 
-    /// Maximum number of iterations, once resolved.
-    pub fn iterations(&self) -> Option<u32> {
-        each!(self, settings => settings.stopping.iterations)
-    }
-
     /// Edges per word of the forests that it learns from; none if it learns from lists.
     pub fn forest_density(&self) -> Option<usize> {
         let forests = self.algorithm().learn_from().filter(|e| e.is_forest())?;
-        Some(forests.density.unwrap_or(50) as usize)
+        Some(forests.density.unwrap_or(parts::DENSITY) as usize)
     }
 
     /// Whether it learns weights of sparse features.
@@ -269,10 +277,6 @@ impl Recipe {
                 Err(Error::new(format!("no feature is named {name}")).hint(format!("the list has {some}")))
             }
         }
-    }
-
-    fn algorithm(&self) -> &dyn Algorithm {
-        each!(self, settings => settings)
     }
 }
 

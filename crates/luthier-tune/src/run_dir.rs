@@ -176,6 +176,10 @@ impl RunDir {
 
     /// Forgets what was logged beyond the last complete iteration.
     pub(crate) fn resume_at(&mut self, epoch: u32) {
+        if self.directory().is_some() {
+            // The answer of a run that is extended is none any more.
+            let _ = fs::remove_file(self.layout.best());
+        }
         self.lines.truncate(epoch as usize);
     }
 
@@ -188,7 +192,8 @@ impl RunDir {
     pub(crate) fn since_best(&self, next: Option<&Event>) -> u32 {
         let (mut best, mut last) = ((0, f64::NEG_INFINITY), 0);
         for event in self.events().chain(next) {
-            let value = event.select.or(event.guess).unwrap_or(event.score);
+            // While a decoder learns, the score of the guesses is all that is known.
+            let value = event.select.or(event.guess.filter(|_| self.last)).unwrap_or(event.score);
             if value > best.1 {
                 best = (event.iteration, value);
             }
@@ -361,7 +366,8 @@ impl RunDir {
         read_weights(&self.layout.weights(iteration))
     }
 
-    fn events(&self) -> impl Iterator<Item = &Event> {
+    /// What happened in every iteration so far.
+    pub fn events(&self) -> impl Iterator<Item = &Event> {
         self.lines.iter().filter_map(|l| if let Line::Iteration(e) = l { Some(&**e) } else { None })
     }
 

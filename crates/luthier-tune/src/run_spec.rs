@@ -162,7 +162,13 @@ impl RunSpec {
 
     /// Reads the text of `run.toml`; `file` is its name in messages. Fails on other formats than 2.
     pub fn parse(file: &str, text: &str) -> Result<Self> {
-        toml::from_str(text).map_err(|e| Error::in_file(file, format!("damaged: {}", e.message())))
+        let spec: RunSpec =
+            toml::from_str(text).map_err(|e| Error::in_file(file, format!("damaged: {}", e.message())))?;
+        if spec.format != FORMAT {
+            let message = format!("has format {}, expected {FORMAT}", spec.format);
+            return Err(Error::in_file(file, message).hint("use the version of luthier that wrote it"));
+        }
+        Ok(spec)
     }
 
     /// Whether a difference only lets the run go on for longer: more iterations than it was begun with.
@@ -231,7 +237,7 @@ mod tests {
     fn specifications_are_read_as_they_were_written() {
         let metric = "bleu".parse().unwrap();
         let forest = LearnFrom { on: On::Forest, density: None };
-        let mut recipes = Recipe::all().to_vec();
+        let mut recipes = Recipe::all();
         for constraints in [Constraints::Surrogate, Constraints::Oracle] {
             recipes.push(Recipe::Mira(Mira { constraints, ..Mira::default() }));
         }

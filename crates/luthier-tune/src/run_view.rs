@@ -185,7 +185,9 @@ impl RunView {
 
     /// Whether a run has an answer.
     pub fn is_finished(path: &Path) -> bool {
-        crate::is_run(path) && Self::best_path(path).is_file()
+        let log = fs::read_to_string(Layout(path.to_owned()).log()).unwrap_or_default();
+        let ended = matches!(read_log(&log).last(), Some(Line::End { .. }));
+        crate::is_run(path) && ended && Self::best_path(path).is_file()
     }
 
     /// The weights that are the answer; of an unfinished run those of the last iteration.

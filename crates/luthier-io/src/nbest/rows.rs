@@ -1,7 +1,7 @@
 //! Candidates in columns.
 
 use crate::Input;
-use luthier_core::{Error, Names, Result};
+use luthier_core::{Error, Fingerprint, Names, Result};
 
 /// Segments are numbered from 0; beyond this an id is surely not one.
 pub(super) const MAX_SEGMENT: u32 = 10_000_000;
@@ -208,21 +208,41 @@ impl Rows {
         if let Some((name, value)) = features.iter().chain(scores).find(|v| !v.1.is_finite()) {
             return Err(failed(format!("{name} is {value}, expected a finite number")));
         }
-        for &(name, value) in features {
-            let id = self.names.intern(name)?;
-            if !self.features.push(row, id, value) {
-                return Err(failed(format!("the feature {name} stands twice")));
+        for list in [features, scores] {
+            let twice = |i: &usize| list[..*i].iter().any(|v| v.0 == list[*i].0);
+            if let Some(i) = (0..list.len()).find(twice) {
+                return Err(failed(format!("{} stands twice", list[i].0)));
             }
         }
-        for &(name, value) in scores {
-            let id = self.score_names.intern(name)?;
-            if !self.scores.push(row, id, value) {
-                return Err(failed(format!("the score {name} stands twice")));
-            }
+        let mut ids = Vec::with_capacity(features.len());
+        for (name, _) in features {
+            ids.push(self.names.intern(name)?);
+        }
+        let mut score_ids = Vec::with_capacity(scores.len());
+        for (name, _) in scores {
+            score_ids.push(self.score_names.intern(name)?);
+        }
+        for (id, v) in ids.into_iter().zip(features) {
+            self.features.push(row, id, v.1);
+        }
+        for (id, v) in score_ids.into_iter().zip(scores) {
+            self.scores.push(row, id, v.1);
         }
         self.push_text(text);
         self.end_row(segment, row as u64 + 1, None);
         Ok(())
+    }
+
+    /// Digest of all candidates with their segments, features and scores.
+    pub fn digest(&self) -> String {
+        let mut print = Fingerprint::default();
+        for row in 0..self.len() {
+            print = print.word(u64::from(self.segment(row))).bytes(self.text(row).as_bytes());
+            for (name, value) in self.named_features(row).chain(self.named_scores(row)) {
+                print = print.bytes(name.as_bytes()).word(value.to_bits());
+            }
+        }
+        format!("{:032x}", print.finish())
     }
 
     pub(super) fn begin_file(&mut self, name: &str) -> usize {

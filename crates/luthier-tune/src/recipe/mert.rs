@@ -126,6 +126,9 @@ impl From<WeightBound> for String {
     }
 }
 
+/// Random starts on lists, unless others are asked for.
+const RESTARTS: u32 = 20;
+
 const INFO: RecipeInfo = RecipeInfo {
     name: "mert",
     summary: "minimum error rate training: exact line searches on the corpus score, with restarts",
@@ -144,7 +147,7 @@ impl Mert {
             random_directions: self.random_directions.unwrap_or(0) as usize,
             patience: self.direction_patience as usize,
             smoothing: self.smoothing,
-            restarts: self.restarts.unwrap_or(20),
+            restarts: self.restarts.unwrap_or(RESTARTS),
             rounds: self.rounds,
             limits: self.limits(),
             seed,
@@ -184,12 +187,16 @@ impl Algorithm for Mert {
             return Err(Error::new("--smooth judges lines, and the simplex searches none")
                 .hint("use another --strategy"));
         }
+        if let Some(odd) = self.bound.iter().find(|b| b.low.is_nan() || b.high.is_nan() || b.low >= b.high) {
+            let WeightBound { name, low, high } = odd;
+            return Err(Error::new(format!("the bound of {name} is {low},{high}, expected LOW below HIGH")));
+        }
         if let Some(both) = self.bound.iter().find(|b| self.fix.contains(&b.name)) {
             return Err(
                 Error::new(format!("{} is both fixed and bounded", both.name)).hint("say one of the two")
             );
         }
-        let (restarts, directions) = if self.learn_from.is_forest() { (4, 8) } else { (20, 0) };
+        let (restarts, directions) = if self.learn_from.is_forest() { (4, 8) } else { (RESTARTS, 0) };
         self.restarts.get_or_insert(restarts);
         self.random_directions.get_or_insert(directions);
         Ok(())

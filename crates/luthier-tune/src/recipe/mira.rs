@@ -96,6 +96,8 @@ pub struct Mira {
 
 /// Epochs over the pool at most.
 const MAX_EPOCHS: u32 = 100_000;
+/// λ with oracles, as in Watanabe (2012).
+const LAMBDA: f64 = 100.0;
 /// Epochs over forests: each costs two searches for every segment.
 const FOREST_EPOCHS: u32 = 10;
 
@@ -205,7 +207,7 @@ impl Algorithm for Mira {
                 self.online.resolve(&mut self.stopping, INFO.name, (1, Mixing::Average), context)
             }
             Constraints::Oracle => {
-                self.lambda.get_or_insert(100.0);
+                self.lambda.get_or_insert(LAMBDA);
                 self.margin.get_or_insert(RankMargin::One);
                 self.online.resolve(&mut self.stopping, INFO.name, (16, Mixing::Average), context)
             }
@@ -221,7 +223,7 @@ impl Algorithm for Mira {
                 Box::new(self.surrogates.learner(metric, self.sentence, Some(c)))
             }
             Constraints::Oracle => {
-                let c = 1.0 / self.lambda.unwrap_or(100.0);
+                let c = 1.0 / self.lambda.unwrap_or(LAMBDA);
                 let margin = self.margin.unwrap_or(RankMargin::One);
                 Box::new(Rank::new(metric.clone(), Rule::Passive { c, margin }, seed))
             }

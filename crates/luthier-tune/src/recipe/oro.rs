@@ -94,6 +94,10 @@ impl Default for Oro {
     }
 }
 
+/// η₀ and α of Watanabe (2012).
+const ETA0: f64 = 0.2;
+const ALPHA: f64 = 0.85;
+
 const INFO: RecipeInfo = RecipeInfo {
     name: "oro",
     summary: "online rank optimisation: oracles above all others, batch by batch; --optimized is O-ORO",
@@ -126,8 +130,8 @@ impl Algorithm for Oro {
             return Err(Error::new("--dual and --linearize are about --optimized"));
         }
         if self.rate == Decay::Exponential {
-            self.eta0.get_or_insert(0.2);
-            self.alpha.get_or_insert(0.85);
+            self.eta0.get_or_insert(ETA0);
+            self.alpha.get_or_insert(ALPHA);
         }
         if self.optimized {
             self.dual.get_or_insert(Bound::Normalized);
@@ -142,7 +146,7 @@ impl Algorithm for Oro {
 
     fn learner(&self, context: &Context<'_>) -> Box<dyn Learner> {
         let rate = match self.rate {
-            Decay::Exponential => Rate::exponential(self.eta0.unwrap_or(0.2), self.alpha.unwrap_or(0.85)),
+            Decay::Exponential => Rate::exponential(self.eta0.unwrap_or(ETA0), self.alpha.unwrap_or(ALPHA)),
             Decay::Pegasos => Rate::PEGASOS,
         };
         let (loss, lambda) = (self.loss, self.lambda);

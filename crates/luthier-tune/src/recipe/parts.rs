@@ -66,6 +66,9 @@ pub enum On {
     Forest,
 }
 
+/// Edges of a forest per word of the sentence, unless others are asked for.
+pub(super) const DENSITY: u32 = 50;
+
 /// Learning from n-best lists or from forests.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Forests"))]
@@ -99,7 +102,7 @@ impl LearnFrom {
         if needs_bleu {
             only_bleu(name, context.metric)?;
         }
-        self.density.get_or_insert(50);
+        self.density.get_or_insert(DENSITY);
         Ok(())
     }
 
@@ -145,7 +148,7 @@ impl Interpolation {
     /// Sets Ψ and the iteration of the reset; fixed lists have neither.
     pub(super) fn resolve(&mut self, context: &Context<'_>, psi: f64, reset_at: u32) -> Result<()> {
         SHARE.check("psi", self.psi)?;
-        if context.source == SourceKind::Forests && self.reset_at.is_some() {
+        if context.source == SourceKind::Forests && self.reset_at.is_some_and(|n| n > 0) {
             return Err(Error::new("--reset-at has no effect with --on forest, where nothing is kept"));
         }
         if context.source == SourceKind::Fixed {
@@ -167,6 +170,9 @@ impl Interpolation {
         }
     }
 }
+
+/// Tolerance of the minimisers with gradients.
+pub(super) const TOLERANCE: f64 = 1e-4;
 
 /// When the minimiser of a loss stops.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -199,7 +205,7 @@ impl Fit {
 
     /// The limit, once resolved.
     pub(super) fn limit(&self) -> Limit {
-        Limit { tolerance: self.tolerance.unwrap_or(1e-4), steps: self.max_steps }
+        Limit { tolerance: self.tolerance.unwrap_or(TOLERANCE), steps: self.max_steps }
     }
 }
 
@@ -235,7 +241,7 @@ impl Soft {
             return Err(Error::new("gamma is empty, expected at least one number above 0"));
         }
         super::range::NON_NEGATIVE.check("lambda", self.lambda)?;
-        self.fit.resolve(1e-4)
+        self.fit.resolve(TOLERANCE)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     Algorithm, Context, RecipeInfo,
-    parts::{Fit, Interpolation, Stopping},
+    parts::{Fit, Interpolation, Stopping, TOLERANCE},
     range::{NON_NEGATIVE, POSITIVE, SHARE, check_count},
 };
 use crate::{Learner, Loss, Minimize, PairSource, Pairs, Schedule, loss::Margin};
@@ -103,7 +103,7 @@ impl Algorithm for Pro {
         SHARE.check("slice", self.slice)?;
         POSITIVE.check("max-length-sigma", self.max_length_sigma)?;
         POSITIVE.check("lambda", self.lambda)?;
-        let (lambda, tolerance) = if self.loss == Margin::Logistic { (1.0, 1e-4) } else { (1e-5, 0.01) };
+        let (lambda, tolerance) = if self.loss == Margin::Logistic { (1.0, TOLERANCE) } else { (1e-5, 0.01) };
         self.lambda.get_or_insert(lambda);
         self.fit.resolve(tolerance)?;
         // Hopkins and May's Ψ; a new pool at iteration 10 as in Dreyer and Dong (2015).

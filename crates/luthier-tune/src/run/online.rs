@@ -6,12 +6,13 @@ use crate::{
     mixing::{self, Moved},
 };
 use luthier_core::{
-    Progress, Result, SegmentId,
+    Progress, Result, SegmentId, Step,
     random::{Purpose, Stream},
 };
 use luthier_metric::add;
 use serde::{Deserialize, Serialize};
 use std::{
+    ops::ControlFlow,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -120,13 +121,17 @@ fn shard(
     let kept = start.surrogates.iter().filter(|k| mine(k.0));
     state.surrogates = kept.map(|(s, list)| (*s, list.clone())).collect();
     let mut guessed = vec![0.0; job.metric.width()];
+    // Within a batch nothing is told, but the caller is asked.
+    let poll = |_: &Step| {
+        if job.progress.poll().is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let progress = Progress::new(&poll);
     let (mut candidates, mut note, mut decode, mut learn) = (0, None, 0.0, 0.0);
     for (at, batch) in order.chunks(batches.size).enumerate() {
         let clock = Instant::now();
         state.batch.number = at as u32;
         state.batch.segments = batch.iter().map(|&s| SegmentId(s)).collect();
-        let evidence =
-            source.candidates(&state.batch.segments, &state.weights, Goal::Model, Progress::NONE)?;
+        let evidence = source.candidates(&state.batch.segments, &state.weights, Goal::Model, progress)?;
         if source.kind() != SourceKind::Fixed {
             commit_dense(&mut state, &evidence, source)?;
             aims(job, &mut state)?;
@@ -134,7 +139,7 @@ fn shard(
         add(&mut guessed, &best_totals(&evidence, &state.weights, job.metric));
         decode += clock.elapsed().as_secs_f64();
         let clock = Instant::now();
-        let said = learner.learn(&evidence, &mut state, &Fleet::ALONE, Progress::NONE)?;
+        let said = learner.learn(&evidence, &mut state, &Fleet::ALONE, progress)?;
         note = note.or(said);
         learn += clock.elapsed().as_secs_f64();
         let some = evidence.into_lists();
