@@ -2,7 +2,7 @@
 //! that scores n-best lists with a linear model.
 //!
 //! Tuning n-best lists takes three types: [`NBest`] (candidates with features, and references), a [`Recipe`] (an algorithm
-//! with its settings) and [`tune`]:
+//! with its settings) and [`tune()`]:
 //!
 //! ```
 //! use luthier::{Mert, NBest, Recipe};

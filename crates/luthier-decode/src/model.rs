@@ -126,11 +126,12 @@ impl Model {
     /// errors.
     ///
     /// ```
-    /// use luthier_core::Weights;
+    /// use luthier_core::{Progress, Weights};
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let path = dir.path().join("table");
     /// # std::fs::write(&path, "das ||| the ||| 0.5\n").unwrap();
-    /// # let model = luthier_decode::Model::new(luthier_table::read_text(&path, None).unwrap(), Vec::new(), false).unwrap();
+    /// # let table = luthier_table::read_text(&path, None, Progress::NONE).unwrap();
+    /// # let model = luthier_decode::Model::new(table, Vec::new(), false).unwrap();
     /// let weights = Weights::parse("w", "TranslationModel0 1\nDistortion0 0.3\n").unwrap();
     /// assert_eq!(model.check_weights(&weights, "w").unwrap(), ["WordPenalty0", "PhrasePenalty0"]);
     /// assert!(model.check_weights(&Weights::default(), "w").is_err());
