@@ -1,17 +1,18 @@
-//! One error type: where, what was found, what to do. It prints as one line.
+//! The error type of all Luthier crates: file, line, what was found, what to do; it prints as one line.
 
 use serde::{Deserialize, Serialize};
 use std::{fmt, io};
 
-/// What every fallible function of Luthier returns.
+/// Result of every fallible function of Luthier.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A mistake in the user's input, or the machine's refusal, as one printable line.
+/// A mistake in the user's input, or a refusal of the operating system, as one printable line.
 ///
 /// ```
-/// use luthier_core::Error;
-/// let e = Error::at("a.nbest", 7, "the value of LM0 is NaN, expected a finite number").hint("remove the line");
-/// assert_eq!(e.to_string(), "a.nbest:7: the value of LM0 is NaN, expected a finite number; remove the line");
+/// use luthier_core::{Error, ErrorKind};
+/// let e = Error::at("a.nbest", 7, "LM0 is NaN, expected a finite number").hint("remove the line");
+/// assert_eq!(e.to_string(), "a.nbest:7: LM0 is NaN, expected a finite number; remove the line");
+/// assert_eq!((e.kind(), e.line(), e.advice()), (ErrorKind::Input, Some(7), Some("remove the line")));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Error {
@@ -22,7 +23,7 @@ pub struct Error {
     kind: ErrorKind,
 }
 
-/// The class of an [`Error`]: what a program may decide by. The text of a message is for people.
+/// Class of an [`Error`], for programs to decide by; the text of a message is for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -62,27 +63,29 @@ impl ErrorKind {
 }
 
 impl Error {
-    /// A mistake in one line of a file.
+    /// Error in one line of a file, counted from 1; its kind is [`ErrorKind::Input`].
     pub fn at(file: impl Into<String>, line: u64, message: impl Into<String>) -> Self {
         Error { line: Some(line), ..Self::in_file(file, message) }
     }
 
-    /// A mistake in a file as a whole.
+    /// Error in a file as a whole; its kind is [`ErrorKind::Input`].
     pub fn in_file(file: impl Into<String>, message: impl Into<String>) -> Self {
         Error { file: Some(file.into()), kind: ErrorKind::Input, ..Self::new(message) }
     }
 
-    /// A mistake that lies in no file: settings that contradict each other, say.
+    /// Error that lies in no file, such as settings that contradict each other; its kind is
+    /// [`ErrorKind::Settings`].
     pub fn new(message: impl Into<String>) -> Self {
         Error { file: None, line: None, message: message.into(), hint: None, kind: ErrorKind::Settings }
     }
 
-    /// The end of a computation that its caller asked to stop.
+    /// Error of a computation that its caller asked to stop; its kind is [`ErrorKind::Interrupted`].
     pub fn interrupted() -> Self {
         Error::new("interrupted").of_kind(ErrorKind::Interrupted)
     }
 
-    /// What the operating system said about a file.
+    /// Error that the operating system reported about a file, as `cannot <doing>: <reason>`; its kind is
+    /// [`ErrorKind::NotFound`], [`ErrorKind::BrokenPipe`] or [`ErrorKind::System`].
     pub fn io(file: impl Into<String>, doing: &str, error: &io::Error) -> Self {
         let e = Error::in_file(file, format!("cannot {doing}: {}", plain(error)));
         match error.kind() {
@@ -95,39 +98,39 @@ impl Error {
         }
     }
 
-    /// The class of the error: what a program may decide by.
+    /// Returns the class of the error, for programs to decide by.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// The same error with another kind.
+    /// Returns the same error with another kind.
     #[must_use]
     pub fn of_kind(mut self, kind: ErrorKind) -> Self {
         self.kind = kind;
         self
     }
 
-    /// The file that the error lies in, as the user named it.
+    /// Returns the file that the error lies in, as the user named it; `None` if it lies in no file.
     pub fn file(&self) -> Option<&str> {
         self.file.as_deref()
     }
 
-    /// The line of the file, from 1.
+    /// Returns the line of the file that the error lies in, from 1; `None` if it concerns no single line.
     pub fn line(&self) -> Option<u64> {
         self.line
     }
 
-    /// What is wrong, without place and advice.
+    /// Returns what is wrong, without place and advice.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// What the user can do about it.
+    /// Returns what the user can do about the error; `None` without advice.
     pub fn advice(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
-    /// Says where, if it is not known yet.
+    /// Sets file and line of the error, and kind [`ErrorKind::Input`], unless a file is set already.
     #[must_use]
     pub fn place(mut self, file: &str, line: u64) -> Self {
         if self.file.is_none() {
@@ -138,7 +141,7 @@ impl Error {
         self
     }
 
-    /// Adds what the user can do about it.
+    /// Sets the advice: what the user can do about the error.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -1,14 +1,14 @@
-//! Ids as types: a feature's key, a segment's number, a shard's number.
+//! Typed ids: key of a feature, number of a segment, number of a shard.
 
 use crate::Fingerprint;
 use serde::{Deserialize, Serialize};
 
-/// Fingerprint of a feature's canonical name: the same on every thread, process and resume.
+/// 64-bit fingerprint of a feature's canonical name: the same on every thread, process and resumed run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FeatureKey(pub u64);
 
 impl FeatureKey {
-    /// The key of a name.
+    /// Returns the key of a feature name.
     pub fn of(name: &str) -> Self {
         FeatureKey(Fingerprint::default().bytes(name.as_bytes()).finish64())
     }
@@ -18,19 +18,19 @@ impl FeatureKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SegmentId(pub u32);
 
-/// Number of a shard. Shards belong to the run, never to the machine.
+/// Number of a shard, from 0. Shards belong to the run, never to the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub u32);
 
-/// The features that occur in one segment, sorted by key. Inner loops see positions in it, and weights are
-/// gathered once per segment.
+/// Sorted set of the features that occur in one segment. Inner loops use positions in the set, and weights
+/// are gathered once per segment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Local {
     keys: Vec<FeatureKey>,
 }
 
 impl Local {
-    /// Takes keys in any order; duplicates become one.
+    /// Builds a set of keys given in any order; duplicates become one.
     pub fn new(mut keys: Vec<FeatureKey>) -> Self {
         keys.sort_unstable();
         keys.dedup();
@@ -38,12 +38,12 @@ impl Local {
         Local { keys }
     }
 
-    /// The keys in order.
+    /// Returns the keys in ascending order.
     pub fn keys(&self) -> &[FeatureKey] {
         &self.keys
     }
 
-    /// Position of a key.
+    /// Returns the position of a key among the sorted keys; `None` if the set does not hold it. O(log n).
     pub fn position(&self, key: FeatureKey) -> Option<usize> {
         self.keys.binary_search(&key).ok()
     }

@@ -1,13 +1,21 @@
-//! A stable, fast, unkeyed hash of byte strings. Its values are written to files, so it never changes.
+//! Stable, fast, unkeyed hash of byte strings. Its values are written to files, so it never changes.
 
 /// 64-bit odd constants from the digits of the golden ratio and of π.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 const PI: u64 = 0x243f_6a88_85a3_08d3;
 
-/// Collects bytes and numbers into 128 bits. Not cryptographic: inputs are data, not adversaries.
+/// A stable 128-bit hash of bytes and numbers: the same in every version and on every machine. Not
+/// cryptographic.
 ///
 /// Two lanes with different multipliers each absorb eight bytes at a time; every `bytes` call also absorbs
 /// its length, so that `"ab","c"` and `"a","bc"` differ.
+///
+/// ```
+/// use luthier_core::Fingerprint;
+/// let print = |a: &str, b: &str| Fingerprint::default().bytes(a.as_bytes()).bytes(b.as_bytes()).finish();
+/// assert_eq!(print("ab", "c"), print("ab", "c"));
+/// assert_ne!(print("ab", "c"), print("a", "bc"));
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Fingerprint {
     a: u64,
@@ -21,7 +29,7 @@ impl Default for Fingerprint {
 }
 
 impl Fingerprint {
-    /// Absorbs a string of bytes.
+    /// Absorbs a string of bytes and its length.
     #[must_use]
     pub fn bytes(mut self, bytes: &[u8]) -> Self {
         let (chunks, rest) = bytes.as_chunks::<8>();
@@ -33,19 +41,19 @@ impl Fingerprint {
         self.word(u64::from_le_bytes(tail)).word(bytes.len() as u64)
     }
 
-    /// Absorbs one number.
+    /// Absorbs one 64-bit number.
     #[must_use]
     #[inline]
     pub fn word(self, word: u64) -> Self {
         Fingerprint { a: fold(self.a ^ word, GOLDEN), b: fold(self.b ^ word, PI | 1) }
     }
 
-    /// The value so far, as 64 bits.
+    /// Returns the hash of everything absorbed so far, as 64 bits.
     pub fn finish64(self) -> u64 {
         avalanche(self.a ^ self.b.rotate_left(32))
     }
 
-    /// The value so far, as 128 bits.
+    /// Returns the hash of everything absorbed so far, as 128 bits.
     pub fn finish(self) -> u128 {
         (u128::from(avalanche(self.a)) << 64) | u128::from(avalanche(self.b))
     }

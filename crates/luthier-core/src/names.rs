@@ -1,9 +1,18 @@
-//! Feature names as readers meet them.
+//! Interned feature names.
 
 use crate::{Error, FeatureKey, Result};
 use rustc_hash::FxHashMap;
 
-/// Names with their keys, numbered in the order of first sight.
+/// Feature names with their keys, numbered from 0 in the order of first occurrence.
+///
+/// ```
+/// use luthier_core::{FeatureKey, Names};
+/// let mut names = Names::default();
+/// let mut number = |name| names.intern(name).unwrap();
+/// assert_eq!([number("lm"), number("tm"), number("lm")], [0, 1, 0]);
+/// assert_eq!(names.get(FeatureKey::of("tm")), Some("tm"));
+/// assert!(names.intern("a ||| b").is_err());
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Names {
     keys: Vec<FeatureKey>,
@@ -12,7 +21,8 @@ pub struct Names {
 }
 
 impl Names {
-    /// The number of a name, given a new one if need be. Two names with one key are an error.
+    /// Returns the number of a name, a new one if it has not occurred before. Fails if two names have the
+    /// same key, or if the name is empty, begins or ends with a blank, or holds a control character or `|||`.
     pub fn intern(&mut self, name: &str) -> Result<u32> {
         let key = FeatureKey::of(name);
         if let Some(&id) = self.index.get(&key) {
@@ -27,17 +37,17 @@ impl Names {
         Ok(id)
     }
 
-    /// The name behind a key.
+    /// Returns the name behind a key; `None` if it has not been interned.
     pub fn get(&self, key: FeatureKey) -> Option<&str> {
         self.index.get(&key).map(|&id| self.spelled[id as usize].as_str())
     }
 
-    /// Keys by number.
+    /// Returns the keys of all names, by number.
     pub fn keys(&self) -> &[FeatureKey] {
         &self.keys
     }
 
-    /// Names by number.
+    /// Returns all names, by number.
     pub fn names(&self) -> &[String] {
         &self.spelled
     }

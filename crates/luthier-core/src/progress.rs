@@ -1,29 +1,32 @@
-//! How long work tells its caller how far it is, and how the caller stops it.
+//! Progress reports of long computations, and how their callers stop them.
 
 use crate::{Error, Result};
 use std::ops::ControlFlow;
 
-/// How far a computation is.
+/// Progress of a computation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
-    /// What is being counted, in the plural: `starts`, `segments`, `lines`.
+    /// Name of what is counted, in the plural: `starts`, `segments`, `lines`.
     pub what: &'static str,
-    /// How many of them are done.
+    /// Number of counted things that are done.
     pub done: u64,
-    /// How many there are; 0 where that is not known.
+    /// Number of counted things in all; 0 where that is not known.
     pub total: u64,
-    /// The best score so far, or the value of the objective, where there is one.
+    /// Best score so far, or value of the objective; `None` where there is neither.
     pub value: Option<f64>,
 }
 
-/// A callback of the caller. It is asked at least every 100 ms, from any thread, and may answer *stop*
-/// ([`ControlFlow::Break`]): then the work ends in an error of kind [`Interrupted`](crate::ErrorKind::Interrupted), and what
-/// was complete before is kept.
+/// A progress callback of the caller. It is called at least every 100 ms, from any thread, and may answer
+/// *stop* ([`ControlFlow::Break`]): then the work ends in an error of kind
+/// [`Interrupted`](crate::ErrorKind::Interrupted), and what was complete before is kept.
 ///
 /// ```
 /// use luthier_core::{ErrorKind, Progress, Step};
 /// use std::ops::ControlFlow;
-/// let callback = |step: &Step| if step.done < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+/// let callback = |step: &Step| match step.done {
+///     0..3 => ControlFlow::Continue(()),
+///     _ => ControlFlow::Break(()),
+/// };
 /// let progress = Progress::new(&callback);
 /// assert!(progress.count("lines", 2, 10).is_ok());
 /// assert_eq!(progress.count("lines", 3, 10).unwrap_err().kind(), ErrorKind::Interrupted);
@@ -35,10 +38,10 @@ pub struct Progress<'a>(Option<Callback<'a>>);
 type Callback<'a> = &'a (dyn Fn(&Step) -> ControlFlow<()> + Sync);
 
 impl<'a> Progress<'a> {
-    /// Nobody is told, and nobody stops the work.
+    /// No callback: nothing is reported, and the work is never stopped.
     pub const NONE: Progress<'static> = Progress(None);
 
-    /// Reports to `callback`.
+    /// Progress that is reported to `callback`.
     pub fn new(callback: &'a (dyn Fn(&Step) -> ControlFlow<()> + Sync)) -> Self {
         Progress(Some(callback))
     }
@@ -51,14 +54,16 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Reports how many of `total` things are done. Fails if the callback answers *stop*.
+    /// Reports that `done` of `total` things called `what` are done. Fails with an error of kind
+    /// `Interrupted` if the callback answers *stop*.
     pub fn count(&self, what: &'static str, done: usize, total: usize) -> Result<()> {
         self.report(&Step { what, done: done as u64, total: total as u64, value: None })
     }
 }
 
 impl Progress<'_> {
-    /// Asks whether to stop, without telling how far the work is.
+    /// Asks whether to stop, without a count. Fails with an error of kind `Interrupted` if the callback
+    /// answers *stop*.
     pub fn poll(&self) -> Result<()> {
         self.report(&Step { what: "", done: 0, total: 0, value: None })
     }

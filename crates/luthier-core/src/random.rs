@@ -1,4 +1,4 @@
-//! Random numbers: one place, no hidden state, the same on every machine.
+//! Named streams of random numbers, without hidden state and the same on every machine.
 //!
 //! A [`Stream`] is named by a seed, a [`Purpose`], an epoch and an index (a segment, a restart or a shard,
 //! never a thread), so that work can be cut in any way without changing a number. The generator is `ChaCha8`;
@@ -7,19 +7,19 @@
 use chacha20::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-/// What a stream is for. The numbers are part of what a seed means: append, never renumber.
+/// Purpose of a random stream. The numbers are part of the meaning of a seed: append, never renumber.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Purpose {
-    /// Starting points of MERT.
+    /// Random starts of MERT.
     Restart = 1,
-    /// Random directions of a line search.
+    /// Random directions of line searches.
     Direction = 3,
-    /// Starting points near the best so far.
+    /// Random starts of MERT near the best weights so far.
     Perturb = 4,
-    /// Order in which an oracle visits segments.
+    /// Order in which the oracle search visits segments.
     Oracle = 2,
-    /// Pairs of candidates.
+    /// Sampled pairs of candidates.
     Pairs = 5,
     /// Order in which a learner visits segments or examples.
     Order = 6,
@@ -29,7 +29,7 @@ pub enum Purpose {
     Test = 255,
 }
 
-/// A stream of random numbers.
+/// A stream of random numbers that depends on its name alone.
 ///
 /// ```
 /// use luthier_core::random::{Purpose, Stream};
@@ -40,7 +40,7 @@ pub enum Purpose {
 pub struct Stream(ChaCha8Rng);
 
 impl Stream {
-    /// The stream of that name.
+    /// Opens the stream of a seed, a purpose, an epoch (modulo 2²⁴) and an index, at its beginning.
     pub fn new(seed: u64, purpose: Purpose, epoch: u32, index: u32) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(
@@ -49,22 +49,22 @@ impl Stream {
         Stream(rng)
     }
 
-    /// 64 random bits.
+    /// Draws 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// Uniform in [0, 1), with 53 random bits.
+    /// Draws a number uniformly from [0, 1), with 53 random bits.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Uniform in [low, high).
+    /// Draws a number uniformly from [low, high).
     pub fn uniform(&mut self, low: f64, high: f64) -> f64 {
         low + (high - low) * self.unit()
     }
 
-    /// Uniform in 0..n, without bias (Lemire 2019). `n` is at least 1.
+    /// Draws a whole number uniformly from 0 to n − 1, without bias (Lemire 2019). `n` is at least 1.
     pub fn below(&mut self, n: u64) -> u64 {
         let mut product = u128::from(self.bits()) * u128::from(n);
         if (product as u64) < n {
@@ -76,7 +76,7 @@ impl Stream {
         (product >> 64) as u64
     }
 
-    /// From N(0, 1), by the polar method (Marsaglia and Bray 1964).
+    /// Draws a number from the normal distribution N(0, 1), by the polar method (Marsaglia and Bray 1964).
     pub fn normal(&mut self) -> f64 {
         loop {
             let (x, y) = (self.uniform(-1.0, 1.0), self.uniform(-1.0, 1.0));
@@ -87,7 +87,7 @@ impl Stream {
         }
     }
 
-    /// Puts a slice into random order (Fisher and Yates).
+    /// Puts a slice into random order, all orders being equally likely (Fisher and Yates 1938).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i as u64 + 1) as usize);

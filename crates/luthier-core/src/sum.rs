@@ -1,19 +1,26 @@
-//! Sums whose bits do not depend on the number of threads.
+//! Parallel sums whose bits do not depend on the number of threads.
 //!
-//! Floating-point addition is not associative, so the order is fixed here once: work is cut into chunks
-//! whose size depends on the data alone, each chunk is added up from left to right, and the chunks are added
-//! in order. Everything parallel in Luthier that ends in a float goes through this file.
+//! Floating-point addition is not associative, so the order is fixed here once: work is cut into chunks whose
+//! size depends on the data alone, each chunk is added up from left to right, and the chunks are added in
+//! order. Everything parallel in Luthier that ends in a float goes through this module.
 
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Applies `f` to the ranges of `0..n` in chunks, in parallel; the answers are in order.
+/// Applies `f` to consecutive ranges of `0..n` of `chunk` items (the last may be shorter), in parallel, and
+/// returns its values in order.
 pub fn map_chunks<T: Send>(n: usize, chunk: usize, f: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
     let chunk = chunk.max(1);
     (0..n.div_ceil(chunk)).into_par_iter().map(|c| f(c * chunk..n.min((c + 1) * chunk))).collect()
 }
 
-/// Adds up `width` numbers over `0..n`: `f(i, total)` adds item `i`'s share to `total`.
+/// Adds up vectors of `width` numbers over `0..n`, in parallel: `f(i, total)` adds item `i`'s share to
+/// `total`. The order of additions depends on `n` and `chunk` alone.
+///
+/// ```
+/// let squares = luthier_core::sum::sum(4, 2, 1, |i, total| total[0] += (i * i) as f64);
+/// assert_eq!(squares, [14.0]); // (0 + 1) + (4 + 9)
+/// ```
 pub fn sum(n: usize, chunk: usize, width: usize, f: impl Fn(usize, &mut [f64]) + Sync) -> Vec<f64> {
     let parts = map_chunks(n, chunk, |range| {
         let mut total = vec![0.0; width];
@@ -31,9 +38,10 @@ pub fn sum(n: usize, chunk: usize, width: usize, f: impl Fn(usize, &mut [f64]) +
     total
 }
 
-/// Discounts of modified Kneser–Ney smoothing for counts of one, two, and three or more (Chen and Goodman 1998), from how
-/// many things were counted 0 to 4 times: Dₖ = k − (k + 1)·Y·tₖ₊₁/tₖ with Y = t₁/(t₁ + 2t₂). They may make no sense where
-/// counts of counts do not fall as in natural text.
+/// Returns the discounts of modified Kneser–Ney smoothing for counts of one, two, and three or more (Chen and
+/// Goodman 1998): Dₖ = k − (k + 1)·Y·tₖ₊₁/tₖ with Y = t₁/(t₁ + 2t₂), where `by_times[k]` is tₖ, the number of
+/// things counted k times. They may be out of range or NaN where counts of counts do not fall as in natural
+/// text.
 pub fn discounts(by_times: &[u64; 5]) -> [f64; 3] {
     let t = by_times.map(|t| t as f64);
     let y = t[1] / (t[1] + 2.0 * t[2]);

@@ -1,9 +1,15 @@
-//! Words and their numbers.
+//! Numbering of words.
 
 use crate::Fingerprint;
 use rustc_hash::FxHashMap;
 
-/// Words in order of arrival.
+/// Words numbered from 0 in the order of first occurrence.
+///
+/// ```
+/// let mut words = luthier_core::Vocabulary::default();
+/// assert_eq!((words.add("the"), words.add("house"), words.add("the")), (0, 1, 0));
+/// assert_eq!((words.word(1), words.get("garden"), words.len()), ("house", None, 2));
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Vocabulary {
     ids: FxHashMap<u64, u32>,
@@ -12,12 +18,13 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Words are known by 64 bits: the chance that two of ten million share them is below one in 100,000.
+    /// Returns the 64-bit fingerprint that a word is known by. The chance that two of ten million words share
+    /// one is below one in 100,000.
     pub fn key(word: &str) -> u64 {
         Fingerprint::default().bytes(word.as_bytes()).finish64()
     }
 
-    /// The number of a word, a new one if it has none.
+    /// Returns the number of a word, a new one if the word is not known yet.
     pub fn add(&mut self, word: &str) -> u32 {
         let next = self.ends.len() as u32;
         let id = *self.ids.entry(Self::key(word)).or_insert(next);
@@ -28,23 +35,23 @@ impl Vocabulary {
         id
     }
 
-    /// The number of a word.
+    /// Returns the number of a word; `None` if the word is not known.
     pub fn get(&self, word: &str) -> Option<u32> {
         self.ids.get(&Self::key(word)).copied()
     }
 
-    /// The word of a number.
+    /// Returns the word with a number. Panics if there is none.
     pub fn word(&self, id: u32) -> &str {
         let start = if id == 0 { 0 } else { self.ends[id as usize - 1] };
         &self.text[start..self.ends[id as usize]]
     }
 
-    /// Number of words.
+    /// Returns the number of words.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether it has no word.
+    /// Returns whether the vocabulary has no words.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }

@@ -1,12 +1,23 @@
-//! A weight per feature, and the file that holds them: `name value` a line, `#` for comments.
+//! Weights of features, and the text format that holds them: one `name value` per line, `#` for comments.
 
 use crate::{Error, FeatureKey, Local, Result, names::collision};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::{fmt::Write as _, sync::Arc};
 
-/// Weights and the names of their features. Grows only in [`Weights::commit`] and [`Weights::place`], never while anything
-/// decodes. Copies share the names until one of them grows.
+/// Weights of named features, in the order of first occurrence; a feature's index is its *place*.
+///
+/// Grows only in [`Weights::commit`] and [`Weights::place`], never while anything decodes. Copies share the
+/// names until one of them grows.
+///
+/// ```
+/// use luthier_core::{FeatureKey, Weights};
+/// let mut weights = Weights::parse("w.txt", "lm 0.5 # language model\nTM= 0.2 -0.3\n").unwrap();
+/// assert_eq!(weights.get(FeatureKey::of("TM[1]")), -0.3);
+/// assert_eq!(weights.place(FeatureKey::of("length"), "length").unwrap(), 3);
+/// weights.scale(2.0);
+/// assert_eq!(weights.to_text(&[]), "lm 1\nTM[0] 0.4\nTM[1] -0.6\nlength 0\n");
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Table", into = "Table")]
 pub struct Weights {
@@ -43,10 +54,11 @@ impl From<Table> for Weights {
 }
 
 impl Weights {
-    /// Reads weights from text, one `name value` per line with `#` for comments; `file` is the text's name in messages.
+    /// Parses weights from text, one `name value` per line with `#` for comments; `file` is the text's name
+    /// in error messages.
     ///
-    /// A Moses line `Name= a b c` is understood as well: its weights are `Name[0]`, `Name[1]`, `Name[2]`. Fails on a line
-    /// that is neither, on a value that is not finite and on a second weight for one name.
+    /// A Moses line `Name= a b c` is understood as well: its weights are `Name[0]`, `Name[1]`, `Name[2]`.
+    /// Fails on a line that is neither, on a value that is not finite and on a second weight for one name.
     pub fn parse(file: &str, text: &str) -> Result<Self> {
         let mut weights = Weights::default();
         for (line, number) in text.lines().zip(1..) {
@@ -55,7 +67,7 @@ impl Weights {
         Ok(weights)
     }
 
-    /// Keeps the weights of features that `keep` wants.
+    /// Removes the weights of all features that `keep` rejects; places change.
     pub fn retain(&mut self, keep: impl Fn(FeatureKey) -> bool) {
         let kept = std::mem::take(self);
         for (name, value) in kept.known.names.iter().zip(kept.values) {
@@ -112,28 +124,30 @@ impl Weights {
         Ok(())
     }
 
-    /// The weight of a feature; one never seen weighs 0.
+    /// Returns the weight of a feature; 0 for an unknown one.
     pub fn get(&self, key: FeatureKey) -> f64 {
         self.position(key).map_or(0.0, |p| self.values[p])
     }
 
-    /// Whether a feature has been seen.
+    /// Returns whether a feature has a weight, which may be 0.
     pub fn contains(&self, key: FeatureKey) -> bool {
         self.position(key).is_some()
     }
 
-    /// The name behind a key.
+    /// Returns the feature name behind a key; `None` for an unknown feature.
     pub fn name(&self, key: FeatureKey) -> Option<&str> {
         self.position(key).map(|p| self.known.names[p].as_str())
     }
 
-    /// The weights of a segment's features, in their order.
+    /// Replaces the content of `out` by the weights of a set of features, in their order; 0 for unknown ones.
     pub fn gather(&self, local: &Local, out: &mut Vec<f64>) {
         out.clear();
         out.extend(local.keys().iter().map(|&k| self.get(k)));
     }
 
-    /// Gives every feature of a segment a place, with weight 0 if it is new. Call it in segment order.
+    /// Gives every feature of a segment a place, with weight 0 if it is new; `name` returns the name behind a
+    /// key. Called in segment order, because places are given in order of arrival. Fails if two names have
+    /// the same key.
     pub fn commit(&mut self, local: &Local, name: &dyn Fn(FeatureKey) -> String) -> Result<()> {
         for &key in local.keys() {
             let found = name(key);
@@ -148,7 +162,7 @@ impl Weights {
         Ok(())
     }
 
-    /// Sets the weights of features that were committed before.
+    /// Sets the weights of a set of features, given in their order; features without a place are skipped.
     pub fn set(&mut self, local: &Local, values: &[f64]) {
         for (&key, &v) in local.keys().iter().zip(values) {
             if let Some(p) = self.position(key) {
@@ -157,7 +171,8 @@ impl Weights {
         }
     }
 
-    /// Where the features of a segment, all of them committed before, stand in [`Weights::values`].
+    /// Returns the place of a feature; a new one comes last, with weight 0. Fails if another name has the
+    /// same key.
     pub fn places(&self, local: &Local) -> Vec<u32> {
         local.keys().iter().filter_map(|k| self.known.index.get(k).copied()).collect()
     }
@@ -174,34 +189,34 @@ impl Weights {
         }
     }
 
-    /// The same with values of its own.
+    /// Returns weights of the same features with other values, given by place.
     #[must_use]
     pub fn with_values(&self, values: Vec<f64>) -> Self {
         debug_assert_eq!(values.len(), self.values.len());
         Weights { known: self.known.clone(), values }
     }
 
-    /// How many are not 0.
+    /// Returns the number of weights that are not 0.
     pub fn non_zero(&self) -> usize {
         self.values.iter().filter(|v| **v != 0.0).count()
     }
 
-    /// Values by place, to be changed.
+    /// Returns the values of all weights by place, mutably.
     pub fn values_mut(&mut self) -> &mut [f64] {
         &mut self.values
     }
 
-    /// All values, in order of arrival.
+    /// Returns the values of all weights by place.
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// Replaces all values, given in order of arrival.
+    /// Replaces the values of all weights, given by place. Panics if their number differs.
     pub fn replace(&mut self, values: &[f64]) {
         self.values.copy_from_slice(values);
     }
 
-    /// w ← ψw + (1 − ψ)before, of vectors with the same features.
+    /// Interpolates w ← ψw + (1 − ψ)·before, for weights of the same features.
     pub fn blend(&mut self, psi: f64, before: &Weights) {
         if psi != 1.0 {
             // What has not moved stays, to the bit.
@@ -211,34 +226,35 @@ impl Weights {
         }
     }
 
-    /// All weights, in order of arrival.
+    /// Iterates over names and values of all weights, by place.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, f64)> {
         self.known.names.iter().map(String::as_str).zip(self.values.iter().copied())
     }
 
-    /// Number of features.
+    /// Returns the number of features.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// True without features.
+    /// Returns whether there are no features.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// Multiplies all weights.
+    /// Multiplies all weights by a factor.
     pub fn scale(&mut self, by: f64) {
         for v in &mut self.values {
             *v *= by;
         }
     }
 
-    /// Σ|w|.
+    /// Returns the L1 norm Σ|w|.
     pub fn l1(&self) -> f64 {
         self.values.iter().map(|v| v.abs()).sum()
     }
 
-    /// The largest change of a weight between two vectors scaled to Σ|w| = 1.
+    /// Returns the largest change of a weight between `before` and these weights, both L1-normalised; a
+    /// feature that only one of them has counts as 0 in the other.
     pub fn change(&self, before: &Weights) -> f64 {
         let scale = |w: &Weights| if w.l1() > 0.0 { 1.0 / w.l1() } else { 1.0 };
         let (a, b) = (scale(self), scale(before));
@@ -256,7 +272,8 @@ impl Weights {
         one_way(self, a, before, b).max(one_way(before, b, self, a))
     }
 
-    /// The file's text, values with every digit that matters; `comments` become `#` lines at the top.
+    /// Returns the text of a weights file, with every digit that matters; `comments` become `#` lines at the
+    /// top.
     pub fn to_text(&self, comments: &[String]) -> String {
         let mut text = String::new();
         for comment in comments {
@@ -268,7 +285,7 @@ impl Weights {
         text
     }
 
-    /// The place of a feature.
+    /// Returns the place of a feature; `None` for an unknown one.
     pub fn position(&self, key: FeatureKey) -> Option<usize> {
         self.known.index.get(&key).map(|&p| p as usize)
     }

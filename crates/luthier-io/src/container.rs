@@ -1,7 +1,24 @@
-//! Memory-mapped binary files: one header with a mark that the writing was finished and a checksum of the header.
+//! Memory-mapped binary files: one header with a mark that the writing was finished, the length and a
+//! checksum of the header.
 //!
-//! All numbers are little-endian. The header has room for numbers of the owner from [`NUMBERS`] on, but for the length
-//! of the file at [`LENGTH`].
+//! All numbers are little-endian. The header has room for numbers of the owner from [`NUMBERS`] on, except
+//! for the length of the file at [`LENGTH`].
+//!
+//! ```
+//! use luthier_io::container::{HEADER, Layout};
+//! const LAYOUT: Layout =
+//!     Layout { magic: *b"example\0", version: 1, what: "example file", again: "make it again" };
+//! let dir = tempfile::tempdir().unwrap();
+//! let path = dir.path().join("example");
+//! let mut bytes = vec![0; HEADER];
+//! bytes.extend(42u32.to_le_bytes());
+//! LAYOUT.write(&LAYOUT.seal(bytes), &path).unwrap();
+//!
+//! let file = LAYOUT.open(&path).unwrap();
+//! assert_eq!((file.is_mapped(), file.u32_at(HEADER)), (true, 42));
+//! let newer = Layout { version: 2, ..LAYOUT };
+//! assert!(newer.open(&path).is_err_and(|e| e.to_string().contains("of version 1, expected 2")));
+//! ```
 
 use crate::AtomicFile;
 use luthier_core::{Error, Fingerprint, Result, Vocabulary};
@@ -44,7 +61,7 @@ enum Bytes {
 pub struct Container(Bytes);
 
 impl Layout {
-    /// Whether a file is of this kind, by its first bytes.
+    /// Returns whether a file is of this kind, by its first bytes.
     pub fn fits(&self, path: &Path) -> bool {
         let mut head = [0; 8];
         std::fs::metadata(path).is_ok_and(|m| m.is_file())
@@ -52,8 +69,8 @@ impl Layout {
             && head == self.magic
     }
 
-    /// Memory-maps a file and checks its header. Fails if the file is of another kind or version, unfinished, truncated or
-    /// damaged.
+    /// Memory-maps a file and checks its header. Fails if the file is of another kind or version, unfinished,
+    /// truncated or damaged.
     pub fn open(&self, path: &Path) -> Result<Container> {
         let name = path.display().to_string();
         let failed = |e: std::io::Error| Error::io(&name, "open it", &e);
@@ -74,7 +91,7 @@ impl Layout {
         Ok(container)
     }
 
-    /// Completes the header of a file in memory, whose first [`HEADER`] bytes are room for it.
+    /// Completes the header of a file in memory, whose first [`HEADER`] bytes are reserved for it.
     pub fn seal(&self, mut bytes: Vec<u8>) -> Container {
         let length = bytes.len() as u64;
         bytes[..8].copy_from_slice(&self.magic);
@@ -114,7 +131,8 @@ impl Layout {
         Ok(())
     }
 
-    /// The error about a file whose header is sound but whose content is not.
+    /// Builds the error about a file whose header is sound but whose content is not; `name` is the file's
+    /// name.
     pub fn damaged(&self, name: &str) -> Error {
         Error::in_file(name, format!("is a damaged {}", self.what)).hint(self.again)
     }
@@ -127,7 +145,8 @@ impl Layout {
         writer.finish(&bytes[NUMBERS..CHECK])
     }
 
-    /// Begins a file that is written piece by piece. Fails if `path` cannot be created or is no regular, plain file.
+    /// Begins a file that is written piece by piece. Fails if `path` cannot be created or is no regular,
+    /// plain file.
     pub fn create(&self, path: &Path) -> Result<Writer> {
         let name = path.display().to_string();
         // A device, a pipe or a compressed file cannot be mapped.
@@ -168,8 +187,8 @@ impl Writer {
         Ok(self.at as usize)
     }
 
-    /// Completes the header with the owner's numbers from [`NUMBERS`] on, and gives the file its name. Fails if that is not
-    /// possible.
+    /// Completes the header with the owner's numbers from [`NUMBERS`] on, and gives the file its name. Fails
+    /// if that is not possible.
     pub fn finish(mut self, numbers: &[u8]) -> Result<()> {
         let mut header = [0; HEADER];
         header[NUMBERS..NUMBERS + numbers.len()].copy_from_slice(numbers);
@@ -222,7 +241,8 @@ impl Container {
     }
 }
 
-/// The hash key of a sequence that is longer by one symbol than the sequence with `key`; 0 is the key of the empty one.
+/// Returns the hash key of the sequence with `key` extended by one symbol; 0 is the key of the empty
+/// sequence.
 #[inline]
 pub fn extend(key: u64, symbol: u32) -> u64 {
     let x = (key ^ (u64::from(symbol) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
@@ -230,23 +250,24 @@ pub fn extend(key: u64, symbol: u32) -> u64 {
     x ^ (x >> 32)
 }
 
-/// The slot, below `slots`, where a key is looked for first in a hash table.
+/// Returns the slot, below `slots`, where a key is looked for first in a hash table.
 #[inline]
 pub fn slot_of(key: u64, slots: u64) -> u64 {
     ((u128::from(key) * u128::from(slots)) >> 64) as u64
 }
 
-/// Pads bytes to a multiple of 64, so that slots do not cross cache lines; returns the position of the section that begins.
+/// Pads bytes to a multiple of 64, so that slots do not cross cache lines; returns the position of the
+/// section that begins.
 pub fn begin_section(bytes: &mut Vec<u8>) -> usize {
     bytes.resize(bytes.len().next_multiple_of(64), 0);
     bytes.len()
 }
 
-/// Bytes of a slot of a hash table: a key that is not 0, and a value.
+/// Size of a hash table's slot in bytes: a key that is not 0, and a value, 8 bytes each.
 pub const SLOT: usize = 16;
 
-/// The position of the slot of a key in a hash table that begins at `section`, or of the empty slot where it would be. The
-/// table must have an empty slot.
+/// The position of the slot of a key in a hash table that begins at `section`, or of the empty slot where it
+/// would be. The table must have an empty slot.
 pub fn place(bytes: &[u8], section: usize, slots: u64, key: u64) -> usize {
     let mut slot = slot_of(key, slots);
     loop {
@@ -262,9 +283,9 @@ pub fn place(bytes: &[u8], section: usize, slots: u64, key: u64) -> usize {
 /// Position of a vocabulary in a binary file.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Words {
-    /// Number of words.
+    /// Number of words in the vocabulary.
     pub words: u64,
-    /// Slots of the hash table of words.
+    /// Number of slots of the hash table of words.
     pub slots: u64,
     /// Positions in the file of the hash table of words, of their ends, and of their text.
     pub sections: [usize; 3],

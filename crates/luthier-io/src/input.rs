@@ -1,4 +1,4 @@
-//! Opening what the user names: plain or compressed (told by content, not by name), a file or `-`.
+//! Input files that the user names: plain or compressed (detected by content, not by name), a path or `-`.
 
 use luthier_core::{Error, Result};
 use std::{
@@ -8,7 +8,21 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// A source of lines that knows its name, its line number and the digest of its bytes.
+/// An input file, read line by line, that knows its name, its line number and the digest of its bytes.
+///
+/// Compressed files are recognised by their content and decompressed transparently.
+///
+/// ```
+/// use luthier_io::Input;
+/// let mut input = Input::new("a.txt", &b"the house\r\n\xff\n"[..]).unwrap();
+/// let mut line = Vec::new();
+/// assert!(input.line(&mut line).unwrap());
+/// assert_eq!((input.utf8(&line).unwrap(), input.line_number()), ("the house", 1));
+/// input.line(&mut line).unwrap();
+/// let error = input.utf8(&line).unwrap_err().to_string();
+/// assert!(error.starts_with("a.txt:2: byte 1 of the line (0xff) is not UTF-8"));
+/// assert!(!input.line(&mut line).unwrap());
+/// ```
 pub struct Input {
     name: String,
     line: u64,
@@ -18,7 +32,8 @@ pub struct Input {
 }
 
 impl Input {
-    /// Opens a file, or standard input for `-`.
+    /// Opens a file, or standard input for `-`. Fails if the file cannot be opened, is a directory, or is in
+    /// a compression format that this build cannot read.
     pub fn open(path: &Path) -> Result<Self> {
         if path.as_os_str() == "-" {
             return Self::new("<stdin>", io::stdin());
@@ -31,7 +46,8 @@ impl Input {
         Self::new(&name, file)
     }
 
-    /// Wraps any reader under a name for messages.
+    /// Wraps a reader under a name for error messages. Fails if reading fails, and on a compression format
+    /// that this build cannot read.
     pub fn new(name: &str, raw: impl Read + Send + 'static) -> Result<Self> {
         let hasher = Arc::new(Mutex::new(blake3::Hasher::new()));
         let mut bytes = BufReader::with_capacity(1 << 16, Tee { raw, hasher: hasher.clone() });
@@ -40,22 +56,23 @@ impl Input {
         Ok(Input { name: name.to_owned(), line: 0, ahead: Vec::new(), reader, hasher })
     }
 
-    /// The file as the user named it.
+    /// Returns the name of the file as the user gave it; `<stdin>` for standard input.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Number of the line that was read last, from 1.
+    /// Returns the number of the line that was read last, from 1; 0 before the first.
     pub fn line_number(&self) -> u64 {
         self.line
     }
 
-    /// An error at the line that was read last.
+    /// Builds an error at the line that was read last.
     pub fn error(&self, message: impl Into<String>) -> Error {
         Error::at(&self.name, self.line, message)
     }
 
-    /// The beginning of what is still to be read, up to about `n` bytes, without reading it.
+    /// Returns up to `n` bytes of the decompressed input without consuming them; later calls return the same
+    /// bytes. Called before the first line is read. Fails if reading fails.
     pub fn peek(&mut self, n: usize) -> Result<&[u8]> {
         if self.ahead.is_empty() {
             let mut head = Vec::new();
@@ -68,7 +85,8 @@ impl Input {
         Ok(&self.ahead)
     }
 
-    /// Reads the next line into `buffer`, without its end and without a byte order mark; false at the end.
+    /// Reads the next line into `buffer`, without its line end and without a byte order mark; returns false
+    /// at the end of the file. Fails if reading fails or compressed data are damaged.
     pub fn line(&mut self, buffer: &mut Vec<u8>) -> Result<bool> {
         buffer.clear();
         let n = self.reader.read_until(b'\n', buffer).map_err(|e| self.broken(&e))?;
@@ -88,7 +106,7 @@ impl Input {
         Ok(true)
     }
 
-    /// Bytes of the current line as text.
+    /// Returns bytes of the current line as text. Fails, naming line and byte, if they are not UTF-8.
     pub fn utf8<'a>(&self, bytes: &'a [u8]) -> Result<&'a str> {
         std::str::from_utf8(bytes).map_err(|e| {
             let at = e.valid_up_to();
@@ -97,7 +115,8 @@ impl Input {
         })
     }
 
-    /// Digest of all bytes as they are on disk; reads what is left.
+    /// Returns the digest of all bytes of the file as stored (compressed or not), 16 hexadecimal digits;
+    /// reads the rest of the file. Fails if reading fails.
     pub fn digest(&mut self) -> Result<String> {
         io::copy(&mut self.reader, &mut io::sink()).map_err(|e| self.broken(&e))?;
         let hasher = self.hasher.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

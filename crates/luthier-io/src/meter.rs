@@ -9,9 +9,10 @@ use std::{
 /// Nanoseconds between two reports: often enough to obey within 100 ms, rare enough to cost nothing.
 const INTERVAL: u64 = 40_000_000;
 
-/// Counts the lines, records or other things that one pass has finished, and reports the count: at the first call of
-/// [`Meter::add`], then at most every 40 ms, and at the end. All threads of a pass share one meter; once the callback has
-/// answered *stop*, every call fails with an error of kind [`Interrupted`](luthier_core::ErrorKind::Interrupted).
+/// Counts the lines, records or other things that one pass has finished, and reports the count: at the first
+/// call of [`Meter::add`], then at most every 40 ms, and at the end. All threads of a pass share one meter;
+/// once the callback has answered *stop*, every call fails with an error of kind
+/// [`Interrupted`](luthier_core::ErrorKind::Interrupted).
 ///
 /// ```
 /// use luthier_core::{ErrorKind, Progress, Step};
@@ -36,7 +37,8 @@ pub struct Meter<'a> {
 }
 
 impl<'a> Meter<'a> {
-    /// A meter of one pass over `total` things (0 if the number is not known) that are called `what`, in the plural.
+    /// A meter of one pass over `total` things (0 if the number is not known) that are called `what`, in the
+    /// plural.
     pub fn new(progress: Progress<'a>, what: &'static str, total: usize) -> Self {
         Meter {
             progress,
@@ -49,14 +51,15 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Counts `n` more things as finished; 0 only asks whether to stop. Takes about 50 ns, so loops with shorter turns call
-    /// it every few turns, or use [`Meter::set`]. Fails if the callback has answered *stop*, to this call or before.
+    /// Counts `n` more things as finished; 0 only asks whether to stop. Takes about 50 ns, so loops with
+    /// shorter turns call it every few turns, or use [`Meter::set`]. Fails if the callback has answered
+    /// *stop*, to this call or before.
     pub fn add(&self, n: usize) -> Result<()> {
         self.ask(self.done.fetch_add(n, Ordering::Relaxed) + n)
     }
 
-    /// Says that a loop on one thread has finished `done` things in all; for short turns, because it looks at the clock only
-    /// every 1,024 things. Fails if the callback has answered *stop*.
+    /// Says that a loop on one thread has finished `done` things in all; for short turns, because it looks at
+    /// the clock only every 1,024 things. Fails if the callback has answered *stop*.
     #[inline]
     pub fn set(&self, done: usize) -> Result<()> {
         self.done.store(done, Ordering::Relaxed);

@@ -1,14 +1,16 @@
-//! Weights inside a Moses configuration: the `[weight]` section, everything else byte for byte.
+//! Weights inside a Moses configuration: the `[weight]` section is replaced, everything else kept byte for
+//! byte.
 
 use luthier_core::{Error, FeatureKey, Result, Weights};
 
-/// Whether a text is such a configuration.
+/// Returns whether a text is a Moses configuration, that is, has a `[weight]` section.
 pub fn is_moses_ini(text: &str) -> bool {
     text.lines().any(|l| l.trim() == "[weight]")
 }
 
-/// Puts weights into the `[weight]` section. Lines whose feature has no weight stay as they are; `file` is the
-/// configuration's name for messages.
+/// Returns a Moses configuration with new weights in its `[weight]` section; lines whose feature has no
+/// weight stay as they are. `file` is the configuration's name in error messages. Fails if there is no
+/// `[weight]` section, or if a feature has another number of weights there.
 pub fn replace(file: &str, text: &str, weights: &Weights) -> Result<String> {
     if !is_moses_ini(text) {
         return Err(Error::in_file(file, "has no [weight] section, expected a Moses configuration"));

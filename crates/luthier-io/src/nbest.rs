@@ -1,6 +1,6 @@
-//! N-best lists as they come, in every dialect: candidates in file order, in columns.
+//! N-best lists in all formats of the field: candidates in file order, in columns.
 //!
-//! A dialect is recognised by its content. Whatever the dialect, a candidate is a segment number, a text, named
+//! The format is detected by content. Whatever the format, a candidate has a segment number, a text, named
 //! features, and named scores that are not features: `total`, the model's own, and others such as COMET.
 
 mod bars;
@@ -20,25 +20,26 @@ use crate::Input;
 use luthier_core::{Error, Result};
 use std::path::Path;
 
-/// A dialect.
+/// Format of an n-best list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// `id ||| text ||| features ||| score`: Moses, cdec, Joshua, Marian, Phrasal; travatar puts the score first.
     Bars,
-    /// JSON, an object a line.
+    /// JSON lines, one object per line.
     Json,
-    /// Tab-separated, with a header.
+    /// Tab-separated values with a header.
     Tsv,
-    /// What `fairseq-generate` prints.
+    /// Output of `fairseq-generate`.
     Fairseq,
-    /// Text, so many lines a segment.
+    /// Plain text, one candidate per line, with a fixed number of candidates per segment.
     Flat,
     /// Feature file of Moses' extractor, without texts.
     Feats,
 }
 
 impl Dialect {
-    /// All, by the name that `--nbest-format` takes; the dialects with bars may be called by their program.
+    /// All formats by the names that `--nbest-format` takes; formats with bars have the names of their
+    /// programs.
     pub const NAMES: &'static [(&'static str, Dialect)] = &[
         ("moses", Dialect::Bars),
         ("cdec", Dialect::Bars),
@@ -53,30 +54,43 @@ impl Dialect {
         ("feats", Dialect::Feats),
     ];
 
-    /// The first name of the format in [`Dialect::NAMES`].
+    /// Returns the first name of the format in [`Dialect::NAMES`].
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|n| n.1 == self).map_or("unknown", |n| n.0)
     }
 }
 
-/// What the user says about a list besides its name.
+/// Options of reading an n-best list whose content does not tell everything.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The dialect; told by content if none is given.
+    /// Input format; `None` to detect it by content.
     pub dialect: Option<Dialect>,
-    /// Candidates per segment, for text without segment numbers.
+    /// Number of candidates per segment, for text without segment numbers.
     pub per_source: Option<u32>,
 }
 
 /// How much of a file is looked at to tell its dialect. Log lines may come before fairseq's candidates.
 const LOOK: usize = 1 << 16;
 
-/// Reads a file and appends its candidates.
+/// Reads an n-best file (`-` is standard input), plain or compressed, and appends its candidates to `rows`.
+/// Fails if the file cannot be read, is not in a recognised n-best format, or has no candidate; errors name
+/// the line.
+///
+/// ```
+/// use luthier_io::nbest::{Options, Rows, read};
+/// let dir = tempfile::tempdir().unwrap();
+/// let path = dir.path().join("dev.nbest");
+/// std::fs::write(&path, "0 ||| the house ||| LM0= -3.5 TM0= -1 -0.25 ||| -4.75\n").unwrap();
+/// let mut rows = Rows::default();
+/// read(&path, &Options::default(), &mut rows).unwrap();
+/// assert_eq!((rows.len(), rows.text(0), rows.total(0)), (1, "the house", Some(-4.75)));
+/// assert_eq!(rows.column(0, "TM0[1]"), Some(-0.25));
+/// ```
 pub fn read(path: &Path, options: &Options, rows: &mut Rows) -> Result<()> {
     read_input(Input::open(path)?, options, rows)
 }
 
-/// Reads from anything.
+/// Reads an n-best list from an open input and appends its candidates to `rows`. Fails as [`read`] does.
 pub fn read_input(mut input: Input, options: &Options, rows: &mut Rows) -> Result<()> {
     let dialect = match options.dialect {
         Some(dialect) => dialect,

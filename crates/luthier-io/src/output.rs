@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all.
+//! Output files that appear complete or not at all.
 
 #[cfg(feature = "gz")]
 use flate2::{Compression, write::GzEncoder};
@@ -9,9 +9,23 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A file under a temporary name until [`AtomicFile::commit`] renames it; dropped before, it is removed.
+/// An output file with a temporary name until [`AtomicFile::commit`] renames it; dropped before that, it is
+/// removed.
+///
 /// A name that ends in `.gz` is compressed. A link is followed; `-` is standard output; what exists and is no
 /// regular file (a device, a pipe) is written to directly.
+///
+/// ```
+/// use luthier_io::AtomicFile;
+/// use std::io::Write as _;
+/// let dir = tempfile::tempdir().unwrap();
+/// let path = dir.path().join("out.txt");
+/// let mut file = AtomicFile::create(&path).unwrap();
+/// writeln!(file, "lm 0.5").unwrap();
+/// assert!(!path.exists());
+/// file.commit().unwrap();
+/// assert_eq!(std::fs::read_to_string(&path).unwrap(), "lm 0.5\n");
+/// ```
 pub struct AtomicFile {
     path: PathBuf,
     temporary: Option<PathBuf>,
@@ -45,7 +59,8 @@ impl Sink {
 }
 
 impl AtomicFile {
-    /// Opens the temporary file beside `path`.
+    /// Opens a temporary file beside `path`. Fails if the directory cannot be written to, and for `.gz` where
+    /// this build has no gzip.
     pub fn create(path: &Path) -> Result<Self> {
         if path.as_os_str() == "-" {
             let sink = Sink::Standard(BufWriter::new(io::stdout()));
@@ -68,14 +83,15 @@ impl AtomicFile {
         Ok(AtomicFile { path: target, temporary, sink: Some(sink) })
     }
 
-    /// Writes a whole file in one go.
+    /// Writes a whole file at once, which appears complete or not at all. Fails if it cannot be written.
     pub fn write_all_to(path: &Path, bytes: &[u8]) -> Result<()> {
         let mut file = Self::create(path)?;
         file.write_all(bytes).map_err(|e| Error::io(path.display().to_string(), "write it", &e))?;
         file.commit()
     }
 
-    /// Writes over bytes that were written before; only a plain file can do that.
+    /// Overwrites bytes that were written before, from position `at` on. Fails unless the file is plain and
+    /// regular.
     pub fn patch(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
         let Some(Sink::Plain(w)) = &mut self.sink else { return Err(io::ErrorKind::Unsupported.into()) };
         w.seek(SeekFrom::Start(at))?;
@@ -83,7 +99,8 @@ impl AtomicFile {
         w.seek(SeekFrom::End(0)).map(|_| ())
     }
 
-    /// Flushes, syncs and gives the file its name.
+    /// Flushes and syncs the file and gives it its name. Fails if any of that fails; the file is then
+    /// removed.
     pub fn commit(mut self) -> Result<()> {
         let done = match self.sink.take() {
             Some(Sink::Plain(w)) => w.into_inner().map_err(io::IntoInnerError::into_error).map(Some),

@@ -1,9 +1,10 @@
-//! Sorting of more records than fit into memory: sorted runs on disk that are merged while they are read.
+//! External sorting: sorted runs on disk that are merged while they are read, for more records than fit into
+//! memory.
 //!
-//! A [`Sorter`] collects records, sorts them in parallel whenever its memory is full, and writes each sorted run to a
-//! temporary file without a name; [`Sorted`] merges the runs. n records of which m fit into memory cost O(n log n)
-//! comparisons and, if n > m, two passes over the disk (one more for every 48 runs). Results do not depend on the amount
-//! of memory or the number of threads.
+//! A [`Sorter`] collects records, sorts them in parallel whenever its memory is full, and writes each sorted
+//! run to a temporary file without a name; [`Sorted`] merges the runs. n records of which m fit into memory
+//! cost O(n log n) comparisons and, if n > m, two passes over the disk (one more for every 48 runs). Results
+//! do not depend on the amount of memory or the number of threads.
 
 use crate::Meter;
 use luthier_core::{Error, Progress, Result};
@@ -30,8 +31,8 @@ use std::{
 #[serde(rename_all = "kebab-case", default)]
 #[cfg_attr(feature = "clap", derive(clap::Args), group(skip))]
 pub struct SortSettings {
-    /// Memory for sorting, such as 500M or 4G; what does not fit goes to TMPDIR (does not affect results). Text and tables
-    /// come on top.
+    /// Memory for sorting, such as 500M or 4G; what does not fit goes to TMPDIR (does not affect results).
+    /// Text and tables come on top.
     #[cfg_attr(feature = "clap", arg(long, value_name = "SIZE", default_value_t))]
     pub memory: ByteSize,
     /// Directory of the temporary files; without one, the system's directory for such files (`TMPDIR`).
@@ -168,9 +169,9 @@ pub struct Sorter<'a, R> {
 }
 
 impl<'a, R: Record> Sorter<'a, R> {
-    /// A sorter that holds about `bytes` of records in memory (64 KiB at least) and the rest in files without a name in
-    /// `directory`. With `add`, records that are equal in order become one by [`Record::add`]. Writing and merging of runs
-    /// is reported to `progress` as `records`.
+    /// A sorter that holds about `bytes` of records in memory (64 KiB at least) and the rest in files without
+    /// a name in `directory`. With `add`, records that are equal in order become one by [`Record::add`].
+    /// Writing and merging of runs is reported to `progress` as `records`.
     pub fn new(bytes: usize, add: bool, directory: &Path, progress: Progress<'a>) -> Self {
         Sorter {
             room: bytes.max(1 << 16),
@@ -189,8 +190,8 @@ impl<'a, R: Record> Sorter<'a, R> {
         Sorter { sorted: true, ..Self::new(bytes, false, directory, progress) }
     }
 
-    /// Takes one record; when memory is full, sorts what is there and writes a run. Fails if the run cannot be written, and
-    /// with kind `Interrupted` when told to stop meanwhile.
+    /// Takes one record; when memory is full, sorts what is there and writes a run. Fails if the run cannot
+    /// be written, and with kind `Interrupted` when told to stop meanwhile.
     #[inline]
     pub fn push(&mut self, record: R) -> Result<()> {
         if self.used >= self.room {
@@ -250,7 +251,8 @@ impl<'a, R: Record> Sorter<'a, R> {
         Ok(())
     }
 
-    /// All records in order. Fails if a run cannot be written or read, and with kind `Interrupted` when told to stop.
+    /// All records in order. Fails if a run cannot be written or read, and with kind `Interrupted` when told
+    /// to stop.
     pub fn finish(mut self) -> Result<Sorted<R>> {
         self.tidy();
         if self.runs.is_empty() {

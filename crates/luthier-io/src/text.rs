@@ -1,22 +1,31 @@
-//! Plain text, one segment a line.
+//! Plain text files, one segment per line.
 
 use crate::Input;
 use luthier_core::{Error, Result};
 use std::path::Path;
 
-/// A file of lines in memory.
+/// A text file in memory, as lines.
 #[derive(Debug, Clone)]
 pub struct Lines {
-    /// The file as the user named it.
+    /// Name of the file as the user gave it.
     pub file: String,
-    /// Its lines without line ends.
+    /// Lines of the file, without line ends.
     pub lines: Vec<String>,
-    /// Digest of the file's bytes.
+    /// Digest of the file's bytes, 16 hexadecimal digits.
     pub digest: String,
 }
 
-/// Reads a whole text file (`-` is standard input). A byte order mark, CRLF and a missing last line end are
-/// understood; bytes that are not UTF-8 are an error with their place.
+/// Reads a whole text file (`-` is standard input), plain or compressed. A byte order mark, CRLF and a
+/// missing last line end are understood. Fails if the file cannot be read, and on bytes that are not UTF-8,
+/// naming line and byte.
+///
+/// ```
+/// let dir = tempfile::tempdir().unwrap();
+/// let path = dir.path().join("ref.txt");
+/// std::fs::write(&path, "the house\r\na garden").unwrap();
+/// let text = luthier_io::text::read_lines(&path).unwrap();
+/// assert_eq!(text.lines, ["the house", "a garden"]);
+/// ```
 pub fn read_lines(path: &Path) -> Result<Lines> {
     let mut input = Input::open(path)?;
     let mut lines = Vec::new();
@@ -27,7 +36,8 @@ pub fn read_lines(path: &Path) -> Result<Lines> {
     Ok(Lines { file: input.name().to_owned(), lines, digest: input.digest()? })
 }
 
-/// References by segment: `files[r].lines[s]` becomes `result[s][r]`. All files must be equally long.
+/// Groups the lines of reference files by segment: `files[r].lines[s]` becomes `result[s][r]`. Fails if the
+/// files have different numbers of lines.
 pub fn by_segment(files: &[Lines]) -> Result<Vec<Vec<&str>>> {
     let Some(first) = files.first() else { return Ok(Vec::new()) };
     for other in files {

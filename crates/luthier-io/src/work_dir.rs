@@ -18,34 +18,34 @@ use toml::{Table, Value};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct InputFile {
-    /// What the file was read as: `nbest`, `ref`, `source`, `table`.
+    /// Role that the file was read in: `nbest`, `ref`, `source`, `table`.
     pub role: String,
-    /// The path as the user gave it; shown, never compared.
+    /// Path of the file as the user gave it; shown, never compared.
     pub path: String,
-    /// Digest of the file's bytes.
+    /// Digest of the file's bytes, 16 hexadecimal digits.
     pub digest: String,
 }
 
 impl InputFile {
-    /// A file in a role.
+    /// Records a file with its role, path and digest.
     pub fn new(role: &str, path: impl Into<String>, digest: impl Into<String>) -> Self {
         InputFile { role: role.to_owned(), path: path.into(), digest: digest.into() }
     }
 
-    /// A file in a role, read whole for its digest.
+    /// Records a file with its role, reading all of it for its digest. Fails if the file cannot be read.
     pub fn read(role: &str, path: &Path) -> Result<Self> {
         Ok(InputFile::new(role, path.display().to_string(), Input::open(path)?.digest()?))
     }
 }
 
-/// A setting that is not the same in two places.
+/// A setting that differs between a work directory and the given settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// The field, with dots between levels: `recipe.restarts`.
+    /// Name of the setting, with dots between levels: `recipe.restarts`.
     pub field: String,
-    /// The value in the directory; none where the field is missing there.
+    /// Value in the directory; `None` where the setting is missing there.
     pub there: Option<Value>,
-    /// The value that was given; none where the field is missing.
+    /// Value that was given; `None` where the setting is missing.
     pub here: Option<Value>,
 }
 
@@ -60,13 +60,13 @@ impl std::fmt::Display for Difference {
     }
 }
 
-/// Serialises settings for a work directory. Fails only for types that TOML cannot hold.
+/// Serialises settings as the TOML text of a work directory. Fails only for types that TOML cannot hold.
 pub fn to_toml(settings: &impl Serialize) -> Result<String> {
     toml::to_string(settings).map_err(|e| Error::new(format!("the settings cannot be written: {e}")))
 }
 
-/// All settings that differ between two tables, in the order of `here`. Paths of input files and the top-level field
-/// `version` and `signature` are never compared.
+/// All settings that differ between two tables, in the order of `here`. Paths of input files and the
+/// top-level fields `version` and `signature` are never compared.
 ///
 /// ```
 /// let there = "seed = 1\n[recipe]\nrestarts = 20\n".parse().unwrap();
@@ -139,20 +139,36 @@ fn digests(files: &[Value]) -> Vec<File3> {
     files.iter().map(|f| (text(f, "role"), text(f, "path"), text(f, "digest"))).collect()
 }
 
-/// The kind of work that a directory holds.
+/// Kind of work that a directory holds: its settings file, and its names in messages.
 #[derive(Debug)]
 pub struct WorkKind {
-    /// Name of the settings file.
+    /// Name of the settings file: `run.toml`.
     pub file: &'static str,
-    /// What the directory holds, in messages: `run`.
+    /// Name of the work in messages: `run`.
     pub what: &'static str,
-    /// The flag that names it.
+    /// Command-line flag that names the directory, in messages: `--run`.
     pub flag: &'static str,
-    /// What else may be in the directory before there are settings; directories among them may hold unfinished files.
+    /// Names of files and directories that may exist before the settings file; temporary files in them are
+    /// removed.
     pub parts: &'static [&'static str],
 }
 
-/// A directory that is worked in, by nobody else at the same time.
+/// A work directory that this process has locked, with its settings written.
+///
+/// ```
+/// use luthier_core::ErrorKind;
+/// use luthier_io::{WorkDir, WorkKind};
+/// const KIND: WorkKind = WorkKind { file: "run.toml", what: "run", flag: "--run", parts: &[] };
+/// let parent = tempfile::tempdir().unwrap();
+/// let path = parent.path().join("tuned");
+/// let settings = |seed: u32| toml::toml! { seed = seed };
+/// let open = |seed| WorkDir::open(&path, &KIND, &settings(seed), |_| true);
+/// let first = open(1).unwrap();
+/// assert_eq!(open(1).unwrap_err().kind(), ErrorKind::Busy);
+/// drop(first);
+/// assert_eq!(open(2).unwrap_err().kind(), ErrorKind::Mismatch);
+/// assert_eq!(open(1).unwrap().path(), path);
+/// ```
 #[derive(Debug)]
 pub struct WorkDir {
     path: PathBuf,
@@ -161,7 +177,11 @@ pub struct WorkDir {
 }
 
 impl WorkDir {
-    /// Creates a directory, or opens one to resume its work. Settings must be the same as before if work has `begun` there.
+    /// Creates and locks a directory, or opens one to resume its work; `begun` tells whether the directory
+    /// holds results.
+    ///
+    /// Fails if the directory holds something else, if work with other settings has begun there, or if
+    /// another process is using it.
     pub fn open<S: Serialize + DeserializeOwned>(
         path: &Path,
         kind: &WorkKind,
@@ -171,7 +191,8 @@ impl WorkDir {
         Self::open_with(path, kind, settings, begun, |_| false)
     }
 
-    /// As [`WorkDir::open`]; where every difference is one that `accept` allows, the new settings replace the old ones.
+    /// Opens a directory as [`WorkDir::open`] does; where `accept` allows every difference, the new settings
+    /// replace the old ones.
     pub fn open_with<S: Serialize + DeserializeOwned>(
         path: &Path,
         kind: &WorkKind,
@@ -210,12 +231,12 @@ impl WorkDir {
         Ok(WorkDir { path: path.to_owned(), created, _lock: lock })
     }
 
-    /// The directory.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Removes the directory if it was made here, so that a failure leaves nothing behind.
+    /// Removes the directory if this process created it, so that a failure leaves nothing behind.
     pub fn discard(self) {
         if self.created {
             let _ = fs::remove_dir_all(&self.path);

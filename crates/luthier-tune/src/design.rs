@@ -1,8 +1,8 @@
-//! X·w and Xᵀ·d over a pool: written once, for every loss.
+//! Products X·w and Xᵀ·d over a pool, for every loss that is a function of the scores.
 //!
-//! A segment's features have local numbers; here they get the places that [`Weights`] gave them. Products are per
-//! segment, in parallel; sums over segments are made of pieces that depend on the number of segments alone, wherever each of
-//! them is added up.
+//! A segment's features have local numbers; here they get the places that [`Weights`] gave them. Products are
+//! per segment, in parallel; sums over segments are made of pieces that depend on the number of segments
+//! alone, wherever each of them is added up.
 
 use crate::{
     Fleet, List,
@@ -13,7 +13,24 @@ use luthier_optim::{axpy, dot};
 use rayon::prelude::*;
 use std::{ops::Range, sync::Arc};
 
-/// The lists of a pool with the places of their features.
+/// The feature matrix X of a pool: one row per candidate, one column per weight, stored by segment.
+///
+/// A product reads [`Design::size`] numbers. Sums over segments are added in an order that depends on the
+/// number of segments alone, so results are the same to the bit on any number of threads and processes.
+///
+/// ```
+/// use luthier_core::Weights;
+/// use luthier_io::nbest::Rows;
+/// use luthier_tune::{Design, columns, lists};
+/// let mut rows = Rows::default();
+/// rows.push(0, "a", &[("lm", -3.0)], &[]).unwrap();
+/// rows.push(0, "b", &[("lm", -4.0)], &[]).unwrap();
+/// let lists = lists(&rows, &columns(&rows, None), None).unwrap();
+/// let lists = lists.into_iter().map(Into::into).collect();
+/// let design = Design::new(lists, &Weights::parse("w", "lm 1").unwrap());
+/// assert_eq!(design.scores(0, &design.gather(0, &[0.5])), [-1.5, -2.0]); // X·w
+/// assert_eq!(design.transpose(0, &[1.0, -1.0]), [1.0]); // Xᵀ·d = −3 + 4
+/// ```
 pub struct Design {
     lists: Vec<Arc<List>>,
     dense: Vec<u32>,
@@ -36,7 +53,8 @@ struct Piece {
 type Given<T> = (T, Vec<f64>);
 
 impl Design {
-    /// All features must have been committed to `weights`.
+    /// Builds the matrix of some lists with the same dense columns. Every feature must have been committed to
+    /// `weights` before.
     pub fn new(lists: Vec<Arc<List>>, weights: &Weights) -> Self {
         let dense = lists.first().map_or(Vec::new(), |l| weights.places(&l.columns));
         let mut sparse: Vec<Vec<u32>> = lists.par_iter().map(|l| weights.places(&l.local)).collect();
@@ -56,17 +74,17 @@ impl Design {
         Design { lists, dense, sparse, piece, pieces: all, dim: weights.len() }
     }
 
-    /// Number of weights.
+    /// Returns the number of columns of X, which is the number of weights.
     pub fn dim(&self) -> usize {
         self.dim
     }
 
-    /// The lists.
+    /// Returns the lists that the matrix was built of, one per segment.
     pub fn lists(&self) -> &[Arc<List>] {
         &self.lists
     }
 
-    /// For every weight whether some candidate has its feature, or may have.
+    /// Returns for every weight whether some list holds its feature; dense features count in every list.
     pub fn seen(&self) -> Vec<bool> {
         let mut seen = vec![false; self.dim];
         for segment in 0..self.lists.len() {
@@ -75,12 +93,12 @@ impl Design {
         seen
     }
 
-    /// Numbers that are stored: what a product reads.
+    /// Returns how many numbers of X are stored: the cost of one product.
     pub fn size(&self) -> usize {
         self.lists.iter().map(|l| l.dense.len() + l.values.len()).sum()
     }
 
-    /// The weights of a segment's features: dense ones first.
+    /// Returns the weights of a segment's features in local order: dense ones first.
     pub fn gather(&self, segment: usize, w: &[f64]) -> Vec<f64> {
         self.places(segment).map(|p| w[p]).collect()
     }
@@ -95,7 +113,8 @@ impl Design {
         self.numbers(segment).map(|n| places[n] as usize)
     }
 
-    /// The features of a candidate that are not 0, by place.
+    /// Iterates over the features of candidate `i` of a segment that are not 0, as place in the weights and
+    /// value.
     pub fn row(&self, segment: usize, i: usize) -> impl Iterator<Item = (u32, f64)> {
         let list = &*self.lists[segment];
         let dense = self.dense.iter().enumerate().map(move |(c, &p)| (p, list.dense[c * list.k + i]));
@@ -105,7 +124,8 @@ impl Design {
         dense.filter(|f| f.1 != 0.0).chain(sparse)
     }
 
-    /// X·w of a segment, of weights that were gathered.
+    /// Returns the scores X·w of a segment's candidates; `local` are the weights that [`Design::gather`]
+    /// returned.
     pub fn scores(&self, segment: usize, local: &[f64]) -> Vec<f64> {
         let list = &*self.lists[segment];
         let (dense, sparse) = local.split_at(self.dense.len());
@@ -121,7 +141,7 @@ impl Design {
         out
     }
 
-    /// Xᵀ·d of a segment, in local numbers.
+    /// Returns Xᵀ·d of a segment in local order; `d` has one number per candidate.
     pub fn transpose(&self, segment: usize, d: &[f64]) -> Vec<f64> {
         let list = &*self.lists[segment];
         let mut out = vec![0.0; self.dense.len() + self.sparse[segment].len()];
@@ -139,9 +159,12 @@ impl Design {
         out
     }
 
-    /// Works on all segments in parallel, here and in other processes. Each adds to `totals` and gives something to keep and a
-    /// local gradient, or nothing for that; gradients are added to `gradient`. What is kept is that of the segments of this
-    /// process, the first of which is returned, too.
+    /// Applies `f` to all segments in parallel, divided among the processes of the fleet, and sums up what it
+    /// returns.
+    ///
+    /// `f(segment, sums)` adds to `sums`, which are added to `totals`, and returns a value to keep and a
+    /// local gradient, or an empty one, which is added to `gradient`. Every process receives the same totals
+    /// and gradient. Returned are the first segment of this process and the values kept for its segments.
     pub fn visit<T: Send>(
         &self,
         fleet: Fleet<'_>,

@@ -1,50 +1,54 @@
-//! Work that is shared by threads here and by processes elsewhere, with the same bits everywhere.
+//! Work that is divided among threads and processes, with results that are the same to the bit on any number
+//! of them.
 //!
-//! All processes of a job hold the same state and go the same way; only the work is divided. What one of them has found out
-//! is gathered by all, in an order that does not depend on how many there are.
+//! All processes of a job hold the same state and take the same decisions; only the work is divided. Results
+//! are gathered by all, in an order that does not depend on the number of processes.
 
 use luthier_core::{Error, Result, ShardId};
 use rayon::prelude::*;
 use serde::{Serialize, de::DeserializeOwned};
 use std::ops::Range;
 
-/// What connects the processes of a run. Called from the main thread only, and by all processes in the same order.
+/// Communication between the processes of a job, such as MPI. Called from the main thread only, and by all
+/// processes in the same order.
 pub trait Wire: Sync {
-    /// Number of this process, from 0 on.
+    /// Returns the rank of this process, from 0 to size − 1.
     fn rank(&self) -> u32;
-    /// How many processes there are.
+    /// Returns the number of processes of the job.
     fn size(&self) -> u32;
-    /// Everybody's bytes, in order of the processes.
+    /// Sends `mine` to all processes and returns the bytes of every process, in order of rank.
     fn all_gather(&self, mine: &[u8]) -> Vec<Vec<u8>>;
-    /// The same for the first process; the others receive nothing.
+    /// Sends `mine` to the first process, which receives the bytes of every process in order of rank; the
+    /// others receive an empty vector.
     fn gather(&self, mine: &[u8]) -> Vec<Vec<u8>> {
         let all = self.all_gather(mine);
         if self.rank() == 0 { all } else { Vec::new() }
     }
-    /// Part `p` goes to process `p`; what is received is in order of the processes.
+    /// Sends `parts[p]` to process `p` and returns what every process has sent to this one, in order of rank.
     fn exchange(&self, parts: &[Vec<u8>]) -> Vec<Vec<u8>>;
-    /// What has gone over it so far.
+    /// Returns the network traffic since the job began; all zero where it is not measured.
     fn traffic(&self) -> Traffic {
         Traffic::default()
     }
-    /// Notes that every process knows of an error that ends the job, so that all of them end in order.
+    /// Records that every process knows of an error that ends the job, so that all of them end in order.
     fn fail_together(&self) {}
-    /// Whether every process knows of an error that ends the job.
+    /// Returns whether every process knows of an error that ends the job.
     fn fails_together(&self) -> bool {
         false
     }
 }
 
-/// What has gone over a wire.
+/// Network traffic of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Traffic {
-    /// Bytes that have gone from one process to another, added up over all of them.
+    /// Bytes sent from one process to another, added up over all processes.
     pub bytes: u64,
-    /// Seconds that this process has been in the exchange, which includes waiting for the slowest one.
+    /// Time that this process has spent in communication, in seconds, waiting for the slowest process
+    /// included.
     pub seconds: f64,
 }
 
-/// One process: everything is mine.
+/// The [`Wire`] of a job with one process: nothing is sent.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Alone;
 
@@ -66,37 +70,46 @@ impl Wire for Alone {
     }
 }
 
-/// Threads here, processes beyond.
+/// The threads of this process and the processes of its job, over which work is divided.
 #[derive(Clone, Copy)]
 pub struct Fleet<'a>(pub &'a dyn Wire);
 
 impl Fleet<'_> {
-    /// One process.
+    /// A job of one process, with all its threads.
     pub const ALONE: Fleet<'static> = Fleet(&Alone);
 
-    /// Whether there is no other process.
+    /// Returns whether this is the only process of the job.
     pub fn is_alone(&self) -> bool {
         self.0.size() == 1
     }
 
-    /// Whether this process is the one that reads and writes what belongs to the run, and talks.
+    /// Returns whether this process has rank 0, which reads and writes the run directory and reports
+    /// progress.
     pub fn is_first(&self) -> bool {
         self.0.rank() == 0
     }
 
-    /// An error that every process has met or was told of: the job ends in order.
+    /// Marks an error that every process has met or received, so that the job ends in order, and returns it.
     pub fn known_to_all(&self, e: Error) -> Error {
         self.0.fail_together();
         e
     }
 
-    /// This process' share of `n` pieces of work: consecutive ones.
+    /// Returns the share of this process in `n` pieces of work: a range of consecutive pieces, in order of
+    /// rank.
     pub fn mine(&self, n: u32) -> Range<u32> {
         let cut = |rank: u32| share(n as usize, rank, self.0.size()) as u32;
         cut(self.0.rank())..cut(self.0.rank() + 1)
     }
 
-    /// `f` of each of `n` shards; everybody receives all values in order of the shards, or the first error.
+    /// Computes `f` for each of `n` shards, divided among processes and threads; every process receives all
+    /// values in order of the shards. Fails on every process with the error of the first shard that failed.
+    ///
+    /// ```
+    /// use luthier_tune::Fleet;
+    /// let squares = Fleet::ALONE.map(4, |shard| Ok(shard.0 * shard.0)).unwrap();
+    /// assert_eq!(squares, [0, 1, 4, 9]);
+    /// ```
     pub fn map<T: Send + Serialize + DeserializeOwned>(
         &self,
         n: u32,
@@ -108,7 +121,8 @@ impl Fleet<'_> {
         Ok(self.gather(mine)?.into_iter().flatten().collect())
     }
 
-    /// What every process has, in their order; or, for all of them, the first error.
+    /// Returns the values of all processes, in order of rank, to every process. Fails on all of them if
+    /// `mine` is an error on any.
     pub fn gather<T: Serialize + DeserializeOwned>(&self, mine: Result<T>) -> Result<Vec<T>> {
         if self.is_alone() {
             return mine.map(|mine| vec![mine]);
@@ -118,7 +132,8 @@ impl Fleet<'_> {
         parts.into_iter().collect::<Result<_>>().map_err(|e| self.known_to_all(e))
     }
 
-    /// What every process has, in their order, for the first one; the others receive nothing.
+    /// Returns the values of all processes, in order of rank, to the first process; the others receive an
+    /// empty vector. Fails if a value cannot be encoded.
     pub fn collect<T: Serialize + DeserializeOwned>(&self, mine: T) -> Result<Vec<T>> {
         if self.is_alone() {
             return Ok(vec![mine]);
@@ -126,7 +141,8 @@ impl Fleet<'_> {
         self.0.gather(&encode(&mine)?).iter().map(|bytes| decode(bytes)).collect()
     }
 
-    /// Gives part `p` to process `p`; what is received is in order of the processes.
+    /// Sends `parts[p]` to process `p` and returns what every process has sent to this one, in order of rank.
+    /// Fails if a value cannot be encoded.
     pub fn exchange<T: Serialize + DeserializeOwned>(&self, parts: Vec<T>) -> Result<Vec<T>> {
         if self.is_alone() {
             return Ok(parts);
@@ -135,8 +151,8 @@ impl Fleet<'_> {
         self.0.exchange(&parts).iter().map(|bytes| decode(bytes)).collect()
     }
 
-    /// Rows of numbers that every process has, in their order. They go as they are: sums are gathered at every step of a
-    /// minimiser.
+    /// Returns the rows of numbers of all processes, in order of rank, to every process. Sent without
+    /// encoding, because minimisers gather sums at every step.
     pub fn rows(&self, mine: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
         if self.is_alone() {
             return mine;
@@ -157,7 +173,8 @@ impl Fleet<'_> {
         rows
     }
 
-    /// What the first process finds, for all of them.
+    /// Computes `f` on the first process only and returns its value to every process. Fails on all of them if
+    /// `f` fails.
     pub fn first<T: Serialize + DeserializeOwned>(&self, f: impl FnOnce() -> Result<T>) -> Result<T> {
         if self.is_alone() {
             return f();
@@ -167,7 +184,8 @@ impl Fleet<'_> {
         found.ok_or_else(|| Error::new("the first process gave no answer"))
     }
 
-    /// The same, where all processes do something of their own that may fail: then all fail.
+    /// Returns this process' own value if no process failed. Fails on all of them if `mine` is an error on
+    /// any.
     pub fn agree<T>(&self, mine: Result<T>) -> Result<T> {
         let (told, value) = match mine {
             Ok(value) => (Ok(()), Some(value)),
@@ -177,7 +195,8 @@ impl Fleet<'_> {
         value.ok_or_else(|| Error::new("an error was lost"))
     }
 
-    /// Refuses to go on unless all processes have the same; `what` they have is told otherwise.
+    /// Fails on every process unless all have the same fingerprint `print`; `what` names the fingerprinted
+    /// thing in the message.
     pub fn same(&self, print: u128, what: &str) -> Result<()> {
         let prints = self.gather(Ok(print))?;
         match prints.iter().position(|p| *p != prints[0]) {

@@ -1,4 +1,5 @@
-//! Exact line search over forests (Kumar et al. 2009): the envelope of all derivations instead of a list's.
+//! Exact line search over forests (Kumar et al. 2009): the upper envelope of all derivations instead of a
+//! list's.
 
 use crate::{Packed, Segment, Smoothing, Surface, line::Sweep};
 use luthier_core::{Fingerprint, Local, Weights};
@@ -7,7 +8,13 @@ use luthier_metric::{Metric, Scratch, add};
 use luthier_optim::{Direction, Envelope, Peak, Piece, Walker, dot};
 use rustc_hash::FxHashMap;
 
-/// A walker over forests. The coordinates are the dense features that are learned.
+/// Exact line search over forests (Kumar et al. 2009): a [`Walker`] whose coordinates are the learned dense
+/// features.
+///
+/// Along w + γd every derivation of a segment is a line. The upper envelope of all derivations is computed
+/// once from the leaves up by the semiring ⊕ = envelope of the union, ⊗ = Minkowski sum; later searches keep
+/// the derivations that were best somewhere and look into the forests only where one may lie above them. The
+/// result equals a line search over lists of all derivations.
 pub struct ForestWalker<'a> {
     packed: &'a Packed,
     metric: &'a Metric,
@@ -117,7 +124,8 @@ impl Classes<'_> {
 }
 
 impl<'a> ForestWalker<'a> {
-    /// A walker at `point`.
+    /// Puts a walker at `point`, the weights of the learned features in the order of [`Packed::columns`];
+    /// `weights` has those of all other features.
     pub fn new(packed: &'a Packed, metric: &'a Metric, weights: &Weights, point: &[f64]) -> Self {
         let coordinates = |local: &Local| -> Vec<u32> {
             let place = |key| packed.columns.position(key).map_or(NONE, |p| p as u32);
@@ -160,14 +168,14 @@ impl<'a> ForestWalker<'a> {
         walker
     }
 
-    /// Judges lines by smoothed values from now on.
+    /// Makes [`Walker::peak`] score plateaus by smoothed values.
     #[must_use]
     pub fn smoothed(mut self, smoothing: Smoothing) -> Self {
         self.smoothing = smoothing;
         self
     }
 
-    /// The score along a line through the point.
+    /// Returns the corpus score along the line through the walker's point in a direction.
     pub fn surface(&mut self, direction: Direction<'_>) -> &Surface {
         self.collect(direction);
         self.sweep.surface(self.metric, &self.judge.stats, Metric::score)

@@ -1,4 +1,4 @@
-//! From evidence to new weights.
+//! Learners: from evidence to new weights.
 
 mod hope_fear;
 mod line_search;
@@ -15,28 +15,33 @@ pub use rank::{Bound, Decay, Linearize, Norm, Rank, RankLoss, RankMargin, Rate, 
 use crate::{Evidence, Fleet, List, State};
 use luthier_core::{Progress, Result, Weights};
 
-/// A word to the user about what happened, if there is one.
+/// Message of a learner to the user, such as that its minimiser did not converge; `None` for nothing to say.
 pub type Note = Option<String>;
 
-/// One step of learning. Law: the same evidence and state give the same new state, to the bit, on any number
-/// of threads and processes.
+/// A learning algorithm: one call makes new weights of the current pool or batch.
+///
+/// Law: the same evidence and state give the same new state, to the bit, on any number of threads and
+/// processes.
 pub trait Learner: Sync {
-    /// Puts initial weights where they may be. Called before the first decode and once features are known.
+    /// Moves initial weights into the feasible set, such as bounds. Called before the first decode and again
+    /// once all features are known.
     fn prepare(&self, _weights: &mut Weights) {}
-    /// Whether it wants to know how the model would make the references.
+    /// Whether the learner aims at derivations of reachable references, which the loop then puts into
+    /// [`Batch::references`](crate::Batch::references).
     fn wants_references(&self) -> bool {
         false
     }
-    /// Whether it wants to aim at what the metric likes best of all that can be made.
+    /// Whether the learner aims at the reachable candidate with the highest metric score, which the loop then
+    /// puts into [`State::surrogates`].
     fn wants_metric_best(&self) -> bool {
         false
     }
-    /// Whether its answer is the mean over all visits.
+    /// Whether the learned weights are the mean over all visits, not the last ones.
     fn averages(&self) -> bool {
         false
     }
-    /// Learns.
-    /// Fails with an error of kind `Interrupted` if `progress` answers *stop*.
+    /// Updates `state` from the evidence and returns a note for the user. Fails with an error of kind
+    /// `Interrupted` if `progress` answers *stop*.
     fn learn(
         &self,
         evidence: &Evidence,

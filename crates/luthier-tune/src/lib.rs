@@ -1,8 +1,44 @@
-//! Tuning: lists of candidates, learners, schedules and the one loop.
+//! Tuning of the weights of rerankers and statistical machine translation systems.
 //!
-//! Every algorithm is a composition of a [`Source`] (where candidates come from), a [`Learner`] (what is
-//! learned from them) and a [`Schedule`] (in which order); [`run`] is the only loop. [`recipe`] is the list
-//! of algorithms.
+//! A reranker or decoder outputs the candidate e of a segment with the highest score w·h(e); tuning finds
+//! weights w whose output scores best under a metric. Every algorithm is composed of a [`Source`] (candidates
+//! of each segment), a [`Learner`] (new weights from candidates) and a [`Schedule`] (iterations, batches,
+//! stopping rule). [`run`] is the only loop, [`RunDir`] its checkpoint. [`recipe`] lists the algorithms with
+//! their settings, [`loss`] the objectives of those that minimise one.
+//!
+//! Results depend on inputs, settings and seed alone: they are the same to the bit on any number of threads
+//! and processes ([`Fleet`]).
+//!
+//! ```
+//! use luthier_core::{Progress, Weights};
+//! use luthier_io::nbest::Rows;
+//! use luthier_tune::recipe::{Context, Recipe};
+//! use luthier_tune::{FixedLists, Fleet, Job, Judge, RunDir, RunSpec, SourceKind, columns, lists, run};
+//! let mut rows = Rows::default();
+//! rows.push(0, "the house is very small", &[("lm", -2.0), ("tm", -3.0)], &[]).unwrap();
+//! rows.push(0, "house the small", &[("lm", -6.0), ("tm", -1.0)], &[]).unwrap();
+//! let metric = "bleu".parse().unwrap();
+//! let references = [vec!["the house is very small"]];
+//! let judge = Judge::new(&metric, &references, "ref.txt");
+//! let source = FixedLists::new(lists(&rows, &columns(&rows, None), Some(judge)).unwrap(), rows.names);
+//!
+//! let context = Context { metric: &metric, seed: 1, source: SourceKind::Fixed, references: None };
+//! let tuner = Recipe::named("pro").unwrap().build(&context).unwrap();
+//! let job = Job {
+//!     source: &source,
+//!     select: None,
+//!     test: None,
+//!     learner: &*tuner.learner,
+//!     schedule: &tuner.schedule,
+//!     metric: &metric,
+//!     initial: &Weights::parse("w.txt", "tm 1").unwrap(),
+//!     progress: Progress::NONE,
+//! };
+//! let mut dir = RunDir::in_memory(RunSpec::new(tuner.recipe.clone(), "bleu", 1));
+//! let outcome = run(&job, &mut dir, &Fleet::ALONE, &mut |_| ()).unwrap();
+//! assert_eq!(outcome.initial, 0.0);
+//! assert!(outcome.score > 99.9);
+//! ```
 
 mod design;
 mod fleet;

@@ -14,31 +14,43 @@ use std::sync::Arc;
 /// Boundaries closer than this, relative to their size, are one.
 const SAME: f64 = 1e-12;
 
-/// The score along a line: `scores[i]` holds from `bounds[i - 1]` to `bounds[i]`, the outer ends being open.
+/// The corpus score along a line w + γd: piecewise constant, `scores[i]` from `bounds[i - 1]` to `bounds[i]`,
+/// the outer ends open.
+///
 /// Neighbouring intervals have different statistics: they are the plateaus.
+///
+/// ```
+/// use luthier_tune::{Smoothing, Surface};
+/// let surface = Surface { bounds: vec![-1.0, 1.0, 1.5], scores: vec![20.0, 30.0, 50.0, 40.0] };
+/// let everywhere = (f64::NEG_INFINITY, f64::INFINITY);
+/// let peak = surface.peak(30.0, Smoothing::NONE, everywhere);
+/// assert_eq!((peak.step, peak.gain), (1.25, 20.0)); // the middle of the best plateau
+/// let smoothed = surface.smoothed(Smoothing::max(3)); // the worst of a plateau and its neighbours
+/// assert_eq!(smoothed, [20.0, 20.0, 30.0, 40.0]);
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Surface {
-    /// In ascending order.
+    /// Values of γ where the score changes, in ascending order.
     pub bounds: Vec<f64>,
-    /// One more than bounds.
+    /// Score of each interval, one more than there are bounds; higher is better.
     pub scores: Vec<f64>,
 }
 
-/// How a plateau's value is smoothed over its neighbours (Cer et al. 2008, §3.2).
+/// Smoothing of a plateau's score over its neighbours on the line (Cer et al. 2008, §3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Smooth {
-    /// The plateau's own score.
+    /// No smoothing: a plateau counts by its own score.
     #[default]
     None,
-    /// The mean score over the window.
+    /// Mean score of the plateaus in the window.
     Average,
-    /// The worst score over the window, which is the maximum of the loss.
+    /// Worst score of the plateaus in the window, which is the maximum of the loss.
     Max,
 }
 
-/// Smoothing of plateaus with the size of its window.
+/// Smoothing of plateaus in a line search, with the size of its window (Cer et al. 2008, §3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default)]
@@ -61,29 +73,31 @@ impl Smoothing {
     /// No smoothing: a plateau counts by its own score.
     pub const NONE: Smoothing = Smoothing { smooth: Smooth::None, window: 3 };
 
-    /// The mean over a window of plateaus with the one that is scored in the middle; an odd number.
+    /// Scores a plateau by the mean over `window` plateaus with itself at the centre; `window` is odd.
     pub fn average(window: u32) -> Self {
         Smoothing { smooth: Smooth::Average, window }
     }
 
-    /// The worst over a window of plateaus with the one that is scored in the middle; an odd number.
+    /// Scores a plateau by the worst of `window` plateaus with itself at the centre; `window` is odd.
     pub fn max(window: u32) -> Self {
         Smoothing { smooth: Smooth::Max, window }
     }
 
-    /// Whether every plateau counts by its own score.
+    /// Returns whether every plateau counts by its own score.
     pub fn is_none(self) -> bool {
         self.smooth == Smooth::None
     }
 }
 
 impl Surface {
-    /// The best step from γ = 0 within some bounds, where the true score is `here`.
+    /// Returns the best step from γ = 0 within the bounds `within`, and its gain over `here`, the true score
+    /// at 0.
     ///
-    /// A plateau is judged by its smoothed value, and so is the one that holds 0; without smoothing by the true
-    /// score. Among equally good plateaus: the one that holds 0, then the widest, then the first. The step is 0 if
-    /// the best plateau holds 0 (weights would drift for ever), else its middle; in an unbounded one it is one
-    /// median gap between boundaries, but at least 0.1, beyond the last boundary.
+    /// A plateau counts by its smoothed score, and so does the one that holds 0; without smoothing by the
+    /// true score. Among equally good plateaus: the one that holds 0, then the widest, then the first. The
+    /// step is 0 if the best plateau holds 0 (weights would drift for ever), else the middle of the plateau;
+    /// in an unbounded plateau it is one median gap between boundaries, but at least 0.1, beyond the last
+    /// boundary.
     pub fn peak(&self, here: f64, smoothing: Smoothing, within: (f64, f64)) -> Peak {
         let smoothed;
         let (values, here) = if smoothing.is_none() {
@@ -122,7 +136,8 @@ impl Surface {
         best.map(|(i, value, width)| (i, value, width == f64::INFINITY))
     }
 
-    /// The value of each plateau over a window with itself in the middle, cut at the ends.
+    /// Returns the smoothed score of each plateau: over a window with itself at the centre, truncated at the
+    /// ends.
     pub fn smoothed(&self, smoothing: Smoothing) -> Vec<f64> {
         let over = |window: usize, combine: &dyn Fn(&[f64]) -> f64| {
             let half = window / 2;
@@ -137,7 +152,7 @@ impl Surface {
         }
     }
 
-    /// The ends of an interval.
+    /// Returns the lower and upper end of interval `i`; the outer ends are infinite.
     pub fn interval(&self, i: usize) -> (f64, f64) {
         let low = if i == 0 { f64::NEG_INFINITY } else { self.bounds[i - 1] };
         (low, self.bounds.get(i).copied().unwrap_or(f64::INFINITY))
@@ -324,8 +339,8 @@ impl Sweep {
     }
 }
 
-/// All lists of a pool in one piece, feature after feature: line searches read memory from end to end. Shared by
-/// the walkers of all starts.
+/// The dense features and classes of all lists of a pool in contiguous memory, feature after feature, so that
+/// line searches read memory sequentially. Immutable, and shared by the walkers of all starts.
 pub struct Flat {
     /// Where each segment's candidates begin, and the end.
     starts: Vec<usize>,
@@ -337,7 +352,8 @@ pub struct Flat {
 }
 
 impl Flat {
-    /// Of lists that have been judged and share their columns.
+    /// Copies lists that have been judged and share their dense columns; takes as much memory as their dense
+    /// features.
     pub fn new(lists: &[Arc<List>]) -> Self {
         let mut flat = Flat { starts: vec![0], columns: Vec::new(), class: Vec::new(), stats: Vec::new() };
         for list in lists {
@@ -365,7 +381,41 @@ impl Flat {
     }
 }
 
-/// A walker over lists. The coordinates are the lists' dense columns; sparse features keep their weights.
+/// Exact line search over n-best lists (Och 2003; Cer et al. 2008, §2.1): a [`Walker`] whose coordinates are
+/// the dense columns of the lists, in their order. Sparse features keep their weights.
+///
+/// Along w + γd every candidate is a line b + γm with b = w·h and m = d·h. The upper envelope of each
+/// segment's lines gives the values of γ where its best candidate changes; all changes are sorted and swept
+/// once, with the corpus statistics updated by differences. A search costs O(k log k) per segment of k
+/// candidates, and one metric evaluation per interval.
+///
+/// ```
+/// use luthier_core::{FeatureKey, Weights};
+/// use luthier_io::nbest::Rows;
+/// use luthier_optim::{Direction, Walker as _};
+/// use luthier_tune::{Judge, ListWalker, columns, lists};
+/// let mut rows = Rows::default();
+/// rows.push(0, "the small house", &[("lm", 1.0), ("tm", 0.0)], &[]).unwrap();
+/// rows.push(0, "small the garden", &[("lm", 0.0), ("tm", 2.0)], &[]).unwrap();
+/// let metric = "wer".parse().unwrap();
+/// let columns = columns(&rows, None);
+/// let references = [vec!["the small house"]];
+/// let judge = Judge::new(&metric, &references, "ref.txt");
+/// let lists: Vec<_> = lists(&rows, &columns, Some(judge)).unwrap().into_iter().map(Into::into).collect();
+/// let weights = Weights::parse("w.txt", "lm 0.5\ntm 1").unwrap();
+/// let mut point = Vec::new();
+/// weights.gather(&columns, &mut point);
+/// let mut walker = ListWalker::new(&lists, &metric, &weights, &point);
+///
+/// // Along lm the lines are 0.5 + γ and 2: the first candidate is the best beyond γ = 1.5.
+/// let lm = Direction::Axis(columns.position(FeatureKey::of("lm")).unwrap());
+/// let surface = walker.surface(lm);
+/// assert_eq!(surface.bounds, [1.5]);
+/// assert!(surface.scores[0] < surface.scores[1]);
+/// let peak = walker.peak(lm, (f64::NEG_INFINITY, f64::INFINITY));
+/// walker.step(lm, peak.step);
+/// assert_eq!(walker.score(), 0.0); // no errors
+/// ```
 pub struct ListWalker<'a> {
     flat: Arc<Flat>,
     metric: &'a Metric,
@@ -384,12 +434,13 @@ pub struct ListWalker<'a> {
 }
 
 impl<'a> ListWalker<'a> {
-    /// A walker at `point`. All lists must have been judged and share their columns.
+    /// Puts a walker at `point`, the weights of the dense columns; `weights` has those of sparse features.
+    /// All lists must have been judged and share their columns.
     pub fn new(lists: &[Arc<List>], metric: &'a Metric, weights: &Weights, point: &[f64]) -> Self {
         Self::over(&Arc::new(Flat::new(lists)), lists, metric, weights, point)
     }
 
-    /// The same over lists that have been flattened before.
+    /// Puts a walker at `point` as [`ListWalker::new`] does, over lists that have been flattened before.
     pub fn over(
         flat: &Arc<Flat>,
         lists: &[Arc<List>],
@@ -421,14 +472,14 @@ impl<'a> ListWalker<'a> {
         walker
     }
 
-    /// Judges lines by smoothed values from now on.
+    /// Makes [`Walker::peak`] score plateaus by smoothed values.
     #[must_use]
     pub fn smoothed(mut self, smoothing: Smoothing) -> Self {
         self.smoothing = smoothing;
         self
     }
 
-    /// The score along a line through the point.
+    /// Returns the corpus score along the line through the walker's point in a direction.
     pub fn surface(&mut self, direction: Direction<'_>) -> &Surface {
         self.collect(direction);
         self.sweep.surface(self.metric, &self.flat.stats, Metric::score)

@@ -1,4 +1,4 @@
-//! One segment's candidates in columns.
+//! One segment's candidates in columns: features, metric statistics and texts.
 
 use luthier_core::{FeatureKey, Fingerprint, Local, Weights};
 use luthier_metric::{Hypothesis, Metric, Prepared, Scratch};
@@ -6,46 +6,71 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// One candidate on its way into a list.
+/// One candidate output of a segment, as [`List::new`] takes it.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
-    /// Its text.
+    /// Text of the candidate, as the metric reads it.
     pub text: &'a str,
-    /// Its features: keys and values, in any order, no key twice.
+    /// Features of the candidate as keys and values, in any order, no key twice; a missing key is 0.
     pub features: &'a [(FeatureKey, f64)],
-    /// Numbers that a metric reads ([`Metric::columns`]).
+    /// Numbers that the metric reads besides the text, in the order of [`Metric::columns`]; empty for most
+    /// metrics.
     pub columns: &'a [f64],
 }
 
-/// One segment's candidates. It owns its columns, so that a merge touches one segment only.
+/// The candidates of one segment, stored in columns: dense and sparse features, metric statistics, texts.
+///
+/// A list owns its columns, so that merging touches one segment only. Scores cost O(k·d) for k candidates
+/// with d dense features, plus the number of non-zero sparse values.
+///
+/// ```
+/// use luthier_core::{FeatureKey, Local, Weights};
+/// use luthier_metric::{Metric, Scratch};
+/// use luthier_tune::{Candidate, List};
+/// use std::sync::Arc;
+/// let lm = FeatureKey::of("lm");
+/// let columns = Arc::new(Local::new(vec![lm]));
+/// let candidates = [("a small house", [(lm, -4.0)]), ("the small house", [(lm, -3.0)])];
+/// let candidates = candidates.iter().map(|(text, features)| Candidate { text, features, columns: &[] });
+/// let mut list = List::new(&columns, candidates, true);
+/// let (metric, mut scratch): (Metric, _) = ("chrf".parse().unwrap(), Scratch::default());
+/// list.judge(&metric, &metric.prepare(&["the small house"], &mut scratch), &mut scratch);
+///
+/// let weights = Weights::parse("w.txt", "lm 0.5").unwrap();
+/// assert_eq!(list.best(&[0.5], &weights), Some(1)); // 0.5 · −3 > 0.5 · −4
+/// assert_eq!(list.text(1), "the small house");
+/// assert_ne!(list.stats_of(list.class[0]), list.stats_of(list.class[1]));
+/// ```
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct List {
-    /// Number of candidates.
+    /// Number of candidates in the list.
     pub k: usize,
-    /// Which features are dense, the same for all lists of a run.
+    /// Keys of the dense features, one per column; the same for all lists of a run.
     pub columns: Arc<Local>,
-    /// Dense features, column after column: value of candidate `i` is `dense[c * k + i]`.
+    /// Values of the dense features, column after column: column `c` of candidate `i` is `dense[c * k + i]`.
     pub dense: Vec<f64>,
-    /// Sparse features: candidate `i` has `ids[offsets[i]..offsets[i + 1]]`, in key order.
+    /// Starts of the candidates' sparse features, k + 1 numbers: those of candidate `i` are at
+    /// `offsets[i]..offsets[i + 1]` in `ids` and `values`, in key order.
     pub offsets: Vec<u32>,
-    /// Positions in `local`.
+    /// Sparse features by candidate, as positions in `local`; parallel to `values`.
     pub ids: Vec<u32>,
-    /// Their values.
+    /// Values of the sparse features by candidate; parallel to `ids`.
     pub values: Vec<f32>,
-    /// The sparse features of this list.
+    /// Keys of all sparse features that occur in the list.
     pub local: Local,
-    /// Their names, where the list brought them along.
+    /// Names of the sparse features in the order of `local`; empty unless set by [`List::named`].
     pub names: Vec<String>,
-    /// What each candidate has besides its features, in scores that tell what a decoder says; empty for nothing. Nothing is
-    /// learned from it, and merged lists do not have it.
+    /// Constant added to the score of each candidate, such as a decoder's cost of untranslated words; empty
+    /// for none. Nothing is learned from it, and merged lists do not have it.
     pub offset: Vec<f64>,
-    /// Candidates with equal statistics share a class.
+    /// Class of each candidate, its row in `stats`: candidates with equal statistics share one.
     pub class: Vec<u32>,
-    /// Statistics by class, `width` numbers each.
+    /// Metric statistics by class, `width` numbers each; empty until the list is judged.
     pub stats: Vec<f32>,
-    /// Length of a statistics vector; 0 if nothing was judged.
+    /// Length of a statistics vector; 0 until the list is judged.
     pub width: usize,
-    /// Text and features of a candidate in 128 bits: what merging compares.
+    /// 128-bit fingerprint of the text and features of each candidate; merging takes equal ones for the same
+    /// candidate.
     pub fingerprint: Vec<u128>,
     text: String,
     text_end: Vec<u32>,
@@ -60,15 +85,17 @@ impl AsRef<List> for List {
 }
 
 impl List {
-    /// The best candidate under given weights, the first of equals; none of an empty list. `dense` are the weights of the
-    /// columns.
+    /// Index of the candidate with the highest score under some weights, the first of equals; `None` if the
+    /// list is empty. `dense` holds the weights of the dense columns, the sparse ones are looked up in
+    /// `weights`.
     pub fn best(&self, dense: &[f64], weights: &Weights) -> Option<usize> {
         let mut scores = vec![0.0; self.k];
         self.scores(dense, weights, &mut scores);
         (self.k > 0).then(|| argmax(&scores))
     }
 
-    /// A list of the given candidates, in order. With `distinct`, repeated ones are left out.
+    /// Builds a list of candidates in the given order. Features that `columns` names become dense, all others
+    /// sparse; with `distinct`, a candidate with the text and features of an earlier one is left out.
     pub fn new<'a>(
         columns: &Arc<Local>,
         candidates: impl Iterator<Item = Candidate<'a>>,
@@ -85,19 +112,19 @@ impl List {
         rows.finish(columns)
     }
 
-    /// No candidate.
+    /// Builds a list without candidates.
     pub fn empty(columns: &Arc<Local>) -> Self {
         List::new(columns, std::iter::empty(), false)
     }
 
-    /// Takes the names of its sparse features along.
+    /// Stores the names of the list's sparse features in `names`, looked up by `name`.
     #[must_use]
     pub fn named(mut self, name: impl Fn(FeatureKey) -> String) -> Self {
         self.names = self.local.keys().iter().map(|&k| name(k)).collect();
         self
     }
 
-    /// One candidate as a list of its own.
+    /// Copies candidate `i`, with its statistics, into a list of its own.
     #[must_use]
     pub fn only(&self, i: usize) -> List {
         let mut rows = Builder::default();
@@ -113,18 +140,18 @@ impl List {
         list.named(name)
     }
 
-    /// A candidate's text.
+    /// Returns the text of candidate `i`.
     pub fn text(&self, i: usize) -> &str {
         let start = if i == 0 { 0 } else { self.text_end[i - 1] };
         &self.text[start as usize..self.text_end[i] as usize]
     }
 
-    /// The dense feature `c` of all candidates.
+    /// Returns the values of dense feature `c`, one per candidate.
     pub fn column(&self, c: usize) -> &[f64] {
         &self.dense[c * self.k..(c + 1) * self.k]
     }
 
-    /// All features of a candidate that are not 0: dense ones first, each group in key order.
+    /// Iterates over the features of candidate `i` that are not 0: dense ones first, each group in key order.
     pub fn features(&self, i: usize) -> impl Iterator<Item = (FeatureKey, f64)> {
         let dense =
             self.columns.keys().iter().enumerate().map(move |(c, &key)| (key, self.dense[c * self.k + i]));
@@ -133,12 +160,13 @@ impl List {
         dense.chain(sparse).filter(|(_, v)| *v != 0.0)
     }
 
-    /// Statistics of a class.
+    /// Returns the metric statistics of a class, `width` numbers; empty before the list is judged.
     pub fn stats_of(&self, class: u32) -> &[f32] {
         &self.stats[class as usize * self.width..][..self.width]
     }
 
-    /// Takes the given columns as statistics.
+    /// Takes the numbers in [`Candidate::columns`], `width` per candidate, as the metric statistics, for
+    /// statistics that were computed elsewhere.
     pub fn judge_given(&mut self, width: usize) {
         let given = std::mem::take(&mut self.given);
         self.width = width;
@@ -150,7 +178,8 @@ impl List {
         }
     }
 
-    /// Fills in statistics and classes.
+    /// Computes the metric statistics and the class of every candidate from its text. `prepared` holds the
+    /// references of the segment.
     pub fn judge(&mut self, metric: &Metric, prepared: &Prepared, scratch: &mut Scratch) {
         self.width = metric.width();
         let mut out = vec![0.0; self.width];
@@ -172,7 +201,8 @@ impl List {
         &self.given[i * width..(i + 1) * width]
     }
 
-    /// s = Xw for all candidates: `dense` are the weights of `columns`, sparse ones are looked up.
+    /// Writes the model score s = Xw of every candidate to `out`, which has k numbers. `dense` holds the
+    /// weights of the dense columns, the sparse ones are looked up in `weights`.
     pub fn scores(&self, dense: &[f64], weights: &Weights, out: &mut [f64]) {
         self.sparse_scores(weights, out);
         for (s, x) in out.iter_mut().zip(&self.offset) {
@@ -185,7 +215,7 @@ impl List {
         }
     }
 
-    /// The sparse features' share of the scores.
+    /// Writes the part of the model score that comes from sparse features to `out`, which has k numbers.
     pub fn sparse_scores(&self, weights: &Weights, out: &mut [f64]) {
         out.fill(0.0);
         if self.ids.is_empty() {
@@ -200,7 +230,7 @@ impl List {
         }
     }
 
-    /// Some of the candidates, given in order.
+    /// Copies the candidates in `rows`, in that order, into a list that shares their statistics.
     #[must_use]
     pub fn select(&self, rows: &[u32]) -> List {
         let mut picked = Builder::default();
@@ -210,7 +240,7 @@ impl List {
         List { stats: self.stats.clone(), width: self.width, ..picked.finish(&self.columns) }
     }
 
-    /// The same list with more dense features, which its candidates do not have.
+    /// Gives the list the dense columns `columns`, which must include its own; values of new columns are 0.
     #[must_use]
     pub fn widen(mut self, columns: &Arc<Local>) -> List {
         let column = |&key: &FeatureKey| match self.columns.position(key) {
@@ -222,8 +252,8 @@ impl List {
         self
     }
 
-    /// Appends the candidates of `other` that are new here, and says how many there were. Statistics of both
-    /// lists must come from the same references.
+    /// Appends the candidates of `other` that are new to this list and returns their number. The statistics
+    /// of both lists must come from the same references. Costs O(k) for k candidates in all.
     pub fn merge(&mut self, other: &List) -> usize {
         let mut seen: FxHashSet<u128> = self.fingerprint.iter().copied().collect();
         let new: Vec<usize> = (0..other.k).filter(|&i| seen.insert(other.fingerprint[i])).collect();

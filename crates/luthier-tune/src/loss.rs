@@ -1,4 +1,28 @@
-//! Batch losses: functions of the scores s = Xw alone.
+//! Batch losses over a pool as functions of the scores s = Xw, and the regularised objectives that minimisers
+//! see.
+//!
+//! A [`ScoreLoss`] is the loss of the scores alone; [`Regularized`] joins it with the feature matrix and l2/2
+//! ‖w‖². The losses are [`Pairwise`] (PRO), [`Apro`], [`Softmax`], [`Xbleu`] and [`Risk`]; [`OnForests`] has
+//! softmax and xBLEU over forests. An evaluation costs O(k), for APRO O(k log k), per segment of k
+//! candidates, and two products with the feature matrix.
+//!
+//! ```
+//! use luthier_core::Weights;
+//! use luthier_io::nbest::Rows;
+//! use luthier_tune::{Design, Fleet, columns, loss::{Regularized, Risk}};
+//! use luthier_optim::Objective as _;
+//! let mut rows = Rows::default();
+//! rows.push(0, "good", &[("lm", 1.0)], &[]).unwrap();
+//! rows.push(0, "bad", &[("lm", -1.0)], &[]).unwrap();
+//! let lists = luthier_tune::lists(&rows, &columns(&rows, None), None).unwrap();
+//! let lists = lists.into_iter().map(Into::into).collect();
+//! let design = Design::new(lists, &Weights::parse("w.txt", "lm 0").unwrap());
+//! let loss = Risk { gamma: 1.0, gain: vec![vec![0.8, 0.2]] };
+//! let mut objective = Regularized::new(design.into(), loss, 0.0, Fleet::ALONE);
+//! let mut gradient = [0.0];
+//! assert_eq!(objective.evaluate(&[0.0], &mut gradient), -0.5); // minus the mean of 0.8 and 0.2
+//! assert!((gradient[0] + 0.3).abs() < 1e-12); // −cov(score, lm)
+//! ```
 
 mod apro;
 mod forest;
@@ -18,28 +42,34 @@ use crate::{Design, Fleet};
 use luthier_optim::{Objective, axpy, dot};
 use std::sync::Arc;
 
-/// A loss of scores. X, chunks, threads and processes are outside.
+/// A loss that depends on the weights through the scores s = Xw alone, as a function of sums over segments.
+/// The feature matrix, chunks, threads and processes are the business of [`Regularized`].
 ///
-/// Laws: `backward` is the derivative of `value` with respect to the scores, `curve` that of `backward` along a
-/// direction; `sums` of segments add.
+/// Laws: `backward` is the derivative of `value` with respect to the scores, `curve` that of `backward` along
+/// a direction; the sums of segments add.
 pub trait ScoreLoss: Sync {
-    /// What a segment remembers of a point between the passes.
+    /// What a segment remembers of the current weights between the passes, such as probabilities.
     type Point: Send + Sync;
-    /// How many sums over segments the value is made of.
+    /// Returns the number of sums over segments that the value is a function of.
     fn width(&self) -> usize {
         1
     }
-    /// Adds a segment's share to the sums.
+    /// Adds a segment's share to `sums` and returns what [`ScoreLoss::backward`] needs; `scores` are those of
+    /// its candidates.
     fn forward(&self, segment: usize, scores: Vec<f64>, sums: &mut [f64]) -> Self::Point;
-    /// The value, and its derivative with respect to the sums.
+    /// Returns the loss as a function of the sums over segments, and writes its derivative with respect to
+    /// them to `d_sums`.
     fn value(&self, sums: &[f64], d_sums: &mut [f64]) -> f64;
-    /// Whether that derivative is the same everywhere: then one pass over the features does.
+    /// Returns whether the derivative of the loss with respect to the sums is constant, so that value and
+    /// gradient take one pass over the features instead of two.
     fn is_linear(&self) -> bool {
         true
     }
-    /// The derivative with respect to the scores.
+    /// Writes the derivative of the loss with respect to the scores of a segment to `d_scores`, which is zero
+    /// before.
     fn backward(&self, segment: usize, point: &Self::Point, d_sums: &[f64], d_scores: &mut [f64]);
-    /// The change of that derivative when the scores move along `v`; false if it is not known.
+    /// Writes the derivative of [`ScoreLoss::backward`] along the direction `v` of a segment's scores to
+    /// `out`; returns false if the loss has no second derivative.
     fn curve(
         &self,
         _segment: usize,
@@ -52,7 +82,7 @@ pub trait ScoreLoss: Sync {
     }
 }
 
-/// loss(Xw) + l2/2 ‖w‖²: what a minimiser sees.
+/// The objective loss(Xw) + l2/2 ‖w‖² over a feature matrix, as minimisers see it.
 pub struct Regularized<'a, L: ScoreLoss> {
     design: Arc<Design>,
     loss: L,
@@ -65,7 +95,8 @@ pub struct Regularized<'a, L: ScoreLoss> {
 }
 
 impl<'a, L: ScoreLoss> Regularized<'a, L> {
-    /// Joins features, loss and regulariser. Several processes must have the same.
+    /// Joins a feature matrix, a loss over its segments and a regulariser of weight `l2`. All processes of a
+    /// fleet must pass the same.
     pub fn new(design: Arc<Design>, loss: L, l2: f64, fleet: Fleet<'a>) -> Self {
         let mut d_sums = vec![0.0; loss.width()];
         loss.value(&vec![0.0; loss.width()], &mut d_sums);

@@ -1,4 +1,5 @@
-//! From the weights of shards to one.
+//! Mixing of the weights of shards (`McDonald` et al. 2010; Watanabe 2012, Algorithm 3): w ← (1 − ρ)w +
+//! ρ·mean, ρ = 1 or by an exact line search on the lists of the epoch within [−1, 2].
 
 use crate::{
     Fleet, Mixing, Smoothing, State,

@@ -1,28 +1,46 @@
-//! The best that a choice of one candidate per segment can score, and the worst (Watanabe 2012, §3.1).
-//!
-//! Corpus scores such as BLEU are no sums over segments, so the best choice is found by climbing: start from
-//! the best candidate of each segment by sentence score, visit segments in random order, replace the choice
-//! where another one raises the corpus score (the lowest index among equals), until a pass changes nothing.
-//! A replacement costs as much as a statistics vector is long. Pools with few combinations are searched
-//! exhaustively instead.
+//! The best and the worst corpus score that one candidate per segment can reach (Watanabe 2012, §3.1).
 
 use crate::List;
 use luthier_core::random::{Purpose, Stream};
 use luthier_metric::{Bleu, Metric, SentenceSmoothing, Smooth};
 
-/// A choice of one candidate per segment.
+/// A choice of one candidate per segment, as [`oracle`] returns it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
-    /// Candidate by segment; 0 where a segment has none.
+    /// Index of the chosen candidate of each segment; 0 for a segment without candidates.
     pub chosen: Vec<usize>,
-    /// Its corpus score.
+    /// Corpus score of the chosen candidates; higher is better.
     pub score: f64,
 }
 
 /// Up to this many combinations of different statistics are all tried.
 const EXHAUSTIVE: usize = 100_000;
 
-/// The choice with the highest corpus score, or with `worst` the lowest.
+/// Finds the choice of one candidate per segment with the highest corpus score, or with `worst` the lowest
+/// (Watanabe 2012, §3.1).
+///
+/// Corpus scores such as BLEU are no sums over segments, so the choice is found by hill climbing: start from
+/// the best candidates by sentence score, visit segments in random order, replace a choice where another
+/// candidate raises the corpus score, stop when a pass changes nothing. A trial costs O(width of the
+/// statistics). Up to 100,000 combinations are searched exhaustively instead, which is exact. All lists must
+/// have been judged by `metric`.
+///
+/// ```
+/// use luthier_io::nbest::Rows;
+/// use luthier_tune::{Judge, columns, lists, oracle};
+/// let mut rows = Rows::default();
+/// rows.push(0, "the small garden", &[], &[]).unwrap();
+/// rows.push(0, "the small house", &[], &[]).unwrap();
+/// rows.push(1, "it is green", &[], &[]).unwrap();
+/// let metric = "wer".parse().unwrap();
+/// let references = [vec!["the small house"], vec!["it is red"]];
+/// let judge = Judge::new(&metric, &references, "ref.txt");
+/// let lists = lists(&rows, &columns(&rows, None), Some(judge)).unwrap();
+/// let best = oracle(&lists, &metric, false, 1);
+/// assert_eq!(best.chosen, [1, 0]);
+/// assert!((metric.shown(best.score) - 100.0 / 6.0).abs() < 1e-9); // 1 edit in 6 words
+/// assert!(oracle(&lists, &metric, true, 1).score < best.score);
+/// ```
 pub fn oracle<L: AsRef<List>>(lists: &[L], metric: &Metric, worst: bool, seed: u64) -> Choice {
     let sign = if worst { -1.0 } else { 1.0 };
     let mut search = Search::new(lists, metric, sign);

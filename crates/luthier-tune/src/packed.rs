@@ -1,27 +1,29 @@
-//! Forests of all segments, with what they are judged by.
+//! Forests of all segments with their references.
 
 use luthier_core::{FeatureKey, Local, Weights, sum};
 use luthier_forest::Forest;
 use luthier_metric::{Hypothesis, Metric, Prepared, Scratch, add};
 use std::sync::Arc;
 
-/// Forests of some segments.
+/// Forests of some segments, with the features that are learned from them: the evidence of learning from
+/// forests.
 #[derive(Debug, Clone)]
 pub struct Packed {
-    /// The features that are learned: dense ones.
+    /// Keys of the features whose weights are learned; all of them are dense.
     pub columns: Arc<Local>,
-    /// Features with weights that are not learned.
+    /// Features whose weights are not learned, with those weights.
     pub fixed: Arc<[(FeatureKey, f64)]>,
-    /// By segment.
+    /// Forests and references of each segment, in the order of the request.
     pub segments: Vec<Segment>,
 }
 
-/// Forests of one segment.
+/// Forests of one segment, one per decode, with its references.
 #[derive(Debug, Clone)]
 pub struct Segment {
-    /// One for each decode that brought something new; together they hold what is known about the segment.
+    /// Forests in the order of decoding, the current one last. MERT searches their union, the other learners
+    /// the last one.
     pub forests: Vec<Arc<Forest<'static>>>,
-    /// The references, ready for the metric.
+    /// References of the segment, prepared for the metric.
     pub references: Arc<Prepared>,
 }
 
@@ -61,12 +63,13 @@ impl Packed {
         Places(forest.local.keys().iter().zip(others).map(|(&k, other)| place(k).ok_or(other)).collect())
     }
 
-    /// Edges of all forests.
+    /// Returns the number of edges of all forests.
     pub fn edges(&self) -> usize {
         self.segments.iter().flat_map(|s| &s.forests).map(|f| f.edges()).sum()
     }
 
-    /// Weights by local number; what is not learned has its own, or that of a sparse feature.
+    /// Returns the weights of a forest's features by their local numbers: the fixed weight where there is
+    /// one, else that in `weights`.
     pub fn local(&self, forest: &Forest<'_>, weights: &Weights) -> Vec<f64> {
         let weight = |key: &FeatureKey| match self.fixed.iter().find(|f| f.0 == *key) {
             Some(&(_, value)) => value,

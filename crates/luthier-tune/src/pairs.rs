@@ -1,4 +1,4 @@
-//! Which pairs of candidates a learner shall rank.
+//! Pairs of candidates that a learner ranks, and oracles.
 
 use crate::{List, oracle};
 use luthier_core::random::{Purpose, Stream};
@@ -7,22 +7,23 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Which pairs of candidates are ranked.
+/// Pairs of candidates of a segment that are ranked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum PairSource {
-    /// Pairs drawn at random, of which those with the largest difference are kept (Hopkins and May 2011).
+    /// Random pairs, of which those with the largest difference in sentence score are kept (Hopkins and May
+    /// 2011).
     Sampled,
     /// Every oracle with every other candidate (Watanabe 2012).
     Oracle,
-    /// All pairs.
+    /// All pairs of candidates with different sentence scores; for short lists.
     All,
-    /// The best candidates with the worst.
+    /// Every candidate of the best slice of the list with every one of the worst.
     GoodBad,
 }
 
-/// How the oracles of a segment are chosen.
+/// How the oracle candidates of a segment are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
@@ -33,22 +34,57 @@ pub enum OracleBy {
     Sentence,
 }
 
-/// Pairs with their filters.
+/// Choice of the pairs (better, worse) of candidates that [`Loss::Pro`](crate::Loss::Pro) ranks, with its
+/// filters.
+///
+/// Sampling costs Γ draws per segment; the other sources list k₁·k₂ pairs.
+///
+/// ```
+/// # use luthier_core::Weights;
+/// # use luthier_io::nbest::Rows;
+/// # use luthier_tune::{Judge, List, columns, lists};
+/// # use std::sync::Arc;
+/// # let mut rows = Rows::default();
+/// # rows.push(0, "the house is very small", &[("lm", -2.0), ("tm", -3.0)], &[]).unwrap();
+/// # rows.push(0, "house the small", &[("lm", -6.0), ("tm", -1.0)], &[]).unwrap();
+/// use luthier_tune::{Loss, Minimize, PairSource, Pairs, loss::Margin};
+/// let metric: luthier_metric::Metric = "bleu".parse().unwrap();
+/// # let references = [vec!["the house is very small"]];
+/// # let judge = Judge::new(&metric, &references, "ref.txt");
+/// # let lists = lists(&rows, &columns(&rows, None), Some(judge)).unwrap();
+/// # let lists: Vec<Arc<List>> = lists.into_iter().map(Into::into).collect();
+/// # let weights = Weights::parse("w.txt", "lm 0\ntm 0").unwrap();
+/// let pairs = Pairs {
+///     source: PairSource::All,
+///     draw: 5000,
+///     keep: 50,
+///     slice: 0.1,
+///     min_difference: 0.05,
+///     max_length_sigma: None,
+///     seed: 1,
+/// };
+/// let pro = Minimize::new(metric, Loss::Pro { pairs, margin: Margin::Logistic }, 1);
+/// // A list of two candidates has one pair; at w = 0 both of its signs cost log 2.
+/// let value = pro.objective(&lists, &weights, 0).evaluate(&[0.0, 0.0], &mut [0.0; 2]);
+/// assert!((value - 2.0 * 2f64.ln()).abs() < 1e-12);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pairs {
-    /// Where they come from.
+    /// Which pairs of a segment are taken.
     pub source: PairSource,
-    /// Γ: pairs drawn in each segment, with `Sampled`.
+    /// Γ: number of pairs drawn per segment, for [`PairSource::Sampled`].
     pub draw: usize,
-    /// Ξ: pairs kept of those drawn, with `Sampled`.
+    /// Ξ: number of drawn pairs kept per segment, the most different ones, for [`PairSource::Sampled`].
     pub keep: usize,
-    /// Share of the list that is best, or worst, with `GoodBad`.
+    /// Share of the list, in (0, 1], that counts as best and as worst, for [`PairSource::GoodBad`].
     pub slice: f64,
-    /// Pairs that differ by less in sentence score are dropped; oracles are not asked.
+    /// β: smallest difference of sentence scores, on the scale from 0 to 1; not applied to
+    /// [`PairSource::Oracle`].
     pub min_difference: f64,
-    /// Pairs whose lengths differ by more than this many standard deviations are dropped.
+    /// Largest difference in length, in standard deviations of such differences within the list (2 words at
+    /// least); `None` for no limit. 2 filters outlier pairs (Nakov et al. 2013).
     pub max_length_sigma: Option<f64>,
-    /// Seed of the draws.
+    /// Seed of sampled pairs and of the oracle search.
     pub seed: u64,
 }
 

@@ -1,4 +1,4 @@
-//! From rows of n-best files to lists.
+//! From rows of n-best files to judged lists.
 
 use crate::{Candidate, List};
 use luthier_core::{Error, FeatureKey, Local, Result};
@@ -7,35 +7,39 @@ use luthier_metric::{Metric, Scratch};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Up to this many features in all, every one is dense.
+/// Number of distinct features up to which [`columns`] makes all of them dense.
 pub const SMALL: usize = 64;
 
-/// What candidates are judged against.
+/// Metric and references that [`lists`] judges candidates by.
 #[derive(Debug, Clone, Copy)]
 pub struct Judge<'a> {
-    /// The metric.
+    /// Metric whose statistics are computed for every candidate.
     pub metric: &'a Metric,
-    /// References of each segment.
+    /// References of each segment, one or more.
     pub references: &'a [Vec<&'a str>],
-    /// The reference file, for messages.
+    /// Name of the reference file in error messages.
     pub file: &'a str,
-    /// Whether repeated candidates are left out.
+    /// Whether a candidate with the text and features of an earlier one in its segment is left out; true by
+    /// default.
     pub distinct: bool,
-    /// Whether segments may have no candidate; they then count for nothing.
+    /// Whether a segment may have no candidate, and then counts for nothing; false by default, which makes it
+    /// an error.
     pub allow_missing: bool,
-    /// Statistics of every row, where they were not computed here.
+    /// Statistics of every row, [`Metric::width`] numbers each, where they were computed elsewhere; texts and
+    /// references are then not read.
     pub given: Option<&'a [f32]>,
 }
 
 impl<'a> Judge<'a> {
-    /// By references in a file, for tuning.
+    /// Judges candidates by references with the settings for tuning: repeated candidates are left out, and
+    /// every segment needs a candidate.
     pub fn new(metric: &'a Metric, references: &'a [Vec<&'a str>], file: &'a str) -> Self {
         Judge { metric, references, file, distinct: true, allow_missing: false, given: None }
     }
 }
 
-/// Which features become dense columns: all if they are few, else those that at least half of the
-/// candidates have. What the metric reads is not a feature.
+/// Chooses the features that become dense columns: all of them if there are at most [`SMALL`], else those
+/// that at least half of the candidates have. Columns that the metric reads are not features.
 pub fn columns(rows: &Rows, metric: Option<&Metric>) -> Arc<Local> {
     let read = read_by(metric);
     let keys: Vec<FeatureKey> = rows.names.keys().iter().copied().filter(|k| !read.contains(k)).collect();
@@ -58,8 +62,24 @@ fn read_by(metric: Option<&Metric>) -> Vec<FeatureKey> {
     metric.map_or(Vec::new(), |m| m.columns().iter().map(|n| FeatureKey::of(n)).collect())
 }
 
-/// One list per segment. With a judge, every segment must have candidates and a reference; without, the lists
-/// are as they were read.
+/// Builds one list per segment from the rows of n-best files, judged if `judge` is given.
+///
+/// Fails if a value exceeds single precision, if a candidate lacks a score that the metric reads, if a
+/// segment has no reference, or if a segment has no candidate unless [`Judge::allow_missing`].
+///
+/// ```
+/// use luthier_io::nbest::Rows;
+/// use luthier_tune::{Judge, columns, lists};
+/// let mut rows = Rows::default();
+/// rows.push(0, "the small house", &[("lm", -3.0)], &[]).unwrap();
+/// let metric = "bleu".parse().unwrap();
+/// let references = [vec!["the small house"], vec!["a garden"]];
+/// let judge = Judge::new(&metric, &references, "ref.txt");
+/// let missing = lists(&rows, &columns(&rows, None), Some(judge)).unwrap_err();
+/// assert!(missing.to_string().contains("segment 1 has no candidate for line 2 of ref.txt"));
+/// let all = lists(&rows, &columns(&rows, None), Some(Judge { allow_missing: true, ..judge })).unwrap();
+/// assert_eq!([all[0].k, all[1].k], [1, 0]);
+/// ```
 pub fn lists(rows: &Rows, columns: &Arc<Local>, judge: Option<Judge<'_>>) -> Result<Vec<List>> {
     let allow_missing = judge.is_none_or(|j| j.allow_missing);
     check_size(rows)?;
@@ -111,7 +131,7 @@ fn check_size(rows: &Rows) -> Result<()> {
     Ok(())
 }
 
-/// The candidates of one segment as they were read.
+/// Builds the list of one segment from the rows in `group`, unjudged and with repeated candidates.
 pub fn list(rows: &Rows, columns: &Arc<Local>, group: &[u32]) -> List {
     one_list(rows, columns, &[], group, &[], false)
 }

@@ -1,10 +1,10 @@
-//! The list of algorithms.
+//! The tuning algorithms with all settings that decide their results.
 //!
-//! A [`Recipe`] is an algorithm with everything that decides its result, as a struct of settings: `Default` is what serves a
-//! user best, and where a paper's value differs the setting says so. Defaults that depend on what is learned from are
-//! `None` until [`Recipe::resolve`]. [`Recipe::build`] composes a learner and a schedule; combinations that make no sense
-//! are errors there. The command line derives its flags from these structs (Cargo feature `clap`), run directories store
-//! them, and other front ends use them as they are.
+//! A [`Recipe`] is an algorithm as a struct of settings: `Default` is what serves a user best, and where a
+//! paper's value differs the setting says so. Defaults that depend on the source are `None` until
+//! [`Recipe::resolve`]. [`Recipe::build`] composes a learner and a schedule; combinations that make no sense
+//! are errors there. The command line derives its flags from these structs (Cargo feature `clap`), run
+//! directories store them, and other front ends use them as they are.
 //!
 //! To add an algorithm: a file below `recipe/` with its settings and its `Algorithm`; in this file its module, its variant and
 //! its line in `recipes!`; and a learner if none of the present ones will do, best as a submodule of the new file. Flags,
@@ -48,6 +48,26 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// A tuning algorithm with all settings that decide its result.
+///
+/// ```
+/// use luthier_tune::recipe::{
+///     Apro, Constraints, Context, Mert, Mira, Oro, Perceptron, Pro, Recipe, Risk, Softmax, Xbleu,
+/// };
+/// use luthier_tune::{OracleBy, SourceKind, loss::Clip};
+/// let metric = "bleu".parse().unwrap();
+/// let context = Context { metric: &metric, seed: 1, source: SourceKind::Fixed, references: None };
+/// let online = |recipe: Recipe| recipe.build(&context).unwrap().schedule.online.is_some();
+///
+/// assert!(!online(Recipe::Mert(Mert { restarts: Some(5), ..Mert::default() })));
+/// assert!(!online(Recipe::Pro(Pro { keep: 100, ..Pro::default() })));
+/// assert!(!online(Recipe::Apro(Apro { c: 0.1, ..Apro::default() })));
+/// assert!(!online(Recipe::Softmax(Softmax { oracle: OracleBy::Sentence, ..Softmax::default() })));
+/// assert!(!online(Recipe::Xbleu(Xbleu { clip: Clip::Candidate, ..Xbleu::default() })));
+/// assert!(!online(Recipe::Risk(Risk::default())));
+/// assert!(online(Recipe::Mira(Mira { constraints: Constraints::Oracle, ..Mira::default() })));
+/// assert!(online(Recipe::Perceptron(Perceptron::default())));
+/// assert!(online(Recipe::Oro(Oro { optimized: true, ..Oro::default() })));
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Subcommand))]
 #[serde(tag = "algorithm", rename_all = "kebab-case")]
@@ -74,43 +94,43 @@ pub enum Recipe {
     Risk(Risk),
 }
 
-/// What can be said of an algorithm without its settings.
+/// Description of an algorithm that does not depend on its settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecipeInfo {
-    /// The algorithm's name in commands and files: `mert`.
+    /// Name of the algorithm in commands and files: `mert`.
     pub name: &'static str,
     /// What the algorithm does, in one line.
     pub summary: &'static str,
-    /// The papers that proposed it.
+    /// Papers that proposed the algorithm, as author and year.
     pub papers: &'static str,
-    /// The metrics that it works with: `all` or a name.
+    /// Metrics that the algorithm works with: `all` or a name.
     pub metrics: &'static str,
-    /// How it uses the metric, or why it takes no other.
+    /// How the algorithm uses the metric, or why it takes no other.
     pub note: &'static str,
-    /// Whether it minimises a function that [`Recipe::objective`] gives.
+    /// Whether the algorithm minimises an objective, which [`Recipe::objective`] returns.
     pub has_objective: bool,
 }
 
-/// What a recipe is used on.
+/// Metric, seed and source that a recipe is resolved for.
 #[derive(Debug, Clone)]
 pub struct Context<'a> {
-    /// The metric to tune for.
+    /// Metric to tune for.
     pub metric: &'a Metric,
-    /// Seed of everything random.
+    /// Seed of everything random in the algorithm.
     pub seed: u64,
-    /// Where candidates come from.
+    /// Kind of source that candidates come from.
     pub source: SourceKind,
-    /// References by segment; none where only the statistics of candidates are known.
+    /// References by segment; `None` where only the statistics of candidates are known.
     pub references: Option<Arc<Vec<Vec<String>>>>,
 }
 
-/// An algorithm ready to run.
+/// An algorithm ready to run: resolved settings, learner and schedule, as [`Recipe::build`] returns them.
 pub struct Tuner {
-    /// The recipe with every setting resolved.
+    /// Recipe with every setting resolved, as run directories store it.
     pub recipe: Recipe,
-    /// What is learned from candidates.
+    /// Learner with the resolved settings.
     pub learner: Box<dyn Learner>,
-    /// In which order candidates are made and learned from.
+    /// Schedule with the resolved settings.
     pub schedule: Schedule,
 }
 
@@ -166,12 +186,12 @@ macro_rules! recipes {
         })*
 
         impl Recipe {
-            /// All algorithms with their default settings.
+            /// Returns all algorithms with their default settings.
             pub fn all() -> Vec<Recipe> {
                 vec![$(Recipe::$name($name::default())),*]
             }
 
-            /// Maximum number of iterations, once resolved.
+            /// Returns the maximum number of iterations; `None` until the recipe is resolved, unless it was set.
             pub fn iterations(&self) -> Option<u32> {
                 match self { $(Recipe::$name(settings) => settings.stopping.iterations),* }
             }
@@ -200,7 +220,8 @@ recipes! {
 }
 
 impl Recipe {
-    /// The algorithm of a name, with its default settings. Fails on a name that is none.
+    /// Returns the algorithm with a name, such as `mira`, with its default settings. Fails on an unknown
+    /// name.
     ///
     /// ```
     /// use luthier_tune::recipe::Recipe;
@@ -214,20 +235,21 @@ impl Recipe {
         })
     }
 
-    /// The algorithm without its settings.
+    /// Returns name, summary and papers of the algorithm.
     pub fn info(&self) -> &'static RecipeInfo {
         self.algorithm().info()
     }
 
-    /// The same recipe with every setting that depends on the context filled in. Fails on settings that are out of range or
-    /// do not go together.
+    /// Returns the recipe with every setting filled in that depends on metric or source. Fails on settings
+    /// that are out of range or contradict each other or the context.
     pub fn resolve(&self, context: &Context<'_>) -> Result<Recipe> {
         let mut recipe = self.clone();
         recipe.algorithm_mut().resolve(context)?;
         Ok(recipe)
     }
 
-    /// Resolves the settings and composes learner and schedule from them. Fails as [`Recipe::resolve`] does.
+    /// Resolves the settings and composes a learner and a schedule from them. Fails as [`Recipe::resolve`]
+    /// does.
     pub fn build(&self, context: &Context<'_>) -> Result<Tuner> {
         let recipe = self.resolve(context)?;
         let algorithm = recipe.algorithm();
@@ -235,7 +257,8 @@ impl Recipe {
         Ok(Tuner { recipe, learner, schedule })
     }
 
-    /// The function that the algorithm minimises, with resolved settings. Fails for an algorithm that minimises none.
+    /// Returns the objective that the algorithm minimises, with resolved settings. Fails as
+    /// [`Recipe::resolve`] does, and for an algorithm that minimises none.
     pub fn objective(&self, context: &Context<'_>) -> Result<Minimize> {
         let recipe = self.resolve(context)?;
         recipe.algorithm().objective(context).ok_or_else(|| {
@@ -246,28 +269,31 @@ impl Recipe {
         })
     }
 
-    /// Edges per word of the forests that it learns from; none if it learns from lists.
+    /// Returns the number of edges per word that forests are pruned to; `None` if the algorithm learns from
+    /// lists.
     pub fn forest_density(&self) -> Option<usize> {
         let forests = self.algorithm().learn_from().filter(|e| e.is_forest())?;
         Some(forests.density.unwrap_or(parts::DENSITY) as usize)
     }
 
-    /// Whether it learns weights of sparse features.
+    /// Returns whether the algorithm learns weights of sparse features; MERT does not.
     pub fn learns_sparse(&self) -> bool {
         self.algorithm().learns_sparse()
     }
 
-    /// Smoothing of sentence BLEU where a source searches for the best translation.
+    /// Returns the smoothing of sentence BLEU for a decoder's search for the reachable translation with the
+    /// highest score.
     pub fn sentence_smoothing(&self) -> SentenceSmoothing {
         self.algorithm().sentence_smoothing()
     }
 
-    /// Advice about the weights that came out; `length` is the mean number of candidates per segment.
+    /// Returns advice to the user about the tuned weights; `length` is the mean number of candidates per
+    /// segment.
     pub fn remarks(&self, outcome: &Outcome, length: usize) -> Vec<String> {
         self.algorithm().remarks(outcome, length)
     }
 
-    /// Fails unless every feature that the settings name is among `names`.
+    /// Fails unless every feature that the settings name, such as a fixed or bounded one, is among `names`.
     pub fn check_features(&self, names: &[String]) -> Result<()> {
         let known = |key: FeatureKey| names.iter().any(|n| FeatureKey::of(n) == key);
         match self.algorithm().features().into_iter().find(|name| !mert::keys(name).any(known)) {

@@ -1,4 +1,4 @@
-//! The one loop: decode, score, merge, learn, checkpoint, again.
+//! The tuning loop: decode, score, merge, learn, checkpoint.
 
 use crate::{
     Batches, Evidence, Fleet, Goal, Learner, List, RunDir, Schedule, Source, SourceKind, State,
@@ -11,69 +11,80 @@ use std::{ops::Range, sync::Arc, time::Instant};
 
 mod online;
 
-/// What happened in one iteration. Iteration 0 scores the initial weights.
+/// Scores and statistics of one iteration, one line of `log.jsonl`. Iteration 0 scores the initial weights.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Event {
-    /// Number of the weights that were decoded with.
+    /// Number of the iteration, from 0, which is also that of the weights decoded with.
     pub iteration: u32,
-    /// Their score, from the decode that they caused. While a decoder's weights change from batch to batch, the score of
-    /// what it said on the way, but for the first and the last ones.
+    /// Corpus score on the development set of the weights of this iteration; higher is better. In online
+    /// learning with a decoder, the score of output produced during training, except for the first and the
+    /// last iteration.
     pub score: f64,
-    /// Their score on the selection set.
+    /// Corpus score on the selection set of the weights of this iteration; `None` without a selection set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select: Option<f64>,
-    /// Their score on the test set.
+    /// Corpus score on the test set of the weights of this iteration; `None` without a test set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<f64>,
-    /// Output length over reference length.
+    /// Output length over reference length on the development set; `None` for metrics that do not count both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length_ratio: Option<f64>,
-    /// The same on the selection set.
+    /// Output length over reference length on the selection set; `None` where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select_length_ratio: Option<f64>,
-    /// The same on the test set.
+    /// Output length over reference length on the test set; `None` where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_length_ratio: Option<f64>,
-    /// Candidates to learn from.
+    /// Number of candidates in the pool of this iteration, over all segments; for forests, of edges.
     pub candidates: usize,
-    /// How many of them were new.
+    /// Number of candidates (or edges) in the pool that were not there in the iteration before.
     pub new: usize,
-    /// Features that are the same for all candidates of each segment: no weight of theirs can matter. Told once.
+    /// Names of dense features that are the same for all candidates of each segment, so that their weights
+    /// cannot matter; reported at iteration 0 only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constant: Vec<String>,
-    /// A word about the learning that followed.
+    /// Message of the learner about this iteration, such as that its minimiser did not converge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Score of what the learning that followed aimed at.
+    /// Corpus score of the targets (surrogates or oracles) of this epoch; `None` for batch learning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub surrogate: Option<f64>,
-    /// Its length over reference length.
+    /// Length of the targets (surrogates or oracles) of this epoch over reference length; `None` for batch
+    /// learning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub surrogate_length_ratio: Option<f64>,
-    /// Score of the guesses that it learned from.
+    /// Corpus score of the guesses of this epoch, each under the weights of its batch; `None` for batch
+    /// learning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guess: Option<f64>,
-    /// Weights that are not 0.
+    /// Number of weights that are not 0 after this epoch; `None` for batch learning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<usize>,
-    /// How far the mixing went from the last weights to the mean of the shards.
+    /// ρ of line-search mixing: 0 is the previous weights, 1 the mean of the shards; from −1 to 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rho: Option<f64>,
-    /// Largest change of a weight by the learning that followed, at Σ|w| = 1; none after the last decode.
+    /// Largest change of a weight of the L1-normalised vector by this iteration; `None` for the last one,
+    /// which only scores.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<f64>,
-    /// Time of decoding, added up over shards.
+    /// Time of decoding and scoring in seconds, added up over shards.
     #[serde(default)]
     pub decode_seconds: f64,
-    /// Time of learning, added up over shards.
+    /// Time of learning in seconds, added up over shards.
     #[serde(default)]
     pub learn_seconds: f64,
-    /// Wall-clock time of all.
+    /// Wall-clock time of the iteration, in seconds.
     pub seconds: f64,
 }
 
 impl Event {
-    /// A number of the event by its name in `log.jsonl`, such as `select` or `features`; none if it has none.
+    /// Returns a number of the event by its name in `log.jsonl`, such as `select` or `features`; `None` if
+    /// the event has none.
+    ///
+    /// ```
+    /// let event = luthier_tune::Event { score: 31.5, ..Default::default() };
+    /// assert_eq!((event.number("score"), event.number("select")), (Some(31.5), None));
+    /// ```
     pub fn number(&self, name: &str) -> Option<f64> {
         serde_json::to_value(self).ok()?.get(name)?.as_f64()
     }
@@ -85,24 +96,24 @@ impl Event {
     }
 }
 
-/// Why a run ended.
+/// Reason why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
-    /// The lists are fixed: there is one optimisation.
+    /// The lists are fixed, so batch learning takes one optimisation.
     FixedLists,
-    /// A decode brought nothing new.
+    /// A decode brought no new candidate.
     NoNewCandidates,
-    /// The weights stopped moving.
+    /// No weight of the L1-normalised vector moved by more than [`Schedule::min_change`].
     Converged,
-    /// The limit was reached.
+    /// The maximum number of iterations was reached.
     Iterations,
-    /// The score did not get better for long enough.
+    /// The score did not improve for [`Schedule::patience`] iterations.
     Patience,
 }
 
 impl Stop {
-    /// In words.
+    /// Returns the reason in words, for reports.
     pub fn text(self) -> &'static str {
         match self {
             Stop::FixedLists => "fixed lists: one optimisation",
@@ -113,7 +124,7 @@ impl Stop {
         }
     }
 
-    /// The reason's name in `log.jsonl`, such as `fixed-lists`.
+    /// Returns the reason's name in `log.jsonl`, such as `fixed-lists`.
     pub fn name(self) -> &'static str {
         match self {
             Stop::FixedLists => "fixed-lists",
@@ -125,43 +136,46 @@ impl Stop {
     }
 }
 
-/// How a run ended.
+/// Result of a run: the best weights with their scores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// The iteration whose weights are best; the earliest of equals.
+    /// Iteration with the best score, the earliest of equals; the last one in online learning with a decoder
+    /// and without a selection set.
     pub iteration: u32,
-    /// Their score: on the selection set, if there is one.
+    /// Score of the best iteration, on the selection set if there is one, else on the development set; higher
+    /// is better.
     pub score: f64,
-    /// Their score on the test set.
+    /// Score of the best iteration on the test set; `None` without a test set.
     pub test: Option<f64>,
-    /// Output length over reference length with them.
+    /// Output length over reference length of the best iteration, on the same set as the score.
     pub length_ratio: Option<f64>,
-    /// The score of the initial weights.
+    /// Score of the initial weights, on the same set as the score.
     pub initial: f64,
-    /// Those weights.
+    /// Weights of the best iteration.
     pub weights: Weights,
-    /// Why it ended.
+    /// Reason why the run ended.
     pub stop: Stop,
 }
 
-/// What is to be run.
+/// Everything that [`run`] needs to tune weights, except where results are written.
 #[derive(Clone, Copy)]
 pub struct Job<'a> {
-    /// Where the candidates come from that are learned from.
+    /// Source of the candidates that are learned from: the development set.
     pub source: &'a dyn Source,
-    /// Held-out candidates that choose the iteration.
+    /// Selection set: held-out candidates whose score chooses the best iteration; `None` to choose by the
+    /// development set.
     pub select: Option<&'a dyn Source>,
-    /// Held-out candidates that are only reported.
+    /// Test set: held-out candidates whose score is reported and decides nothing.
     pub test: Option<&'a dyn Source>,
-    /// What is learned from the candidates.
+    /// Learning algorithm.
     pub learner: &'a dyn Learner,
-    /// In which order candidates are made and learned from.
+    /// Iterations, pool, batches and stopping rule.
     pub schedule: &'a Schedule,
-    /// The metric to tune for.
+    /// Metric to tune for, which all candidates have been judged by.
     pub metric: &'a Metric,
-    /// The weights to begin with.
+    /// Initial weights; features without one start at 0.
     pub initial: &'a Weights,
-    /// Told how far the work is, and asked whether to stop.
+    /// Progress callback, which may stop the run.
     pub progress: Progress<'a>,
 }
 
@@ -186,11 +200,45 @@ struct Epoch {
     fresh: Vec<Range<usize>>,
 }
 
-/// Runs to the end, or resumes where `dir` stands.
+/// Tunes weights to the end, or resumes where `dir` stands; `on_event` is called after every iteration.
 ///
-/// Each epoch decodes, scores, learns and is checkpointed. A run ends when the lists are fixed and have been learned from,
-/// when a decode brings nothing new, when weights or score stop changing, or at the limit of iterations. Fails with an error
-/// of kind `Interrupted` if `job.progress` answers *stop*; the checkpoint of the last whole epoch then stands.
+/// Each epoch decodes, scores, learns and is checkpointed. The run ends when fixed lists have been learned
+/// from, when a decode brings no new candidate, when weights or score stop changing, or at the maximum number
+/// of iterations; see [`Schedule`]. Fails if the source or a file fails, and with an error of kind
+/// `Interrupted` if `job.progress` answers *stop*; the checkpoint of the last complete epoch then stands.
+///
+/// ```
+/// use luthier_core::{Progress, Weights};
+/// use luthier_io::nbest::Rows;
+/// use luthier_tune::recipe::{Mert, Recipe};
+/// use luthier_tune::{
+///     FixedLists, Fleet, Job, Judge, LineSearch, RunDir, RunSpec, Schedule, Stop, columns, lists, run,
+/// };
+/// let mut rows = Rows::default();
+/// rows.push(0, "the house is very small", &[("lm", -2.0), ("tm", -3.0)], &[]).unwrap();
+/// rows.push(0, "house the small", &[("lm", -6.0), ("tm", -1.0)], &[]).unwrap();
+/// let metric: luthier_metric::Metric = "bleu".parse().unwrap();
+/// let references = [vec!["the house is very small"]];
+/// let judge = Judge::new(&metric, &references, "ref.txt");
+/// let source = FixedLists::new(lists(&rows, &columns(&rows, None), Some(judge)).unwrap(), rows.names);
+///
+/// let job = Job {
+///     source: &source,
+///     select: None,
+///     test: None,
+///     learner: &LineSearch::new(metric.clone(), 1),
+///     schedule: &Schedule::default(),
+///     metric: &metric,
+///     initial: &Weights::parse("w.txt", "tm 1").unwrap(),
+///     progress: Progress::NONE,
+/// };
+/// let mut dir = RunDir::in_memory(RunSpec::new(Recipe::Mert(Mert::default()), "bleu", 1));
+/// let mut scores = Vec::new();
+/// let outcome = run(&job, &mut dir, &Fleet::ALONE, &mut |event| scores.push(event.score)).unwrap();
+/// assert_eq!((outcome.iteration, outcome.stop), (1, Stop::FixedLists));
+/// assert_eq!(outcome.initial, 0.0);
+/// assert!(outcome.score > 99.9 && scores == [outcome.initial, outcome.score]);
+/// ```
 pub fn run(
     job: &Job<'_>,
     dir: &mut RunDir,

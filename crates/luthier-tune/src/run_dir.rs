@@ -1,9 +1,10 @@
-//! A run as it is written: in a directory, which is its checkpoint, or in memory.
+//! A run under construction: in a directory, which is its checkpoint, or in memory.
 //!
-//! `run.toml` holds the [`RunSpec`], `weights/NNN.txt` the weights by iteration, `state/NNN.json` the rest of the state (its
-//! presence is what makes an iteration complete), `nbest/NNN.gz` the new candidates of accumulating runs, `log.jsonl` one
-//! event per line, `best.txt` the best weights. Every file appears whole or not at all. Where several processes work on a
-//! run, `traffic.jsonl` records what they have exchanged. [`RunView`](crate::RunView) reads all of it.
+//! `run.toml` holds the [`RunSpec`], `weights/NNN.txt` the weights by iteration, `state/NNN.json` the rest of
+//! the state (its presence is what makes an iteration complete), `nbest/NNN.gz` the new candidates of
+//! accumulating runs, `log.jsonl` one event per line, `best.txt` the best weights. Every file appears whole
+//! or not at all. Where several processes work on a run, `traffic.jsonl` records their network traffic.
+//! [`RunView`](crate::RunView) reads all of it.
 
 use crate::{
     Event, Fleet, Judge, List, RunSpec, State, Stop, Traffic, Wire,
@@ -23,7 +24,12 @@ use std::{fs, io::Write as _, ops::Range, path::Path, sync::Arc};
 const KIND: WorkKind =
     WorkKind { file: RUN_TOML, what: "run", flag: "--run", parts: &["weights", "state", "nbest", "decode"] };
 
-/// A run that is being written: in a directory, or only in memory.
+/// Where [`run`](crate::run) writes settings, checkpoints and results: a run directory, or memory.
+///
+/// A directory holds `run.toml` (the [`RunSpec`]), `log.jsonl` (one [`Event`] per line), `weights/`,
+/// `state/`, `best.txt` and, for runs with a decoder, `nbest/`. Every file appears complete or not at all, so
+/// an interrupted run resumes after its last complete iteration. [`RunView`](crate::RunView) reads a
+/// directory back.
 pub struct RunDir {
     place: Place,
     layout: Layout,
@@ -69,10 +75,12 @@ struct Saved {
 }
 
 impl RunDir {
-    /// Creates a run directory, or opens one with the same settings to resume it; more iterations than before extend it.
-    /// `references` judge saved candidates when they are read back.
+    /// Creates a run directory, or opens one with the same settings to resume it; a higher number of
+    /// iterations extends it.
     ///
-    /// Of several processes the first one opens the directory, and the others are told what it has read.
+    /// `references` judge saved candidates when they are read back. Of several processes the first opens the
+    /// directory, and the others receive what it has read. Fails if the directory holds something else or a
+    /// run with other settings, or if another process is using it.
     pub fn open(
         path: &Path,
         spec: RunSpec,
@@ -94,7 +102,8 @@ impl RunDir {
         Ok(RunDir { place, lines: read_log(&text), ..RunDir::new(layout, spec, references) })
     }
 
-    /// A run that leaves nothing on disk.
+    /// Keeps the weights and events of a run in memory and writes nothing to disk; such a run cannot be
+    /// resumed.
     pub fn in_memory(spec: RunSpec) -> Self {
         RunDir::new(Layout(Path::new("the run").to_owned()), spec, Arc::default())
     }
@@ -112,7 +121,8 @@ impl RunDir {
         }
     }
 
-    /// Removes a run that has not come to its first checkpoint, so that a failure leaves nothing behind.
+    /// Removes the directory of a run without a complete iteration, if it was created by this process, so
+    /// that a failure leaves nothing behind.
     pub fn discard(self) {
         if let Place::Directory(work) = self.place
             && self.lines.is_empty()
@@ -121,7 +131,8 @@ impl RunDir {
         }
     }
 
-    /// The reason why the run ended, if it has. A run that ended at its limit has not if the limit is higher now.
+    /// Returns the reason why the run ended; `None` if it is unfinished, or if it ended at a number of
+    /// iterations that has been raised since.
     pub fn stopped(&self) -> Option<Stop> {
         let Some(Line::End { stop, .. }) = self.lines.last() else { return None };
         let done = self.last_event().map_or(0, |e| e.iteration);

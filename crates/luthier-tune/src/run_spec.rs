@@ -1,4 +1,4 @@
-//! Everything that decides a run: what `run.toml` holds.
+//! Specification of a run: the content of `run.toml`.
 
 use crate::recipe::Recipe;
 use luthier_core::{Error, Fingerprint, Result, Weights};
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use toml::Value;
 
-/// Number of the layout of run directories that this version writes.
+/// Format number of the run directories that this version writes and resumes.
 pub const FORMAT: u32 = 2;
 
-/// Settings and inputs of a run, all values resolved. Two runs with equal specifications give the same weights to the bit;
-/// `version` and the paths of inputs are shown, never compared.
+/// Settings and inputs of a run, all values resolved. Two runs with equal specifications give the same
+/// weights to the bit; `version` and the paths of inputs are shown, never compared.
 ///
-/// Fields that are added later must have serde defaults that mean the behaviour before them; a renamed field keeps its old
-/// name as an alias.
+/// Fields that are added later must have serde defaults that mean the behaviour before them; a renamed field
+/// keeps its old name as an alias.
 ///
 /// ```
 /// use luthier_tune::{RunSpec, recipe::{Mert, Recipe}};
@@ -26,54 +26,54 @@ pub const FORMAT: u32 = 2;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct RunSpec {
-    /// Layout of the directory.
+    /// Format number of the run directory, [`FORMAT`].
     pub format: u32,
-    /// Version of Luthier that began the run.
+    /// Version of Luthier that began the run; shown, never compared.
     pub version: String,
-    /// The metric to tune for, with its settings: `bleu:lowercase`.
+    /// Metric to tune for, with its settings: `bleu:lowercase`.
     pub metric: String,
-    /// The metric's signature, which states the number of references.
+    /// Signature of the metric in sacreBLEU's form, which states the number of references.
     pub signature: String,
-    /// Seed of everything random.
+    /// Seed of everything random in the run.
     #[serde(with = "seed")]
     pub seed: u64,
-    /// Initial weights as `name value, name value`; a digest of them where they are many.
+    /// Initial weights as `name value, name value`; their number and a digest where they are many.
     pub init: String,
-    /// How n-best files were read.
+    /// Options with which n-best files were read.
     #[serde(default)]
     pub nbest_options: NbestOptions,
-    /// Candidates per segment that a decoder was asked for.
+    /// Number of candidates per segment that a decoder was asked for; `None` for fixed lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nbest_size: Option<u32>,
-    /// The external decoder, as a shell command with placeholders.
+    /// External decoder as a shell command with placeholders; `None` for other sources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// The algorithm with its resolved settings.
+    /// Algorithm with its resolved settings.
     pub recipe: Recipe,
-    /// Settings of the decoder that was in process.
+    /// Settings of the decoder in this process; `None` for other sources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Value>,
-    /// Files that were read.
+    /// Files that the run has read, with digests of their contents.
     #[serde(default)]
     pub inputs: Vec<InputFile>,
 }
 
-/// How n-best files were read where their content does not tell.
+/// Options with which n-best files were read, as `run.toml` holds them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct NbestOptions {
-    /// The format that was asked for; none where content told.
+    /// Input format that overrode auto-detection; `None` if the format was detected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
-    /// Candidates per segment of text without segment numbers.
+    /// Number of candidates per segment, for text without segment numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_source: Option<u32>,
-    /// Whether segments may have no candidate.
+    /// Whether segments without candidates were skipped.
     pub allow_missing: bool,
 }
 
 impl NbestOptions {
-    /// Options of a reader as they are kept in `run.toml`.
+    /// Converts the options of an n-best reader to those of `run.toml`.
     pub fn new(options: &Options, allow_missing: bool) -> Self {
         let format = options.dialect.map(|d| d.name().to_owned());
         NbestOptions { format, per_source: options.per_source, allow_missing }
@@ -108,7 +108,8 @@ mod seed {
 }
 
 impl RunSpec {
-    /// The specification of a run without inputs yet.
+    /// Builds the specification of a run without inputs, initial weights and decoder, which are set
+    /// afterwards.
     pub fn new(recipe: Recipe, metric: &str, seed: u64) -> Self {
         RunSpec {
             format: FORMAT,
@@ -126,7 +127,7 @@ impl RunSpec {
         }
     }
 
-    /// Records the settings of a decoder in process.
+    /// Records the settings of a decoder in this process. Fails for types that TOML cannot hold.
     pub fn set_search(&mut self, search: &impl Serialize) -> Result<()> {
         let value =
             Value::try_from(search).map_err(|e| Error::new(format!("the settings cannot be kept: {e}")))?;
@@ -134,7 +135,7 @@ impl RunSpec {
         Ok(())
     }
 
-    /// Records the initial weights: as text, or as a digest where they are more than `few`.
+    /// Records the initial weights: as text, or as number and digest where there are more than `few`.
     pub fn set_init(&mut self, weights: &Weights, few: usize) {
         let all = weights.iter().map(|(n, v)| format!("{n} {v}")).collect::<Vec<_>>().join(", ");
         self.init = if weights.len() <= few {
@@ -145,22 +146,23 @@ impl RunSpec {
         };
     }
 
-    /// The files that were read in a role, such as `nbest` or `ref`.
+    /// Iterates over the files that were read in a role, such as `nbest` or `ref`.
     pub fn inputs_of<'a>(&'a self, role: &'a str) -> impl Iterator<Item = &'a InputFile> {
         self.inputs.iter().filter(move |f| f.role == role)
     }
 
-    /// Paths of the files that were read in a role.
+    /// Returns the paths of the files that were read in a role, such as `nbest` or `ref`.
     pub fn paths_of(&self, role: &str) -> Vec<PathBuf> {
         self.inputs_of(role).map(|f| PathBuf::from(&f.path)).collect()
     }
 
-    /// The text of `run.toml`.
+    /// Returns the text of `run.toml`. Fails only for decoder settings that TOML cannot hold.
     pub fn to_toml(&self) -> Result<String> {
         luthier_io::to_toml(self)
     }
 
-    /// Reads the text of `run.toml`; `file` is its name in messages. Fails on other formats than 2.
+    /// Parses the text of `run.toml`; `file` is its name in error messages. Fails on a directory of format 1
+    /// and on damaged text.
     pub fn parse(file: &str, text: &str) -> Result<Self> {
         let spec: RunSpec =
             toml::from_str(text).map_err(|e| Error::in_file(file, format!("damaged: {}", e.message())))?;
@@ -178,7 +180,7 @@ impl RunSpec {
             && number(&difference.there).is_some_and(|there| number(&difference.here) > Some(there))
     }
 
-    /// Every setting as a dotted name and its value in words, in the order of `run.toml`; inputs as `path digest`.
+    /// Returns every setting as dotted name and value, in the order of `run.toml`; inputs as `path digest`.
     pub fn settings(&self) -> Vec<(String, String)> {
         let table = Value::try_from(self).unwrap_or(Value::Table(toml::Table::new()));
         let mut all = Vec::new();
@@ -218,7 +220,7 @@ fn plain(value: &Value) -> String {
 /// Name of the settings file in a run directory.
 pub(crate) const RUN_TOML: &str = "run.toml";
 
-/// Whether a directory holds a run.
+/// Returns whether a directory holds a run, that is, a `run.toml`.
 pub fn is_run(path: &Path) -> bool {
     path.join(RUN_TOML).is_file()
 }

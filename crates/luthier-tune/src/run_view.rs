@@ -1,4 +1,4 @@
-//! A run as it is read: settings, events, weights and lists of a run directory, finished or not.
+//! Reading of run directories, finished or not: settings, events, weights and lists.
 
 use crate::{
     Event, RunSpec, Stop,
@@ -66,43 +66,80 @@ pub(crate) fn read_log(text: &str) -> Vec<Line> {
     text.lines().map_while(|l| serde_json::from_str(l).ok()).collect()
 }
 
-/// How a run ended.
+/// How a finished run ended, as the last line of `log.jsonl` holds it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunEnd {
-    /// Why the run ended.
+    /// Reason why the run ended.
     pub stop: Stop,
-    /// The iteration whose weights are the answer.
+    /// Iteration whose weights are the result, those in `best.txt`.
     pub best: u32,
-    /// The score of that iteration, on the selection set if there is one; higher is better.
+    /// Score of the best iteration, on the selection set if there is one; higher is better.
     pub score: f64,
 }
 
-/// A run directory, read. Runs of earlier formats can be read, too; then there is no [`RunSpec`], only settings by name.
+/// A run directory as read from disk: settings, events, weights and lists of a run that is finished or under
+/// way.
 ///
-/// ```no_run
-/// let run = luthier_tune::RunView::open("tuned".as_ref())?;
-/// println!("{} after {} iterations", run.best_event().score, run.events.len());
-/// let weights = run.best_weights()?;
-/// # Ok::<(), luthier_core::Error>(())
+/// Directories of format 1 can be read, too; they have no [`RunSpec`], only settings by name.
+///
+/// ```
+/// # use luthier_core::{Progress, Weights};
+/// # use luthier_io::nbest::Rows;
+/// # use luthier_tune::recipe::{Mert, Recipe};
+/// # use luthier_tune::{
+/// #     FixedLists, Fleet, Job, Judge, LineSearch, RunDir, RunSpec, Schedule, columns, lists, run,
+/// # };
+/// use luthier_tune::RunView;
+/// # let mut rows = Rows::default();
+/// # rows.push(0, "the house is very small", &[("lm", -2.0), ("tm", -3.0)], &[]).unwrap();
+/// # rows.push(0, "house the small", &[("lm", -6.0), ("tm", -1.0)], &[]).unwrap();
+/// # let metric: luthier_metric::Metric = "bleu".parse().unwrap();
+/// # let references = [vec!["the house is very small"]];
+/// # let judge = Judge::new(&metric, &references, "ref.txt");
+/// # let source = FixedLists::new(lists(&rows, &columns(&rows, None), Some(judge)).unwrap(), rows.names);
+/// # let (learner, schedule) = (LineSearch::new(metric.clone(), 1), Schedule::default());
+/// # let initial = Weights::parse("w.txt", "tm 1").unwrap();
+/// # let job = Job {
+/// #     source: &source,
+/// #     select: None,
+/// #     test: None,
+/// #     learner: &learner,
+/// #     schedule: &schedule,
+/// #     metric: &metric,
+/// #     initial: &initial,
+/// #     progress: Progress::NONE,
+/// # };
+/// let temporary = tempfile::tempdir().unwrap();
+/// let path = temporary.path().join("tuned");
+/// let spec = RunSpec::new(Recipe::Mert(Mert::default()), "bleu", 1);
+/// let mut dir = RunDir::open(&path, spec, Default::default(), Fleet::ALONE).unwrap();
+/// let outcome = run(&job, &mut dir, &Fleet::ALONE, &mut |_| ()).unwrap();
+///
+/// let view = RunView::open(&path).unwrap();
+/// assert!(RunView::is_finished(&path));
+/// assert_eq!((view.algorithm(), view.setting("seed"), view.events.len()), ("mert", Some("1"), 2));
+/// assert_eq!(view.best_event().score, outcome.score);
+/// assert_eq!(view.best_weights().unwrap(), outcome.weights);
 /// ```
 #[derive(Debug, Clone)]
 pub struct RunView {
-    /// The directory.
+    /// Path of the run directory.
     pub path: PathBuf,
-    /// Everything that decides the run; none for directories of format 1.
+    /// Specification of the run; `None` for directories of format 1.
     pub spec: Option<RunSpec>,
-    /// Every setting by its dotted name, in words.
+    /// Every setting as dotted name, such as `recipe.restarts`, and value.
     pub settings: Vec<(String, String)>,
-    /// Files that the run has read.
+    /// Files that the run has read, with digests of their contents.
     pub inputs: Vec<InputFile>,
-    /// What happened, by iteration; at least one event.
+    /// Events of the run by iteration; at least one.
     pub events: Vec<Event>,
-    /// How the run ended; none while it is unfinished.
+    /// How the run ended; `None` while it is unfinished.
     pub end: Option<RunEnd>,
 }
 
 impl RunView {
-    /// Reads a run directory. Fails if it is none, if a file is damaged, or if no iteration is complete yet.
+    /// Reads a run directory. Fails if the directory holds no run, if a file is damaged, or if no iteration
+    /// is complete yet.
     pub fn open(path: &Path) -> Result<Self> {
         let layout = Layout(path.to_owned());
         let name = path.display().to_string();
@@ -139,7 +176,8 @@ impl RunView {
         Ok(RunView { path: path.to_owned(), spec, settings, inputs, events, end })
     }
 
-    /// The last event of a run that may be under way, without reading the rest; none if there is no whole one yet.
+    /// Returns the last event of a run that may be under way, without reading the rest of the directory;
+    /// `None` if no iteration is complete.
     pub fn last_event(path: &Path) -> Option<Event> {
         let log = fs::read_to_string(Layout(path.to_owned()).log()).ok()?;
         let last = read_log(&log).into_iter().rev().find_map(|line| match line {
@@ -149,71 +187,75 @@ impl RunView {
         last.map(|event| *event)
     }
 
-    /// A setting by its dotted name, such as `recipe.restarts`; none if it is missing or empty.
+    /// Returns a setting by its dotted name, such as `recipe.restarts`; `None` if it is missing or empty.
     pub fn setting(&self, name: &str) -> Option<&str> {
         let found = self.settings.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str());
         found.filter(|v| !v.is_empty())
     }
 
-    /// Name of the algorithm.
+    /// Returns the name of the algorithm, such as `mert`; `unknown` if the settings do not tell.
     pub fn algorithm(&self) -> &str {
         let spec = self.spec.as_ref().map(|s| s.recipe.info().name);
         spec.or_else(|| self.setting("algorithm")).unwrap_or("unknown")
     }
 
-    /// The metric that the run tunes for.
+    /// Returns the metric that the run tunes for. Fails if the settings hold a metric that this version does
+    /// not know.
     pub fn metric(&self) -> Result<Metric> {
         self.setting("metric").unwrap_or("bleu").parse().map_err(|e| Error::new(format!("{e}")))
     }
 
-    /// The files that were read in a role, such as `nbest` or `ref`.
+    /// Iterates over the files that were read in a role, such as `nbest` or `ref`.
     pub fn inputs_of<'a>(&'a self, role: &'a str) -> impl Iterator<Item = &'a InputFile> {
         self.inputs.iter().filter(move |f| f.role == role)
     }
 
-    /// The event of the answer; of an unfinished run the last one.
+    /// Returns the event of the best iteration; of an unfinished run, the last event.
     pub fn best_event(&self) -> &Event {
         let best = self.end.map(|e| e.best);
         let found = self.events.iter().find(|e| Some(e.iteration) == best);
         found.unwrap_or(&self.events[self.events.len() - 1])
     }
 
-    /// Path of the weights that are the answer.
+    /// Returns the path of the best weights, `best.txt`, of the run directory `path`; the file exists once
+    /// the run is finished.
     pub fn best_path(path: &Path) -> PathBuf {
         Layout(path.to_owned()).best()
     }
 
-    /// Whether a run has an answer.
+    /// Returns whether the directory `path` holds a run that has written its best weights.
     pub fn is_finished(path: &Path) -> bool {
         let log = fs::read_to_string(Layout(path.to_owned()).log()).unwrap_or_default();
         let ended = matches!(read_log(&log).last(), Some(Line::End { .. }));
         crate::is_run(path) && ended && Self::best_path(path).is_file()
     }
 
-    /// The weights that are the answer; of an unfinished run those of the last iteration.
+    /// Reads the best weights; of an unfinished run, those of the last iteration. Fails if the file cannot be
+    /// read.
     pub fn best_weights(&self) -> Result<Weights> {
         let best = Self::best_path(&self.path);
         if best.exists() { read_weights(&best) } else { self.weights(self.best_event().iteration) }
     }
 
-    /// The weights that an iteration was decoded with.
+    /// Reads the weights that an iteration was decoded with. Fails if the file is missing or damaged.
     pub fn weights(&self, iteration: u32) -> Result<Weights> {
         read_weights(&Layout(self.path.clone()).weights(iteration))
     }
 
-    /// N-best files with the new candidates of each iteration, in Moses' format; empty ones are left out.
+    /// Returns the paths of the n-best files with the new candidates of each iteration, in Moses' format;
+    /// empty files are left out.
     pub fn lists(&self) -> Vec<PathBuf> {
         let layout = Layout(self.path.clone());
         let filled = |p: &PathBuf| fs::metadata(p).is_ok_and(|m| m.len() > EMPTY_GZ);
         self.events.iter().map(|e| layout.nbest(e.iteration)).filter(filled).collect()
     }
 
-    /// Number of iterations that were learned from.
+    /// Returns the number of iterations that were learned from; the last event of a finished run only scores.
     pub fn iterations(&self) -> usize {
         self.events.iter().filter(|e| e.change.is_some()).count()
     }
 
-    /// Wall-clock time of all iterations, in seconds.
+    /// Returns the wall-clock time of all iterations, in seconds.
     pub fn seconds(&self) -> f64 {
         self.events.iter().map(|e| e.seconds).sum()
     }

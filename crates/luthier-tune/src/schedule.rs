@@ -1,50 +1,66 @@
-//! In which order things happen.
+//! Order of decoding and learning, and when a run stops.
 
 use serde::{Deserialize, Serialize};
 
-/// How often to decode and learn, and when to stop.
+/// Iterations, pool, interpolation and stopping rule of a run; with `online`, also its batches and shards.
+///
+/// Batch learning: decode all segments, merge with the pool, learn new weights w′, interpolate w ← Ψw′ + (1 −
+/// Ψ)w, again. It stops when a decode brings no new candidate, when no weight moves by more than
+/// `min_change`, after `iterations`, or by `patience`; with a fixed source after one optimisation. Online
+/// learning stops after `iterations` epochs or by `patience`.
+///
+/// ```
+/// use luthier_tune::{Batches, Mixing, Schedule};
+/// let batch = Schedule { psi: 0.1, reset_at: Some(10), ..Schedule::default() }; // PRO
+/// assert_eq!((batch.iterations, batch.accumulate), (25, true));
+/// let batches = Batches { size: 16, shards: 4, mixing: Mixing::LineSearch, shuffle: true, seed: 1 };
+/// let online = Schedule { iterations: 10, accumulate: false, online: Some(batches), ..Schedule::default() };
+/// assert!(online.online.is_some());
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
-    /// Epochs at most. Batch learning from a fixed source has one.
+    /// Maximum number of iterations or epochs, at least 1. Batch learning from a fixed source takes one.
     pub iterations: u32,
-    /// Whether candidates of earlier epochs are kept (batch learning) or dropped (online).
+    /// Whether candidates of earlier iterations stay in the pool (batch learning) or are dropped (online).
     pub accumulate: bool,
-    /// Stop when no weight of the vector scaled to Σ|w| = 1 moves by more than this.
+    /// Convergence threshold: batch learning stops when no weight of the L1-normalised vector moves by more
+    /// than this.
     pub min_change: f64,
-    /// Ψ: how much of the newly learned weights is taken, the rest stays as it was. Not for a fixed source.
+    /// Ψ in (0, 1]: share of the newly learned weights; 1 takes them as they are. Ignored for a fixed source.
     pub psi: f64,
-    /// The epoch that begins with an empty pool. Not for a fixed source.
+    /// Iteration that begins with an empty pool; `None` for never. Ignored for a fixed source.
     pub reset_at: Option<u32>,
-    /// Stop when so many epochs in a row have not brought a better score: of the selection set, if there is one.
+    /// Stop after this many iterations in a row without a better score, on the selection set if there is one;
+    /// `None` for no such limit.
     pub patience: Option<u32>,
-    /// From batch to batch, not from everything at once.
+    /// Batches and shards of online learning; `None` for batch learning from the whole pool.
     pub online: Option<Batches>,
 }
 
-/// How online learning goes.
+/// Batches, shards and mixing of online learning (Watanabe 2012, Algorithms 2 and 3).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Batches {
-    /// Segments that are decoded with the same weights.
+    /// Number of segments per batch, which are decoded with the same weights; at least 1.
     pub size: usize,
-    /// Parts of the data that learn by themselves for an epoch, each from the same weights: segment i is in part i modulo
-    /// this.
+    /// Number S of shards, which learn independently for one epoch from the same weights: segment i is in
+    /// shard i mod S. Part of the result, unlike threads.
     pub shards: u32,
-    /// What becomes of their weights.
+    /// How the weights of the shards are combined after each epoch.
     pub mixing: Mixing,
-    /// Whether segments are visited in random order.
+    /// Whether each shard visits its segments in random order, drawn anew in every epoch.
     pub shuffle: bool,
-    /// Seed of that order.
+    /// Seed of the random order of segments.
     pub seed: u64,
 }
 
-/// How weights of shards become one (`McDonald` et al. 2010; Watanabe 2012, §4.2).
+/// How the weights of shards are mixed after an epoch (`McDonald` et al. 2010; Watanabe 2012, §4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Mixing {
-    /// Their mean.
+    /// Mean of the shards' weights.
     Average,
-    /// A point on the line from the weights of the epoch before to their mean, and beyond: the one that scores best on the
+    /// The best point on the line from the previous weights through the mean, by an exact line search on the
     /// lists of the epoch.
     LineSearch,
 }

@@ -1,4 +1,4 @@
-//! Where candidates come from.
+//! Sources of candidates: fixed lists, decoders and external commands behind one trait.
 
 use crate::{List, Packed, Segment};
 use luthier_core::{FeatureKey, Local, Names, Progress, Result, SegmentId, Weights};
@@ -7,20 +7,30 @@ use luthier_metric::Prepared;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What a learner learns from, for each segment asked for, in that order.
+/// The candidates that a learner learns from, one entry per requested segment, in the order of the request.
+///
+/// ```
+/// use luthier_core::Local;
+/// use luthier_tune::{Evidence, List};
+/// use std::sync::Arc;
+/// let empty = Arc::new(List::empty(&Arc::new(Local::default())));
+/// let evidence = Evidence::Lists(vec![empty]);
+/// assert_eq!((evidence.lists().len(), evidence.size()), (1, 0));
+/// assert_eq!(Evidence::NOTHING.lists().len(), 0);
+/// ```
 #[derive(Debug, Clone)]
 pub enum Evidence {
-    /// Lists.
+    /// N-best lists, one per segment.
     Lists(Vec<Arc<List>>),
-    /// Forests.
+    /// Forests (hypergraphs of derivations) of all segments.
     Forests(Packed),
 }
 
 impl Evidence {
-    /// Nothing yet.
+    /// Evidence about no segment: an empty pool.
     pub const NOTHING: Evidence = Evidence::Lists(Vec::new());
 
-    /// The lists; none of forests.
+    /// Returns the n-best lists, one per segment; empty if the evidence is forests.
     pub fn lists(&self) -> &[Arc<List>] {
         match self {
             Evidence::Lists(lists) => lists,
@@ -28,7 +38,7 @@ impl Evidence {
         }
     }
 
-    /// The lists; none of forests.
+    /// Turns the evidence into its n-best lists, one per segment; empty if the evidence is forests.
     pub fn into_lists(self) -> Vec<Arc<List>> {
         match self {
             Evidence::Lists(lists) => lists,
@@ -75,7 +85,7 @@ impl Evidence {
         Evidence::Forests(packed)
     }
 
-    /// Candidates of lists, edges of forests.
+    /// Returns the number of candidates in all lists, or of edges in all forests.
     pub fn size(&self) -> usize {
         match self {
             Evidence::Lists(lists) => lists.iter().map(|l| l.k).sum(),
@@ -91,39 +101,46 @@ pub(crate) enum Parcel {
     Forests { columns: Arc<Local>, fixed: Arc<[(FeatureKey, f64)]>, forests: Vec<Vec<Arc<Forest<'static>>>> },
 }
 
-/// Which candidates are wanted.
+/// Objective of a source's search for candidates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Goal {
-    /// Those that the model likes best.
+    /// The candidates with the highest model score: an n-best list or a forest per segment.
     Model,
-    /// The one that the metric likes best, of all that can be made, or nothing if the source cannot search for it.
+    /// The candidate with the highest metric score among all reachable ones; an empty list if the source
+    /// cannot search for it.
     Metric,
-    /// The reference itself, as the model would best make it; nothing if it cannot.
+    /// The derivation of the reference with the highest model score (forced decoding); an empty list if the
+    /// reference is not reachable.
     Reference,
 }
 
-/// What kind of source candidates come from.
+/// Kind of a [`Source`]: decides how the loop requests candidates and whether iterations help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceKind {
-    /// Lists that weights do not change: there is one pass and no interpolation.
+    /// Lists that do not depend on the weights: batch learning takes one iteration, without interpolation.
     Fixed,
-    /// A decoder that can be asked for any segments, by any process, and answers with lists.
+    /// A decoder in this process that answers with lists, for any segments and from any process of a job.
     Decoder,
-    /// A decoder that can only be asked for all segments at once, and by one process: another program.
+    /// An external program that decodes all segments at once, run by the first process only.
     Command,
-    /// A decoder that answers [`Goal::Model`] with forests.
+    /// A decoder in this process that answers [`Goal::Model`] with forests.
     Forests,
 }
 
-/// A source of candidates. Laws: the same question gets the same answer; a fixed source answers the same
-/// whatever the weights; all lists of an answer have the same columns, and those of later answers have no fewer.
+/// A source of candidates: fixed lists, a decoder, or an external command.
+///
+/// Laws: the same request gets the same answer; a source of kind [`SourceKind::Fixed`] answers the same
+/// whatever the weights; all lists of an answer have the same dense columns, and those of later answers have
+/// no fewer.
 pub trait Source: Sync {
-    /// Number of segments.
+    /// Returns the number of segments of the data set; segments are numbered from 0.
     fn segments(&self) -> u32;
-    /// Candidates of some segments under some weights, judged. `&self`: several shards ask at once. Goals other than
-    /// [`Goal::Model`] are answered with lists of one candidate or none.
-    /// Fails with an error of kind `Interrupted` if `progress` answers *stop*.
+    /// Returns the candidates of some segments under some weights, judged by the metric.
+    ///
+    /// Goals other than [`Goal::Model`] are answered with lists of at most one candidate. Several shards may
+    /// call this at once. Fails if decoding fails, and with an error of kind `Interrupted` if `progress`
+    /// answers *stop*.
     fn candidates(
         &self,
         batch: &[SegmentId],
@@ -131,23 +148,45 @@ pub trait Source: Sync {
         goal: Goal,
         progress: Progress<'_>,
     ) -> Result<Evidence>;
-    /// The name behind a key that has occurred in an answer.
+    /// Returns the feature name behind a key that has occurred in an answer.
     fn name(&self, key: FeatureKey) -> String;
-    /// What kind of source it is.
+    /// Returns the kind of the source.
     fn kind(&self) -> SourceKind;
-    /// Told before the first question: how many epochs have been learned from, and the columns of their lists.
+    /// Called before the first request: `epoch` is the number of epochs that are complete, `columns` are the
+    /// dense columns of their lists, if any.
     fn resume_at(&self, _epoch: u32, _columns: Option<&Arc<Local>>) {}
-    /// Told names of features in an answer that another process has got.
+    /// Takes the names of features in an answer that another process has received. Fails if two names share
+    /// one key.
     fn learn_names(&self, _names: &[String]) -> Result<()> {
         Ok(())
     }
-    /// What a segment's forests are judged by; only asked of a source that has forests.
+    /// Returns the prepared references that a segment's forests are judged by; called only for sources with
+    /// forests.
     fn references(&self, _segment: SegmentId) -> Option<Arc<Prepared>> {
         None
     }
 }
 
-/// Lists read from files.
+/// A source of n-best lists that were read from files and do not change: the input of reranking.
+///
+/// ```
+/// use luthier_core::{Progress, SegmentId, Weights};
+/// use luthier_io::nbest::Rows;
+/// use luthier_tune::{FixedLists, Goal, Judge, Source, SourceKind, columns, lists};
+/// let mut rows = Rows::default();
+/// rows.push(0, "the small house", &[("lm", -3.0)], &[]).unwrap();
+/// rows.push(0, "a small house", &[("lm", -4.0)], &[]).unwrap();
+/// let metric = "chrf".parse().unwrap();
+/// let references = [vec!["the small house"]];
+/// let judge = Judge::new(&metric, &references, "ref.txt");
+/// let lists = lists(&rows, &columns(&rows, None), Some(judge)).unwrap();
+///
+/// let source = FixedLists::new(lists, rows.names);
+/// assert_eq!((source.segments(), source.kind()), (1, SourceKind::Fixed));
+/// let weights = Weights::parse("w.txt", "lm 1").unwrap();
+/// let found = source.candidates(&[SegmentId(0)], &weights, Goal::Model, Progress::NONE).unwrap();
+/// assert_eq!(found.lists()[0].k, 2);
+/// ```
 #[derive(Debug, Clone)]
 pub struct FixedLists {
     lists: Vec<Arc<List>>,
@@ -155,7 +194,7 @@ pub struct FixedLists {
 }
 
 impl FixedLists {
-    /// Wraps judged lists with the names of their features.
+    /// Wraps judged lists, one per segment, with the names of their features.
     pub fn new(lists: Vec<List>, names: Names) -> Self {
         FixedLists { lists: lists.into_iter().map(Arc::new).collect(), names }
     }

@@ -1,11 +1,12 @@
-//! What an epoch hands to the next, a batch to the next, and what a learner sees of the batch at hand.
+//! State of a run: what an epoch hands to the next, and what a learner sees of the current batch.
 
 use crate::List;
 use luthier_core::{SegmentId, Weights};
 use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
-/// The state of a run: what is checkpointed after every epoch, and what lives only within an epoch or a batch.
+/// The state of a run: what is checkpointed after every epoch, and what lives only within an epoch or a
+/// batch.
 ///
 /// ```
 /// use luthier_tune::State;
@@ -16,54 +17,58 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 /// ```
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct State {
-    /// The current weights.
+    /// Current weights of the learner, which the next batch is decoded with.
     pub weights: Weights,
-    /// Number of epochs that have been learned from.
+    /// Number of epochs that have been learned from; 0 at the start.
     pub epoch: u32,
-    /// Targets of online learning by segment, one candidate each, kept until a better one is found.
+    /// Surrogates (targets) of online learning by segment, one candidate each, kept until a better one is
+    /// found.
     pub surrogates: BTreeMap<u32, Arc<List>>,
-    /// Sum over all epochs of the mean weights over their visits, by place; empty unless a learner averages.
+    /// Sum over epochs of the mean weights over the visits of each, by place; empty unless the learner
+    /// averages.
     pub means: Vec<f64>,
-    /// What lives for one epoch of online learning.
+    /// State of the current epoch of online learning; not checkpointed.
     #[serde(skip)]
     pub pass: Pass,
-    /// The batch at hand.
+    /// The batch that the learner is shown; not checkpointed.
     #[serde(skip)]
     pub batch: Batch,
 }
 
-/// What online learning keeps for one epoch.
+/// What online learning keeps for one epoch over a shard.
 #[derive(Debug, Clone, Default)]
 pub struct Pass {
-    /// Number of batches in the epoch.
+    /// Number of batches in the epoch (of this shard).
     pub batches: u32,
-    /// Number of segments visited so far.
+    /// Number of segments visited in this epoch, the current one included.
     pub visits: u64,
-    /// Summed statistics of the targets so far.
+    /// Metric statistics of the targets of this epoch, summed over visits.
     pub aimed: Vec<f64>,
-    /// Σ (t − 1)·Δₜ over the visits t of the epoch, by place: the mean of the weights after each visit is the current
-    /// weights less this sum over the number of visits.
+    /// Lazy average: Σ (t − 1)·Δₜ over the visits t of the epoch, by place. The mean of the weights after
+    /// each visit is the current weights minus this sum divided by `visits`.
     pub lag: Vec<f64>,
 }
 
-/// The batch that a learner is shown.
+/// The batch of segments that a learner is shown by online learning.
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
     /// Number of the batch in its epoch, from 0.
     pub number: u32,
-    /// The segments of the evidence.
+    /// Numbers of the batch's segments, in the order of the evidence.
     pub segments: Vec<SegmentId>,
-    /// Derivations of the references, by place in the batch, where they were asked for and are reachable.
+    /// Derivation of the reference of each segment of the batch, a list of one candidate; `None` where the
+    /// reference is not reachable. Empty where the learner did not ask.
     pub references: Vec<Option<Arc<List>>>,
 }
 
 impl State {
-    /// The state of a run that begins with these weights.
+    /// Builds the state of a run that starts from some weights.
     pub fn new(weights: Weights) -> Self {
         State { weights, ..State::default() }
     }
 
-    /// The weights learned so far: the mean over all visits if the learner averages, else the current weights.
+    /// Returns the weights learned so far: the mean over all visits if the learner averages, else the current
+    /// weights.
     pub fn answer(&self) -> Cow<'_, Weights> {
         if self.means.is_empty() || self.epoch == 0 {
             return Cow::Borrowed(&self.weights);
@@ -74,7 +79,8 @@ impl State {
         Cow::Owned(self.weights.with_values(means.into_iter().map(|m| m / epochs).collect()))
     }
 
-    /// w += a·Δ at a visit, by place, remembered for the mean over visits.
+    /// Takes the step w += a·Δ at the current visit and records it for the mean over visits. `difference`
+    /// holds places of weights and values of Δ; `pass.visits` must count the visit already.
     pub fn step(&mut self, a: f64, difference: &[(u32, f64)]) {
         let pass = &mut self.pass;
         pass.lag.resize(self.weights.len().max(pass.lag.len()), 0.0);

@@ -93,8 +93,11 @@ fn end(input: &mut Input, buffer: &mut Vec<u8>, tag: &str) -> Result<()> {
     if line == tag { Ok(()) } else { Err(input.error(format!("found `{line}`, expected `{tag}`"))) }
 }
 
-/// Reads BLEU statistics: matches and totals of order 1 to 4 in turn and the reference length become our
-/// order, matches, totals, length. One vector per candidate, in file order, after its segment.
+/// Reads the BLEU statistics file of Moses' extractor: one segment number and vector per candidate, in file
+/// order. Fails if the file cannot be read or holds another metric.
+///
+/// Moses' order (matches and totals of order 1 to 4 in turn, reference length) becomes ours: matches, totals,
+/// reference length.
 pub fn read_scores(path: &Path) -> Result<Vec<(u32, [f32; 9])>> {
     let mut input = Input::open(path)?;
     let (mut first, mut buffer, mut out) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Candidates in columns.
+//! Candidates of n-best files in columns.
 
 use crate::Input;
 use luthier_core::{Error, Fingerprint, Names, Result};
@@ -6,14 +6,14 @@ use luthier_core::{Error, Fingerprint, Names, Result};
 /// Segments are numbered from 0; beyond this an id is surely not one.
 pub(super) const MAX_SEGMENT: u32 = 10_000_000;
 
-/// Everything that was read from one or more n-best files. A row is one candidate.
+/// The candidates of one or more n-best files, one row per candidate, in reading order.
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
-    /// The features' names; feature numbers refer to it.
+    /// Names of the features; feature numbers are positions in it.
     pub names: Names,
-    /// Names of scores that are not features, besides the total.
+    /// Names of the scores that are not features, without the model's total.
     pub score_names: Names,
-    /// Files in reading order.
+    /// Files that the rows came from, in reading order.
     pub files: Vec<RowFile>,
     segment: Vec<u32>,
     line: Vec<u32>,
@@ -24,14 +24,14 @@ pub struct Rows {
     total: Vec<f64>,
 }
 
-/// One file that rows came from.
+/// An n-best file that rows came from.
 #[derive(Debug, Clone)]
 pub struct RowFile {
-    /// The file as the user named it.
+    /// Name of the file as the user gave it.
     pub name: String,
-    /// Its first row.
+    /// Index of the file's first row.
     pub first: usize,
-    /// Digest of its bytes.
+    /// Digest of the file's bytes, 16 hexadecimal digits.
     pub digest: String,
 }
 
@@ -64,40 +64,41 @@ impl Cells {
 }
 
 impl Rows {
-    /// Number of candidates.
+    /// Returns the number of candidates.
     pub fn len(&self) -> usize {
         self.segment.len()
     }
 
-    /// True without candidates.
+    /// Returns whether there are no candidates.
     pub fn is_empty(&self) -> bool {
         self.segment.is_empty()
     }
 
-    /// The segment that a candidate translates.
+    /// Returns the number of the segment that a row belongs to, from 0.
     pub fn segment(&self, row: usize) -> u32 {
         self.segment[row]
     }
 
-    /// A candidate's text.
+    /// Returns the text of a row's candidate.
     pub fn text(&self, row: usize) -> &str {
         let start = if row == 0 { 0 } else { self.text_end[row - 1] };
         &self.text[start..self.text_end[row]]
     }
 
-    /// A candidate's features: numbers of names, and values.
+    /// Returns the features of a row's candidate: numbers in `names`, and values.
     pub fn features(&self, row: usize) -> (&[u32], &[f64]) {
         let range = self.features.range(row);
         (&self.features.ids[range.clone()], &self.features.values[range])
     }
 
-    /// A candidate's features by name.
+    /// Iterates over the features of a row's candidate, as name and value.
     pub fn named_features(&self, row: usize) -> impl Iterator<Item = (&str, f64)> {
         let (ids, values) = self.features(row);
         ids.iter().zip(values).map(|(&id, &v)| (self.names.names()[id as usize].as_str(), v))
     }
 
-    /// A candidate's scores that are not features, by name, without the total.
+    /// Iterates over the scores of a row's candidate that are not features, as name and value, without the
+    /// total.
     pub fn named_scores(&self, row: usize) -> impl Iterator<Item = (&str, f64)> {
         let range = self.scores.range(row);
         let ids = self.scores.ids[range.clone()].iter();
@@ -105,17 +106,18 @@ impl Rows {
             .map(|(&id, &v)| (self.score_names.names()[id as usize].as_str(), v))
     }
 
-    /// The model's own score that came with a candidate.
+    /// Returns the model's own total score of a row's candidate; `None` if the file had none.
     pub fn total(&self, row: usize) -> Option<f64> {
         Some(self.total[row]).filter(|s| !s.is_nan())
     }
 
-    /// Whether any candidate came with the model's own score.
+    /// Returns whether any candidate came with the model's own total score.
     pub fn has_totals(&self) -> bool {
         self.total.iter().any(|t| !t.is_nan())
     }
 
-    /// A named number that came with a candidate: a score, the total, or a feature.
+    /// Returns a number of a row's candidate by its name: a score, the `total`, or a feature; `None` if it
+    /// has none.
     pub fn column(&self, row: usize, name: &str) -> Option<f64> {
         let named = |(n, v): (&str, f64)| (n == name).then_some(v);
         self.named_scores(row)
@@ -124,13 +126,14 @@ impl Rows {
             .or_else(|| self.named_features(row).find_map(named))
     }
 
-    /// An error at the line that a candidate came from.
+    /// Builds an error at the file and line that a row was read from.
     pub fn error(&self, row: usize, message: impl Into<String>) -> Error {
         let file = self.files.iter().rev().find(|f| f.first <= row).map_or("n-best list", |f| &f.name);
         Error::at(file, u64::from(self.line[row]), message)
     }
 
-    /// Rows of each segment, in reading order. Every segment must have some unless `allow_missing`.
+    /// Returns the rows of each segment, in reading order. Fails if a segment has none, unless
+    /// `allow_missing`.
     pub fn by_segment(&self, allow_missing: bool) -> Result<Vec<Vec<u32>>> {
         let n = self.segment.iter().max().map_or(0, |&m| m as usize + 1);
         // Fewer candidates than segments: say so before memory is taken for ids that a typing error made.
@@ -162,7 +165,7 @@ impl Rows {
             .hint("segments count from 0; --allow-missing goes on without it")
     }
 
-    /// Appends what was read elsewhere, after everything here.
+    /// Appends all rows of `other`. Fails if two different names have the same key.
     pub fn append(&mut self, other: Rows) -> Result<()> {
         let (rows, text) = (self.len(), self.text.len());
         let renumber = |mine: &mut Names, theirs: &Names| {
@@ -294,7 +297,8 @@ impl Rows {
         self.total.push(total.unwrap_or(f64::NAN));
     }
 
-    /// Adds a feature to rows that are already there: one number a row, from row `first` on.
+    /// Adds a feature to the rows from `first` on, one number per row. Fails if a row has it already, or if
+    /// the name cannot be a feature's.
     pub fn add_feature(&mut self, name: &str, first: usize, numbers: &[f64]) -> Result<()> {
         let id = self.names.intern(name)?;
         let mut wider = Cells::default();

@@ -1,20 +1,20 @@
-//! Writing lists: Moses, JSON lines, TSV.
+//! Writing of n-best lists: Moses, JSON lines, TSV.
 
 use super::Rows;
 use luthier_core::{Error, FeatureKey, Result};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 
-/// A format that n-best lists can be written in.
+/// Output format of an n-best list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum To {
-    /// `id ||| text ||| Name= v v ||| score`.
+    /// Moses' format: `id ||| text ||| Name= v v ||| score`.
     Moses,
-    /// One JSON object per line: `{"id":0,"text":"…","features":{…},"scores":{…}}`.
+    /// JSON lines, one object per line: `{"id":0,"text":"…","features":{…},"scores":{…}}`.
     #[cfg_attr(feature = "clap", value(name = "jsonl"))]
     Json,
-    /// Tab-separated with a header.
+    /// Tab-separated values with a header.
     Tsv,
 }
 
@@ -34,7 +34,7 @@ impl To {
 /// Every candidate has a cell for every feature.
 const MAX_COLUMNS: usize = 4096;
 
-/// Writes candidates of `rows`, in any order.
+/// A writer of candidates of `rows`, in any order, in one format.
 pub struct Writer<'a> {
     rows: &'a Rows,
     to: To,
@@ -45,8 +45,8 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Begins; `totals` says whether a TSV has a column for the total score, and `file` is the output's name for
-    /// messages.
+    /// Begins an n-best list; `totals` says whether a TSV has a column for the total score, `file` is the
+    /// output's name in error messages. Fails if the header cannot be written, or has too many columns.
     pub fn new(rows: &'a Rows, to: To, totals: bool, out: &'a mut dyn Write, file: &str) -> Result<Self> {
         let mut writer = Writer { rows, to, totals, out, file: file.to_owned(), cells: Vec::new() };
         if to == To::Tsv {
@@ -63,12 +63,13 @@ impl<'a> Writer<'a> {
         Ok(writer)
     }
 
-    /// Whether a score that is not a feature would be lost.
+    /// Returns whether a format would lose scores of `rows` that are not features.
     pub fn loses_scores(rows: &Rows, to: To) -> bool {
         to == To::Moses && !rows.score_names.names().is_empty()
     }
 
-    /// Writes a candidate, with another total score than its own if one is given.
+    /// Writes the candidate of a row, with the total score `total` instead of its own if given. Fails if it
+    /// cannot be written in the format.
     pub fn write(&mut self, row: usize, total: Option<f64>) -> Result<()> {
         let total = total.or_else(|| self.rows.total(row));
         match self.to {
@@ -174,7 +175,7 @@ impl<'a> Writer<'a> {
 pub struct MosesLine(String);
 
 impl MosesLine {
-    /// Begins the line of a candidate. Its text must not hold three bars or line ends.
+    /// Begins the line of a candidate of a segment. Its text must not hold `|||` or line ends.
     pub fn new(segment: usize, text: &str) -> Self {
         MosesLine(format!("{segment} ||| {text} |||"))
     }
@@ -192,7 +193,7 @@ impl MosesLine {
         }
     }
 
-    /// The whole line, without its end.
+    /// Returns the whole line without its line end, with the total score if given.
     pub fn end(mut self, total: Option<f64>) -> String {
         self.0 += " |||";
         if let Some(total) = total {

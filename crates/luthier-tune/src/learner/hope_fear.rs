@@ -1,10 +1,4 @@
-//! K-best batch MIRA (Cherry and Foster 2012), as Moses users know it.
-//!
-//! Segments are visited in random order. The hope is the candidate with the highest sum of model score and metric
-//! score, the fear that with the highest difference; the weights move just far enough, but at most C, to put the
-//! hope above the fear by their metric difference. The metric score of a candidate is that of a pseudo-document: the
-//! decaying sum of earlier hopes with the candidate added, times its size. After every epoch the mean of all weight
-//! vectors so far is scored on the lists; the best wins, and the weights at the start are in the race.
+//! K-best batch MIRA with hope and fear (Cherry and Foster 2012), as in Moses' kbmira.
 
 mod forest;
 
@@ -17,29 +11,61 @@ use luthier_core::{
 };
 use luthier_metric::{Metric, add};
 
-/// Hope–fear MIRA with its settings.
+/// K-best batch MIRA with hope and fear (Cherry and Foster 2012), as in Moses' kbmira.
+///
+/// Segments are visited in random order. With s(e) = w·h(e) and B(e) the metric score, times size, of a
+/// pseudo-document (a decaying sum of earlier hopes) with e added, the hope maximises s + B and the fear s −
+/// B. The step w += min(C, loss/‖Δ‖²)·Δ with Δ = h(hope) − h(fear) and loss = B(hope) − B(fear) − w·Δ is
+/// taken where the loss is positive. After each epoch the mean of all weights so far is scored on the pool;
+/// the best mean wins, and the initial weights compete. Stops after a fixed number of epochs, each of which
+/// reads the pool twice.
+///
+/// ```
+/// # use luthier_core::{Progress, Weights};
+/// # use luthier_io::nbest::Rows;
+/// # use luthier_tune::{Evidence, Fleet, Judge, Learner, State, columns, lists};
+/// # let mut rows = Rows::default();
+/// # rows.push(0, "the house is very small", &[("lm", -2.0), ("tm", -3.0)], &[]).unwrap();
+/// # rows.push(0, "house the small", &[("lm", -6.0), ("tm", -1.0)], &[]).unwrap();
+/// # let references = [vec!["the house is very small"]];
+/// use luthier_tune::HopeFear;
+/// let metric: luthier_metric::Metric = "bleu".parse().unwrap();
+/// # let judge = Judge::new(&metric, &references, "ref.txt");
+/// # let lists = lists(&rows, &columns(&rows, None), Some(judge)).unwrap();
+/// # let evidence = Evidence::Lists(lists.into_iter().map(Into::into).collect());
+/// // Under these weights the second of two candidates wins, which scores 0.
+/// let mut state = State::new(Weights::parse("w.txt", "lm 0.1\ntm 1").unwrap());
+/// let mira = HopeFear { c: 0.1, ..HopeFear::new(metric, 1) };
+/// mira.learn(&evidence, &mut state, &Fleet::ALONE, Progress::NONE).unwrap();
+/// let list = &evidence.lists()[0];
+/// let mut dense = Vec::new();
+/// state.weights.gather(&list.columns, &mut dense);
+/// assert_eq!(list.best(&dense, &state.weights), Some(0));
+/// ```
 #[derive(Clone)]
 pub struct HopeFear {
-    /// What is learned for.
+    /// Metric to tune for; it scores the pseudo-document and chooses among epochs.
     pub metric: Metric,
-    /// Largest step.
+    /// C: largest step size, above 0.
     pub c: f64,
-    /// What is left of the pseudo-document at every update.
+    /// Factor in (0, 1] by which the pseudo-document shrinks at every update.
     pub decay: f64,
-    /// Epochs over the pool.
+    /// Number of epochs over the pool in one call of `learn`.
     pub epochs: u32,
-    /// Whether the pseudo-document is made of the model's best candidates, not of hopes.
+    /// Whether the pseudo-document is made of the model's best candidates instead of the hopes.
     pub model_background: bool,
-    /// Whether the model's share in the hope is held down where it drowns the metric's.
+    /// Whether the model score is scaled down in the choice of the hope where it exceeds five times the
+    /// metric score.
     pub safe_hope: bool,
-    /// Whether segments are visited in random order.
+    /// Whether segments are visited in random order, drawn anew in every epoch.
     pub shuffle: bool,
-    /// Seed of that order.
+    /// Seed of the random order of segments.
     pub seed: u64,
 }
 
 impl HopeFear {
-    /// Hope–fear MIRA with the recipe's default settings, which are those of Moses.
+    /// Hope–fear MIRA with the default settings of the recipe [`Mira`], which are those of Moses: C = 0.01,
+    /// decay 0.999, 60 epochs.
     pub fn new(metric: Metric, seed: u64) -> Self {
         Mira::default().hope_fear(metric, seed)
     }

@@ -1,8 +1,8 @@
 //! MERT (Och 2003): the weights that maximise the corpus score of the best candidates, by exact line searches
 //! from the current weights and from random ones.
 //!
-//! The best true score wins, the earlier start among equals. Weights are scaled to Σ|w| = 1 unless some are
-//! fixed or bounded, for then their size means something.
+//! The best true score wins, the earlier start among equals. Weights are L1-normalised unless some are fixed
+//! or bounded, for then their scale means something.
 
 use super::{Learner, Note};
 use crate::{Evidence, Flat, Fleet, ForestWalker, List, ListWalker, Packed, Smoothing, State, recipe::Mert};
@@ -18,40 +18,74 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-/// MERT with its settings.
+/// Minimum error rate training (Och 2003): maximises the corpus score of the one-best output over the pool,
+/// argmax over w of score(Σₛ stats(argmaxₑ w·h(e))), by exact line searches.
+///
+/// Along w + γd every candidate is a line b + γm with b = w·h and m = d·h, so the score is piecewise constant
+/// in γ and its best interval is found exactly, in O(k log k) per segment of k candidates ([`ListWalker`], or
+/// [`ForestWalker`] on forests). Each start climbs by its strategy, with koehn until no axis gains more than
+/// 10⁻⁶. The best true score of all starts wins, the earlier start among equals. Only dense features are
+/// tuned. Weights are L1-normalised unless some are fixed or bounded.
+///
+/// ```
+/// # use luthier_core::{Progress, Weights};
+/// # use luthier_io::nbest::Rows;
+/// # use luthier_tune::{Evidence, Fleet, Judge, Learner, State, columns, lists};
+/// # let mut rows = Rows::default();
+/// # rows.push(0, "the house is very small", &[("lm", -2.0), ("tm", -3.0)], &[]).unwrap();
+/// # rows.push(0, "house the small", &[("lm", -6.0), ("tm", -1.0)], &[]).unwrap();
+/// # let references = [vec!["the house is very small"]];
+/// use luthier_tune::LineSearch;
+/// let metric: luthier_metric::Metric = "bleu".parse().unwrap();
+/// # let judge = Judge::new(&metric, &references, "ref.txt");
+/// # let lists = lists(&rows, &columns(&rows, None), Some(judge)).unwrap();
+/// # let evidence = Evidence::Lists(lists.into_iter().map(Into::into).collect());
+/// // Under these weights the second of two candidates wins, which scores 0.
+/// let mut state = State::new(Weights::parse("w.txt", "lm 0.1\ntm 1").unwrap());
+/// let mert = LineSearch { restarts: 5, ..LineSearch::new(metric, 1) };
+/// mert.learn(&evidence, &mut state, &Fleet::ALONE, Progress::NONE).unwrap();
+/// let list = &evidence.lists()[0];
+/// let mut dense = Vec::new();
+/// state.weights.gather(&list.columns, &mut dense);
+/// assert_eq!(list.best(&dense, &state.weights), Some(0));
+/// assert!((state.weights.l1() - 1.0).abs() < 1e-12);
+/// ```
 #[derive(Clone)]
 pub struct LineSearch {
-    /// What is maximised.
+    /// Metric whose corpus score is maximised.
     pub metric: Metric,
-    /// How a start climbs.
+    /// Search strategy: how each start chooses the directions of its line searches.
     pub strategy: Strategy,
-    /// Random directions that `Koehn` tries besides the axes.
+    /// Number of random directions that [`Strategy::Koehn`] tries besides the axes, at every move.
     pub random_directions: usize,
-    /// Directions in a row without gain after which `Random` stops.
+    /// Number of directions in a row without gain after which [`Strategy::Random`] stops.
     pub patience: usize,
-    /// How plateaus are judged.
+    /// Smoothing of plateaus: how an interval of a line is scored together with its neighbours (Cer et al.
+    /// 2008, §3.2).
     pub smoothing: Smoothing,
-    /// Random starts besides the current weights, in each round.
+    /// Number of random starts in each round, besides the current weights in the first.
     pub restarts: u32,
-    /// Rounds; from the second on, starts lie near the best so far.
+    /// Number of rounds of restarts, at least 1; from the second round on, starts lie near the best weights
+    /// so far.
     pub rounds: u32,
-    /// What may move, and how far.
+    /// Features whose weights are fixed or bounded.
     pub limits: Limits,
-    /// Seed of starts and directions.
+    /// Seed of random starts and directions.
     pub seed: u64,
 }
 
-/// What may move, and how far.
+/// Constraints on the weights that [`LineSearch`] may choose; the default has none.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
-    /// Weights that stay as they are.
+    /// Features whose weights stay as they are.
     pub fixed: Vec<FeatureKey>,
-    /// Least and largest weight of a feature.
+    /// Smallest and largest weight of a feature, −∞ or ∞ for none; features that are not listed are free.
     pub bounds: FxHashMap<FeatureKey, (f64, f64)>,
 }
 
 impl LineSearch {
-    /// MERT with the recipe's default settings.
+    /// MERT with the default settings of the recipe [`Mert`]: strategy koehn, 20 restarts, one round, no
+    /// smoothing.
     pub fn new(metric: Metric, seed: u64) -> Self {
         Mert::default().line_search(metric, seed)
     }
@@ -136,7 +170,7 @@ impl Limits {
         self.bounds.get(&key).copied().unwrap_or((f64::NEG_INFINITY, f64::INFINITY))
     }
 
-    /// Whether the size of weights means something.
+    /// Returns whether any weight is fixed or bounded; weights are then not L1-normalised.
     pub fn any(&self) -> bool {
         !self.fixed.is_empty() || !self.bounds.is_empty()
     }

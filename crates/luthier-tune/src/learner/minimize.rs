@@ -1,4 +1,4 @@
-//! Learning by minimising a loss of the scores: pairwise ranking, likelihood, risk.
+//! Learning by minimising an objective of the scores: pairwise ranking, likelihood, risk, expected BLEU.
 
 use super::{Learner, Note};
 use crate::{
@@ -14,62 +14,98 @@ use luthier_metric::{Metric, SentenceSmoothing};
 use luthier_optim::{Ended, Examples, Limit, Objective, Watch, dual, lbfgs, newton};
 use std::{cell::Cell, sync::Arc};
 
-/// Which loss.
+/// Loss that [`Minimize`] minimises over the pool, with a regulariser.
 #[derive(Debug, Clone)]
 pub enum Loss {
-    /// Chosen pairs: λ/2‖w‖² + 2 Σ log(1 + e^{−d}), the sum over both signs of a pair, or λ/2‖w‖² plus the mean of
-    /// max(0, 1 − d).
+    /// Pairwise ranking of chosen pairs with score difference d (Hopkins and May 2011). Logistic: λ/2‖w‖² + 2
+    /// Σ log(1 + e^{−d}), both signs of a pair counted; hinge: λ/2‖w‖² plus the mean of max(0, 1 − d)
+    /// (Watanabe 2012, eq. 4–5).
     Pro {
-        /// Which pairs.
+        /// Pairs of candidates to rank, and how they are chosen.
         pairs: Pairs,
-        /// How they are judged.
+        /// Loss of one pair: logistic or hinge.
         margin: Margin,
     },
-    /// All pairs, squared hinge; its regulariser is ½‖w‖², and `c` takes the place of λ.
+    /// Squared hinge over all pairs (Dreyer and Dong 2015): ½‖w‖² + C/N Σ max(0, 1 − sᵢ + sⱼ)² over pairs of
+    /// a segment with bᵢ > bⱼ, N candidates in all. [`Minimize::lambda`] is not used.
     Apro {
-        /// Weight of the loss.
+        /// C: weight of the loss beside ½‖w‖², above 0.
         c: f64,
     },
-    /// Likelihood of the oracles.
+    /// Negative log-likelihood of the oracles, −(1/N) Σ log(Z(oracles)/Z(list)) with Z = Σ exp(γs), over N
+    /// segments (Watanabe 2012, eq. 6).
     Softmax {
-        /// How the oracles are chosen.
+        /// How the oracles of each segment are chosen.
         oracle: OracleBy,
     },
-    /// BLEU of expected counts.
+    /// Minus the BLEU of expected n-gram counts under p ∝ exp(γs), from 0 to −1 (Rosti et al. 2010, 2011).
+    /// For BLEU only.
     Xbleu {
-        /// How counts are clipped.
+        /// How expected n-gram matches are clipped by the references.
         clip: Clip,
-        /// How the brevity penalty goes.
+        /// Form of the brevity penalty.
         brevity: Brevity,
-        /// References by segment; without, statistics must do.
+        /// References by segment; `None` where only statistics are known, which needs [`Clip::Candidate`].
         references: Option<Arc<Vec<Vec<String>>>>,
     },
-    /// Expected sentence score.
+    /// Minus the expected sentence score, −(1/N) Σ Σₑ p(e)·b(e) over N segments with p ∝ exp(γs) (Smith and
+    /// Eisner 2006).
     Risk,
 }
 
-/// A loss with its minimiser's settings.
+/// Learning by minimising a regularised [`Loss`] of the scores s = Xw over the pool.
+///
+/// L-BFGS for smooth losses, trust-region Newton for APRO, dual coordinate descent for the hinge loss; each
+/// stops by `limit`. One evaluation costs two products with the feature matrix ([`Design::size`]). Weights of
+/// features that no candidate has stay as they are.
+///
+/// ```
+/// # use luthier_core::Weights;
+/// # use luthier_io::nbest::Rows;
+/// # use luthier_tune::{Judge, List, columns, lists};
+/// # use std::sync::Arc;
+/// # let mut rows = Rows::default();
+/// # rows.push(0, "the house is very small", &[("lm", -2.0), ("tm", -3.0)], &[]).unwrap();
+/// # rows.push(0, "house the small", &[("lm", -6.0), ("tm", -1.0)], &[]).unwrap();
+/// use luthier_tune::{Loss, Minimize};
+/// let metric: luthier_metric::Metric = "bleu".parse().unwrap();
+/// # let references = [vec!["the house is very small"]];
+/// # let judge = Judge::new(&metric, &references, "ref.txt");
+/// # let lists = lists(&rows, &columns(&rows, None), Some(judge)).unwrap();
+/// # let lists: Vec<Arc<List>> = lists.into_iter().map(Into::into).collect();
+/// let weights = Weights::parse("w.txt", "lm 0.2\ntm 0.5").unwrap();
+/// let risk = Minimize::new(metric, Loss::Risk, 1);
+/// let mut objective = risk.objective(&lists, &weights, 0); // of a list of two candidates
+/// let mut value = |w: [f64; 2]| {
+///     let mut gradient = [0.0; 2];
+///     (objective.evaluate(&w, &mut gradient), gradient)
+/// };
+/// let (_, gradient) = value([0.2, 0.5]);
+/// let difference = (value([0.2 + 1e-5, 0.5]).0 - value([0.2 - 1e-5, 0.5]).0) / 2e-5;
+/// assert!(gradient[0] < 0.0 && (gradient[0] - difference).abs() < 1e-6);
+/// ```
 #[derive(Clone)]
 pub struct Minimize {
-    /// What is learned for.
+    /// Metric to tune for: it scores sentences and chooses oracles.
     pub metric: Metric,
-    /// The loss.
+    /// Loss that is minimised.
     pub loss: Loss,
-    /// Weight of ½‖w‖²; not for APRO.
+    /// λ: weight of the regulariser ½‖w‖², 0 or more; not used by APRO, whose regulariser has weight 1.
     pub lambda: f64,
-    /// Scale of scores in softmax, xBLEU and risk. Several are gone through in order, each from the weights of the
-    /// one before.
+    /// γ: scale of the scores in p ∝ exp(γs), for softmax, xBLEU and risk; above 0. Several values are
+    /// annealed in order, each from the weights of the one before.
     pub gamma: Vec<f64>,
-    /// How sentence BLEU is smoothed.
+    /// Smoothing of sentence BLEU, for pairs, risk and oracles by sentence.
     pub plus_one: SentenceSmoothing,
-    /// When to stop.
+    /// Stopping rule of the minimiser: tolerance and maximum number of steps (sweeps, with the hinge loss).
     pub limit: Limit,
-    /// Seed of everything random.
+    /// Seed of sampled pairs, of the oracle search and of the order of dual coordinate descent.
     pub seed: u64,
 }
 
 impl Minimize {
-    /// A loss with the usual settings of those with probabilities.
+    /// A loss with the defaults of the probabilistic losses: λ = 10⁻⁵, γ = 1, tolerance 10⁻⁴, at most 1,000
+    /// steps.
     pub fn new(metric: Metric, loss: Loss, seed: u64) -> Self {
         Minimize {
             metric,
@@ -82,7 +118,8 @@ impl Minimize {
         }
     }
 
-    /// The function that is minimised, over these lists; the last γ. All features must be committed.
+    /// Returns the objective over some lists, regulariser included, at the last γ; `epoch` chooses the
+    /// sampled pairs. Every feature must have been committed to `weights`, whose order the variables have.
     pub fn objective<'a>(
         &'a self,
         lists: &[Arc<List>],
@@ -130,7 +167,8 @@ impl Minimize {
         }
     }
 
-    /// The function that is minimised, over forests; nothing for losses that need lists.
+    /// Returns the objective over forests, regulariser included; `None` unless the loss is softmax or xBLEU
+    /// and the metric is BLEU.
     pub fn on_forests<'a>(
         &self,
         packed: &Packed,

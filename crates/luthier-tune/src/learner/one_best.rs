@@ -1,8 +1,4 @@
 //! Averaged perceptron and 1-best MIRA (Collins 2002; Crammer and Singer 2003; Arun and Koehn 2007).
-//!
-//! A guess is what the model likes best; a surrogate is what it should have liked. The perceptron adds the difference of
-//! their features; MIRA adds as much of it as puts the surrogate above the guess by the difference of their sentence
-//! scores. Nothing happens where both are the same words.
 
 use super::{Learner, Note};
 use crate::{Evidence, Fleet, List, State, list::argmax, pairs::gains_of};
@@ -11,38 +7,66 @@ use luthier_metric::{Metric, SentenceSmoothing, add};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What is aimed at where the reference cannot be made.
+/// Surrogate (target) of a step where the reference is not reachable (Arun and Koehn 2007).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Update {
-    /// The best of the list and of what was aimed at before.
+    /// Best sentence score among the list and the surrogate of the previous visit.
     Local,
-    /// The best of all that can be made, until a guess is better.
+    /// Best sentence score of all reachable translations, until a guess beats it.
     MaxBleu,
 }
 
-/// Learning from guess and surrogate.
+/// Averaged perceptron and 1-best MIRA: online steps from the guess to the surrogate (Collins 2002; Crammer
+/// and Singer 2003; Arun and Koehn 2007).
+///
+/// The guess is the candidate with the highest model score, the surrogate the target that it should have
+/// been. With Δ = h(surrogate) − h(guess) the perceptron takes the step w += Δ, MIRA w += τΔ with τ = (L −
+/// w·Δ)/‖Δ‖² clamped to [0, C] and L the difference of sentence scores. No step is taken where both have the
+/// same words. A visit costs one pass over its list; the schedule decides when to stop.
+///
+/// ```
+/// # use luthier_core::{Progress, SegmentId, Weights};
+/// # use luthier_io::nbest::Rows;
+/// # use luthier_tune::{Evidence, Fleet, Judge, Learner, State, columns, lists};
+/// # let mut rows = Rows::default();
+/// use luthier_tune::{OneBest, Update};
+/// rows.push(0, "the house is very small", &[("lm", -2.0), ("tm", -3.0)], &[]).unwrap();
+/// rows.push(0, "house the small", &[("lm", -6.0), ("tm", -1.0)], &[]).unwrap();
+/// let metric: luthier_metric::Metric = "bleu".parse().unwrap();
+/// # let references = [vec!["the house is very small"]];
+/// # let judge = Judge::new(&metric, &references, "ref.txt");
+/// # let lists = lists(&rows, &columns(&rows, None), Some(judge)).unwrap();
+/// # let evidence = Evidence::Lists(lists.into_iter().map(Into::into).collect());
+/// let mut state = State::new(Weights::parse("w.txt", "lm 0\ntm 1").unwrap());
+/// state.batch.segments = vec![SegmentId(0)];
+/// let perceptron = OneBest::new(metric, Update::Local, None);
+/// perceptron.learn(&evidence, &mut state, &Fleet::ALONE, Progress::NONE).unwrap();
+/// assert_eq!(state.weights.values(), [4.0, -1.0]); // w += h(surrogate) − h(guess) = (−2 + 6, −3 + 1)
+/// ```
 #[derive(Debug, Clone)]
 pub struct OneBest {
-    /// What is learned for.
+    /// Metric to tune for: its sentence score chooses surrogates and is MIRA's loss.
     pub metric: Metric,
-    /// How sentence BLEU is smoothed.
+    /// Smoothing of sentence BLEU.
     pub plus_one: SentenceSmoothing,
-    /// What is aimed at.
+    /// Surrogate of a segment whose reference is not reachable.
     pub update: Update,
-    /// Whether steps are weighted by the sentence score of what is aimed at.
+    /// Whether each step (for MIRA its loss L) is multiplied by the sentence score of the target, from 0 to
+    /// 1.
     pub weighted: bool,
-    /// The largest step of MIRA; none is the perceptron.
+    /// C: largest step size τ of MIRA, above 0 or ∞; `None` for the perceptron, whose steps have size 1.
     pub passive: Option<f64>,
-    /// Whether references that can be made are aimed at.
+    /// Whether a reachable reference is the target instead of the surrogate.
     pub references: bool,
-    /// Whether the answer is the mean over all visits.
+    /// Whether the learned weights are the mean over all visits, not the last ones.
     pub average: bool,
 }
 
 impl OneBest {
-    /// As in the paper: averaged, references where they can be made.
+    /// Perceptron (`passive` is `None`) or MIRA as in Arun and Koehn (2007): averaged, not weighted,
+    /// reachable references are targets.
     pub fn new(metric: Metric, update: Update, passive: Option<f64>) -> Self {
         let plus_one = SentenceSmoothing::default();
         OneBest { metric, plus_one, update, weighted: false, passive, references: true, average: true }

@@ -1,8 +1,4 @@
-//! Ranking of oracles above all others, batch by batch: ORO, O-ORO and batch MIRA (Watanabe 2012).
-//!
-//! The oracles of a batch are the candidates that together score best, and all that score the same. ORO takes a step along
-//! the sub-gradient of the hinge or softmax loss; O-ORO weighs each part of it by its Lagrange multiplier; MIRA goes just far
-//! enough.
+//! Ranking of oracles above all other candidates, batch by batch: ORO, O-ORO and batch MIRA (Watanabe 2012).
 
 use super::{Learner, Note, grow};
 use crate::{Evidence, Fleet, List, OracleBy, State, pairs::oracles};
@@ -15,147 +11,178 @@ use luthier_optim::{Examples, dot, dual, dual_newton, dual_simplex};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What wrong order costs.
+/// Ranking loss of [`Rank`] over the oracles and the other candidates of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum RankLoss {
-    /// What is missing to a margin of 1, for each pair of an oracle and another candidate (eq. 5).
+    /// Hinge loss max(0, 1 − w·Φ) of each pair of an oracle and another candidate (Watanabe 2012, eq. 5).
     Hinge,
-    /// The likelihood of the oracles, for each segment (eq. 6).
+    /// Negative log-likelihood of each segment's oracles (Watanabe 2012, eq. 6).
     Softmax,
 }
 
-/// How the learning rate falls.
+/// Decay of the learning rate η over the steps k of online learning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Decay {
-    /// η₀·α^(k/K) at step k, with K batches in an epoch.
+    /// η₀·α^(k/K) at step k, with K batches per epoch (Watanabe 2012).
     Exponential,
-    /// 1/(λk) at step k.
+    /// 1/(λk) at step k (Shalev-Shwartz et al. 2007).
     Pegasos,
 }
 
-/// The learning rate of step k.
+/// Learning rate of step k = 1, 2, …, which is counted across epochs: η₀·α^(k/K) or 1/(λk).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
-    /// How it falls.
+    /// Form of the learning rate's decay.
     pub decay: Decay,
-    /// η₀: the first one, of `Exponential`.
+    /// η₀: initial learning rate of the exponential decay, above 0; not used by Pegasos.
     pub eta0: f64,
-    /// α: what is left of it after an epoch, of `Exponential`.
+    /// α in (0, 1]: factor of the learning rate per epoch, for the exponential decay; not used by Pegasos.
     pub alpha: f64,
 }
 
 impl Rate {
-    /// The rate 1/(λk).
+    /// Learning rate 1/(λk) of Pegasos.
     pub const PEGASOS: Rate = Rate { decay: Decay::Pegasos, eta0: 0.0, alpha: 0.0 };
 
-    /// The rate η₀·α^(k/K).
+    /// Learning rate η₀·α^(k/K) with K batches per epoch.
     pub const fn exponential(eta0: f64, alpha: f64) -> Self {
         Rate { decay: Decay::Exponential, eta0, alpha }
     }
 }
 
-/// What a sub-gradient of the hinge loss is divided by.
+/// Divisor of the sub-gradient of the hinge loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Norm {
-    /// The number of pairs in the wrong order or too near.
+    /// M′: the number of pairs with a margin below 1.
     Violated,
-    /// The number of all pairs.
+    /// M: the number of all pairs of oracles and other candidates.
     Pairs,
 }
 
-/// Where the Lagrange multipliers of O-ORO may be.
+/// Feasible set of the Lagrange multipliers τ in O-ORO's inner problem (Watanabe 2012, §4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
-    /// Each of them up to η, then all scaled down to a sum of η (footnote 2).
+    /// Each τ from 0 to η, then all scaled down to a sum of η (Watanabe 2012, footnote 2).
     Normalized,
-    /// Each of them up to η: the dual of eq. 12.
+    /// Each τ from 0 to η: the dual of Watanabe's eq. 12.
     Box,
-    /// Their sum up to η: eq. 14 as printed.
+    /// All τ at least 0 with a sum of at most η: Watanabe's eq. 14 as printed.
     Simplex,
 }
 
-/// What O-ORO makes of the softmax loss.
+/// Linearisation of the softmax loss in O-ORO (Watanabe 2012, eq. 16–17).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Linearize {
-    /// As eq. 16 is printed.
+    /// Eq. 16 as printed, whose offset lacks w·Ψ.
     Printed,
-    /// The tangent plane.
+    /// The tangent plane of the loss at the current weights.
     Tangent,
 }
 
-/// What MIRA wants between oracle and others.
+/// Margin that MIRA requires between an oracle and another candidate (Watanabe 2012, eq. 13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum RankMargin {
-    /// 1.
+    /// A margin of 1 for every pair.
     One,
-    /// What the batch's score loses when the candidate takes the oracle's place, from 0 to 1.
+    /// Loss of the batch's score, from 0 to 1, when the other candidate replaces the oracle.
     Error,
 }
 
-/// How a step is made.
+/// Update rule of [`Rank`]: ORO, O-ORO or batch MIRA.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rule {
-    /// ORO.
+    /// ORO (Watanabe 2012, Algorithm 2): shrink w by 1 − λη, step along the sub-gradient of the loss by η,
+    /// project onto the ball of radius 1/√λ.
     Gradient {
-        /// Of which loss.
+        /// Ranking loss whose sub-gradient is followed.
         loss: RankLoss,
-        /// Length.
+        /// Learning rate η of each step.
         rate: Rate,
-        /// Weight of ½‖w‖².
+        /// λ: weight of the regulariser ½‖w‖², above 0.
         lambda: f64,
-        /// Of the hinge loss.
+        /// Divisor of the sub-gradient, for the hinge loss.
         norm: Norm,
     },
-    /// O-ORO.
+    /// O-ORO (Watanabe 2012, §4.1, eq. 12–17): as ORO, but each part of the step is weighted by the Lagrange
+    /// multiplier that solves an inner problem over the batch.
     Optimized {
-        /// Of which loss.
+        /// Ranking loss of the inner problem.
         loss: RankLoss,
-        /// Length.
+        /// Learning rate η, which bounds the Lagrange multipliers of each step.
         rate: Rate,
-        /// Weight of ½‖w‖².
+        /// λ: weight of the regulariser ½‖w‖², above 0.
         lambda: f64,
-        /// Of the multipliers.
+        /// Feasible set of the Lagrange multipliers.
         bound: Bound,
-        /// Of the softmax loss.
+        /// Linearisation of the softmax loss; not used by the hinge loss.
         linearize: Linearize,
     },
-    /// MIRA (eq. 13).
+    /// Batch MIRA (Watanabe 2012, eq. 13): the smallest change of w that separates all oracles from all other
+    /// candidates of the batch, with multipliers 0 ≤ τ ≤ C; no shrinking, no projection.
     Passive {
-        /// The largest multiplier: 1/λ.
+        /// C = 1/λ: largest Lagrange multiplier, above 0.
         c: f64,
-        /// What is wanted.
+        /// Margin required between an oracle and another candidate.
         margin: RankMargin,
     },
 }
 
-/// Learning from oracles.
+/// Online ranking of oracles above all other candidates, batch by batch: ORO, O-ORO and batch MIRA (Watanabe
+/// 2012).
+///
+/// The oracles of a batch are the candidates that together maximise its corpus score, and all that tie with
+/// them. With Φ the difference of features of an oracle and another candidate, the objective is λ/2‖w‖² plus
+/// the mean hinge loss max(0, 1 − w·Φ) (eq. 4–5) or the softmax loss (eq. 6); one call of `learn` takes one
+/// step by `rule`. A sub-gradient step costs one pass over the batch, the inner problems of O-ORO and MIRA up
+/// to 1,000 sweeps over its pairs. The schedule decides when to stop.
+///
+/// ```
+/// # use luthier_core::{Progress, Weights};
+/// # use luthier_io::nbest::Rows;
+/// # use luthier_tune::{Evidence, Fleet, Judge, Learner, State, columns, lists};
+/// # let mut rows = Rows::default();
+/// use luthier_tune::{Norm, Rank, RankLoss, Rate, Rule};
+/// rows.push(0, "the house is very small", &[("lm", -2.0), ("tm", -3.0)], &[]).unwrap();
+/// rows.push(0, "house the small", &[("lm", -6.0), ("tm", -1.0)], &[]).unwrap();
+/// let metric: luthier_metric::Metric = "bleu".parse().unwrap();
+/// # let references = [vec!["the house is very small"]];
+/// # let judge = Judge::new(&metric, &references, "ref.txt");
+/// # let lists = lists(&rows, &columns(&rows, None), Some(judge)).unwrap();
+/// # let evidence = Evidence::Lists(lists.into_iter().map(Into::into).collect());
+/// let mut state = State::new(Weights::parse("w.txt", "lm 0\ntm 0").unwrap());
+/// let rate = Rate::exponential(0.5, 1.0); // η = 0.5 at every step
+/// let rule = Rule::Gradient { loss: RankLoss::Hinge, rate, lambda: 1e-5, norm: Norm::Violated };
+/// Rank::new(metric, rule, 1).learn(&evidence, &mut state, &Fleet::ALONE, Progress::NONE).unwrap();
+/// assert_eq!(state.weights.values(), [2.0, -1.0]); // η·Φ = 0.5 · (−2 + 6, −3 + 1)
+/// ```
 #[derive(Debug, Clone)]
 pub struct Rank {
-    /// What is learned for.
+    /// Metric to tune for: its corpus score chooses the oracles.
     pub metric: Metric,
-    /// How sentence BLEU is smoothed, for oracles by sentence.
+    /// Smoothing of sentence BLEU, for oracles by sentence.
     pub plus_one: SentenceSmoothing,
     /// How the oracles of a batch are chosen.
     pub oracle: OracleBy,
-    /// How a step is made.
+    /// Update rule of each step.
     pub rule: Rule,
-    /// How near inner problems are solved: largest gap between primal and dual value, relative.
+    /// Stopping rule of inner problems: largest relative gap between primal and dual value.
     pub tolerance: f64,
-    /// Up to this many features in a batch inner problems are solved by Newton steps, else by dual coordinate descent.
+    /// Number of features in a batch up to which inner problems are solved by Newton steps on the dual, else
+    /// by dual coordinate descent.
     pub few: usize,
-    /// Seed of orders.
+    /// Seed of the oracle search and of the order of dual coordinate descent.
     pub seed: u64,
 }
 
@@ -163,7 +190,7 @@ pub struct Rank {
 const SWEEPS: usize = 1000;
 
 impl Rank {
-    /// With oracles of the batch.
+    /// Ranking with oracles by the corpus score of the batch, and inner problems solved to a gap of 10⁻³.
     pub fn new(metric: Metric, rule: Rule, seed: u64) -> Self {
         let plus_one = SentenceSmoothing::default();
         Rank { metric, plus_one, oracle: OracleBy::Corpus, rule, tolerance: 1e-3, few: 64, seed }

@@ -7,7 +7,9 @@
 use super::ScoreLoss;
 use rayon::prelude::*;
 
-/// All-pairs loss.
+/// All-pairs squared hinge loss (Dreyer and Dong 2015): C/N Σ max(0, 1 − sᵢ + sⱼ)² over all pairs of a
+/// segment with metric scores bᵢ > bⱼ, N candidates in all. Value, gradient and Hessian product each cost O(k
+/// log k) per segment, by a Fenwick tree over the ranks of b.
 pub struct Apro {
     scale: f64,
     segments: Vec<Segment>,
@@ -20,7 +22,7 @@ struct Segment {
     ranks: usize,
 }
 
-/// A segment at some weights.
+/// The candidates of a segment in the order of their scores, with the pairs that are within the margin.
 pub struct Point {
     /// Candidates by model score, ascending.
     order: Vec<u32>,
@@ -36,7 +38,8 @@ pub struct Point {
 }
 
 impl Apro {
-    /// From the metric scores of all candidates.
+    /// Builds the loss with weight C from the metric scores of all candidates, by segment; only their order
+    /// counts.
     pub fn new(c: f64, gain: &[Vec<f64>]) -> Self {
         let n: usize = gain.iter().map(Vec::len).sum();
         let segments = gain.par_iter().map(|b| {

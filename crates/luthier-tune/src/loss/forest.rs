@@ -1,7 +1,7 @@
 //! Softmax loss and expected BLEU over all derivations of forests.
 //!
-//! The same functions as over lists that name every derivation: sums over derivations come from inside sums, and gradients
-//! from derivatives with respect to the scores of edges.
+//! The same functions as over lists of all derivations: sums over derivations come from inside sums, and
+//! gradients from derivatives with respect to the scores of edges.
 
 use super::{Brevity, Clip, xbleu::value};
 use crate::{
@@ -25,8 +25,11 @@ const SPLITS: usize = 20_000;
 /// Translations of each segment that compete to be its oracle.
 const ORACLES: usize = 50;
 
-/// A loss over forests, with λ/2 ‖w‖²: what a minimiser sees. Of several forests of a segment the last one counts: in a union,
-/// derivations would be counted twice.
+/// The objective of softmax or xBLEU over all derivations of forests, plus l2/2 ‖w‖², as minimisers see it.
+///
+/// Sums over derivations are inside sums, gradients come from inside–outside; an evaluation costs O(edges).
+/// Of several forests of a segment only the last one counts, because in a union derivations would be counted
+/// twice.
 pub struct OnForests<'a> {
     kind: Kind,
     gamma: f64,
@@ -69,8 +72,9 @@ struct Point {
 }
 
 impl<'a> OnForests<'a> {
-    /// Likelihood of oracle translations. They are looked for with BLEU and, by sentence, each segment's best by sentence
-    /// score; else the best of the corpus.
+    /// Builds the negative log-likelihood of oracle translations, which are searched for in the forests by
+    /// BLEU: per segment, or for the corpus score. The tuples are (choice of oracles, smoothing of sentence
+    /// BLEU, seed) and (γ, l2).
     pub fn softmax(
         packed: &Packed,
         bleu: &Bleu,
@@ -98,7 +102,8 @@ impl<'a> OnForests<'a> {
         loss
     }
 
-    /// Expected BLEU; counts cannot be clipped candidate by candidate.
+    /// Builds minus the BLEU of expected n-gram counts; the tuples are (clipping, brevity penalty) and (γ,
+    /// l2). [`Clip::Candidate`] is not possible on forests.
     pub fn xbleu(
         packed: &Packed,
         bleu: &Bleu,
@@ -144,7 +149,7 @@ impl<'a> OnForests<'a> {
         OnForests { kind, gamma, l2, dim: weights.len(), parts, learned, fleet }
     }
 
-    /// Changes γ, the scale of scores.
+    /// Sets γ, the scale of scores in p ∝ exp(γs).
     pub fn set_scale(&mut self, gamma: f64) {
         self.gamma = gamma;
     }

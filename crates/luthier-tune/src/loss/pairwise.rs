@@ -1,26 +1,27 @@
-//! Pairs of candidates that shall be ranked rightly: logistic or hinge loss of the difference of their scores.
+//! Loss of given pairs of candidates as a function of the difference of their scores: logistic or hinge.
 
 use super::ScoreLoss;
 use serde::{Deserialize, Serialize};
 
-/// How a pair is judged by d = s(better) − s(worse).
+/// Loss of a pair as a function of d = s(better) − s(worse).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Margin {
-    /// log(1 + e^{−d}).
+    /// Logistic loss log(1 + e^{−d}).
     Logistic,
-    /// max(0, 1 − d).
+    /// Hinge loss max(0, 1 − d).
     Hinge,
 }
 
-/// A loss over given pairs.
+/// Pairwise ranking loss: the sum over given pairs of a logistic or hinge loss (Hopkins and May 2011;
+/// Watanabe 2012, eq. 5).
 pub struct Pairwise {
-    /// How a pair is judged.
+    /// Loss of one pair: logistic or hinge.
     pub margin: Margin,
-    /// What each pair counts.
+    /// Factor of the sum over pairs: 2 counts both signs of each pair, 1/M takes the mean of M pairs.
     pub scale: f64,
-    /// Better and worse candidate, by segment.
+    /// Pairs of each segment, as indices of the better and the worse candidate.
     pub pairs: Vec<Vec<(u32, u32)>>,
 }
 

@@ -1,13 +1,14 @@
-//! −(1/N) Σ E[sentence score], p ∝ exp(γs).
+//! Risk: −(1/N) Σ E[sentence score], p ∝ exp(γs).
 
 use super::{ScoreLoss, softmax, through_softmax};
 use luthier_optim::dot;
 
-/// Expected loss of single sentences.
+/// Minus the expected sentence score, −(1/N) Σ Σₑ p(e)·b(e) over N segments with p ∝ exp(γs): minimum risk
+/// training (Smith and Eisner 2006).
 pub struct Risk {
-    /// Scale of the scores.
+    /// γ: scale of the scores in p ∝ exp(γs), above 0.
     pub gamma: f64,
-    /// Sentence score of every candidate of every segment.
+    /// Sentence score b of every candidate, by segment; on the scale from 0 to 1 for metrics in per cent.
     pub gain: Vec<Vec<f64>>,
 }
 

@@ -1,12 +1,13 @@
-//! −(1/N) Σ log(Z(oracles) / Z(list)), Z = Σ exp(γs): the oracles shall have all the probability (Watanabe 2012, eq. 6).
+//! Softmax loss: −(1/N) Σ log(Z(oracles)/Z(list)), Z = Σ exp(γs) (Watanabe 2012, eq. 6).
 
 use super::{ScoreLoss, softmax};
 
-/// Softmax loss.
+/// Negative log-likelihood of the oracles, −(1/N) Σ log(Z(oracles)/Z(list)) over N segments with Z = Σ
+/// exp(γs) (Watanabe 2012, eq. 6).
 pub struct Softmax {
-    /// Scale of the scores.
+    /// γ: scale of the scores in Z = Σ exp(γs), above 0.
     pub gamma: f64,
-    /// For every candidate of every segment: whether it is an oracle.
+    /// Whether each candidate is an oracle, by segment; at least one per segment that has candidates.
     pub oracle: Vec<Vec<bool>>,
 }
 

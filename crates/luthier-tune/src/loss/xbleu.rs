@@ -10,33 +10,37 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// How matches are clipped by the counts in the references.
+/// Clipping of expected n-gram matches by the counts in the references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Clip {
-    /// The expectation of an n-gram's count, per segment.
+    /// Clip the expected count of an n-gram in its segment at its count in the references.
     Expected,
-    /// The count in every candidate; then the expectation.
+    /// Clip the count in every candidate at the count in the references, then take the expectation.
     Candidate,
-    /// Not at all (Pauls et al. 2009).
+    /// No clipping (Pauls et al. 2009).
     None,
 }
 
-/// How the brevity penalty goes.
+/// Brevity penalty of expected BLEU, for expected length c and reference length r.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Brevity {
-    /// min(1, e^{1 − r/c}).
+    /// min(1, e^{1 − r/c}), as in BLEU.
     Exact,
-    /// The same with its corner rounded by a steep logistic function.
+    /// As in BLEU, with the corner at r = c rounded by a steep logistic function.
     Smooth,
-    /// No penalty.
+    /// No brevity penalty.
     None,
 }
 
-/// Expected BLEU.
+/// Minus the BLEU of expected n-gram counts under p ∝ exp(γs) (Rosti et al. 2010, 2011), from 0 to −1.
+///
+/// The precision of order n is Σ clipped expected matches / Σ expected n-grams over the corpus; the brevity
+/// penalty compares the expected length with the closest reference length. A precision below 10⁻⁹ counts as
+/// 10⁻⁹. Gradients are exact, except at the corner of [`Brevity::Exact`].
 pub struct Xbleu {
     gamma: f64,
     order: usize,
@@ -57,7 +61,7 @@ struct Segment {
     references: Option<Prepared>,
 }
 
-/// A segment at some weights.
+/// Probabilities of a segment's candidates, and which n-grams are not clipped.
 pub struct Point {
     p: Vec<f64>,
     /// Whether more of an n-gram would raise the matches.
@@ -70,8 +74,8 @@ const FLOOR: f64 = 1e-9;
 const STEEP: f64 = 1000.0;
 
 impl Xbleu {
-    /// For BLEU with given settings. Without references only [`Clip::Candidate`] is possible: statistics are all
-    /// there is.
+    /// Builds the loss over judged lists for BLEU with given settings. Without `references` only
+    /// [`Clip::Candidate`] is possible, because the statistics hold clipped counts.
     pub fn new(
         gamma: f64,
         bleu: &Bleu,

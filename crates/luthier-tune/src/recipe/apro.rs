@@ -1,4 +1,4 @@
-//! The recipe of APRO.
+//! Settings of APRO.
 
 use super::{
     Algorithm, Context, RecipeInfo,
@@ -10,27 +10,31 @@ use luthier_core::Result;
 use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
-/// All-pairs ranking optimisation (Dreyer and Dong 2015): a squared hinge loss over all pairs of candidates, in O(k log k).
+/// All-pairs ranking optimisation (Dreyer and Dong 2015): a squared hinge loss over all pairs of candidates,
+/// in O(k log k) per segment of k.
+///
+/// Minimises [`Loss::Apro`] by trust-region Newton; nothing is random.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Apro {
-    /// When the run ends.
+    /// Stopping rule of the run.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// Weight of the loss beside ½‖w‖²; the loss is the sum over all pairs divided by the number of candidates.
+    /// Weight of the loss beside ½‖w‖²; the loss is the sum over all pairs divided by the number of
+    /// candidates.
     #[cfg_attr(feature = "clap", arg(long, value_name = "C", default_value_t = Apro::default().c, allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "APRO"))]
     pub c: f64,
-    /// Smoothing of sentence BLEU.
+    /// Smoothing of sentence BLEU (BLEU+1).
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub sentence: SentenceSmoothing,
-    /// When the minimiser stops.
+    /// Stopping rule of the minimiser.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub fit: Fit,
-    /// From one iteration of a decoder to the next.
+    /// Interpolation of weights and reset of the pool between iterations, with a decoder.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub interpolation: Interpolation,

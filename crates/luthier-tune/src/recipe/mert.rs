@@ -1,4 +1,4 @@
-//! The recipe of MERT.
+//! Settings of MERT.
 
 use super::{
     Algorithm, Context, RecipeInfo,
@@ -12,25 +12,28 @@ use luthier_optim::Strategy;
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
-/// Minimum error rate training (Och 2003; Cer et al. 2008): exact line searches on the corpus score, from the current
-/// weights and from random ones.
+/// Minimum error rate training (Och 2003; Cer et al. 2008): exact line searches on the corpus score, from the
+/// current weights and from random ones.
+///
+/// For up to about 50 dense features and any metric. The learner is [`LineSearch`]; the result is
+/// L1-normalised unless weights are fixed or bounded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "MERT"))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Mert {
-    /// When the run ends.
+    /// Stopping rule of the run.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// Lists or forests.
+    /// Whether the algorithm learns from n-best lists or from forests.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub learn_from: LearnFrom,
-    /// Search strategy.
+    /// Search strategy of each start.
     #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Mert::default().strategy, help_heading = "MERT"))]
     pub strategy: Strategy,
-    /// Random starts besides the current weights, in each round; they keep the signs of the current weights [default: 20; on
-    /// forests 4, as in Watanabe 2012].
+    /// Random starts besides the current weights, in each round; they keep the signs of the current weights
+    /// [default: 20; on forests 4, as in Watanabe 2012].
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(..=1_000_000)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restarts: Option<u32>,
@@ -44,7 +47,7 @@ pub struct Mert {
     /// Directions in a row without gain after which random stops.
     #[cfg_attr(feature = "clap", arg(long, default_value_t = Mert::default().direction_patience, value_name = "N", help_heading = "MERT"))]
     pub direction_patience: u32,
-    /// Smoothing of plateaus.
+    /// Smoothing of plateaus in line searches (Cer et al. 2008, §3.2).
     #[cfg_attr(feature = "clap", command(flatten, next_help_heading = "MERT"))]
     #[serde(flatten)]
     pub smoothing: Smoothing,
@@ -73,15 +76,23 @@ impl Default for Mert {
     }
 }
 
-/// The least and the largest weight that a feature, or a block of features, may have; written `lm=0,1` or `lm=0,`.
+/// Smallest and largest weight of a feature or of a block of features, written `lm=0,1`, or `lm=0,` for no
+/// upper bound.
+///
+/// ```
+/// use luthier_tune::recipe::WeightBound;
+/// let bound: WeightBound = "lm=0,".parse().unwrap();
+/// assert_eq!((bound.low, bound.high), (0.0, f64::INFINITY));
+/// assert!("lm=1,0".parse::<WeightBound>().is_err());
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct WeightBound {
-    /// Name of the feature or block.
+    /// Name of the feature, or of a block: `TM` bounds `TM[0]`, `TM[1]` and so on.
     pub name: String,
-    /// Least weight; −∞ for none.
+    /// Smallest weight; −∞ for no lower bound.
     pub low: f64,
-    /// Largest weight; ∞ for none.
+    /// Largest weight; ∞ for no upper bound.
     pub high: f64,
 }
 

@@ -1,4 +1,4 @@
-//! The recipe of MIRA in its three forms.
+//! Settings of MIRA in its three forms.
 
 use super::{
     Algorithm, Context, RecipeInfo,
@@ -10,16 +10,16 @@ use luthier_core::{Error, Result};
 use luthier_metric::{Metric, SentenceSmoothing};
 use serde::{Deserialize, Serialize};
 
-/// Which candidates MIRA separates.
+/// Candidates that MIRA separates, which decides its learner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Constraints {
-    /// Hope and fear over the pool (Cherry and Foster 2012).
+    /// Hope and fear over the pool, as Moses' kbmira (Cherry and Foster 2012).
     HopeFear,
     /// Surrogate and guess, online (Arun and Koehn 2007).
     Surrogate,
-    /// Oracles and all other candidates of a batch (Watanabe 2012, eq. 13).
+    /// Oracles and all other candidates of a batch, online (Watanabe 2012, eq. 13).
     Oracle,
 }
 
@@ -33,22 +33,25 @@ impl Constraints {
     }
 }
 
-/// Margin-infused relaxed algorithm: passive-aggressive steps from fear to hope over the pool (Cherry and Foster 2012), from
-/// guess to surrogate (Arun and Koehn 2007), or to oracles (Watanabe 2012).
+/// Margin-infused relaxed algorithm: passive-aggressive steps from fear to hope over the pool (Cherry and
+/// Foster 2012), from guess to surrogate (Arun and Koehn 2007), or to oracles (Watanabe 2012).
+///
+/// The learner is [`HopeFear`], [`OneBest`](crate::OneBest) or [`Rank`], by `constraints`; settings of the
+/// other two must keep their defaults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Mira {
-    /// When the run ends.
+    /// Stopping rule of the run.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// Lists or forests.
+    /// Whether hope and fear are searched in n-best lists or in forests.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub learn_from: LearnFrom,
-    /// Candidates to separate: hope and fear over the pool, as Moses' kbmira; surrogate and guess, online (Arun and Koehn 2007);
-    /// or oracles and all others, batch by batch (Watanabe 2012, eq. 13).
+    /// Candidates to separate: hope and fear over the pool, as Moses' kbmira; surrogate and guess, online
+    /// (Arun and Koehn 2007); or oracles and all others, batch by batch (Watanabe 2012, eq. 13).
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHICH", value_enum, default_value_t = Mira::default().constraints, help_heading = "MIRA"))]
     pub constraints: Constraints,
     /// Largest step [default: 0.01 for hope-fear; none for surrogate].
@@ -80,15 +83,15 @@ pub struct Mira {
     /// With hope-fear: visit segments in their order, not in random order.
     #[cfg_attr(feature = "clap", arg(id = "no-shuffle", long = "no-shuffle", action = clap::ArgAction::SetFalse, help_heading = "MIRA"))]
     pub shuffle_pool: bool,
-    /// What steps aim at, with surrogates.
+    /// Targets and averaging of [`Constraints::Surrogate`].
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub surrogates: Surrogates,
-    /// Smoothing of sentence BLEU, with surrogates.
+    /// Smoothing of sentence BLEU for [`Constraints::Surrogate`].
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub sentence: SentenceSmoothing,
-    /// Batches, shards and mixing, with surrogates and oracles.
+    /// Batches, shards and mixing of [`Constraints::Surrogate`] and [`Constraints::Oracle`].
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub online: Online,

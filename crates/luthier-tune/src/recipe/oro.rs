@@ -1,4 +1,4 @@
-//! The recipe of ORO and O-ORO.
+//! Settings of ORO and O-ORO.
 
 use super::{
     Algorithm, Context, RecipeInfo,
@@ -10,13 +10,15 @@ use luthier_core::{Error, Result};
 use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
-/// Online rank optimisation (Watanabe 2012): oracles above all other candidates, batch by batch, by sub-gradients (ORO) or by
-/// optimised updates (O-ORO).
+/// Online rank optimisation (Watanabe 2012): oracles above all other candidates, batch by batch, by
+/// sub-gradients (ORO, Algorithm 2) or by optimised updates (O-ORO, §4.1).
+///
+/// The learner is [`Rank`]; shards are mixed by a line search (§4.2).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Oro {
-    /// When the run ends.
+    /// Stopping rule of the run.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
@@ -40,8 +42,8 @@ pub struct Oro {
     /// Decay of the learning rate: η₀·α^(k/K), or 1/(λk).
     #[cfg_attr(feature = "clap", arg(long, value_name = "RATE", value_enum, default_value_t = Oro::default().rate, help_heading = "ORO"))]
     pub rate: Decay,
-    /// Divisor of the sub-gradient of the hinge loss: the number of violated pairs (M′), or of all pairs (M) [default:
-    /// violated].
+    /// Divisor of the sub-gradient of the hinge loss: the number of violated pairs (M′), or of all pairs (M)
+    /// [default: violated].
     #[cfg_attr(feature = "clap", arg(long, value_name = "BY", help_heading = "ORO"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub normalize: Option<Norm>,
@@ -63,11 +65,11 @@ pub struct Oro {
     /// Oracles by the score of the batch, or of each segment by itself.
     #[cfg_attr(feature = "clap", arg(long, value_name = "BY", value_enum, default_value_t = Oro::default().oracle, help_heading = "ORO"))]
     pub oracle: OracleBy,
-    /// Smoothing of sentence BLEU.
+    /// Smoothing of sentence BLEU, for oracles by sentence.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub sentence: SentenceSmoothing,
-    /// Batches, shards and mixing.
+    /// Batches, shards and mixing of online learning.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub online: Online,

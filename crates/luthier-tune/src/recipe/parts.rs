@@ -10,13 +10,13 @@ use luthier_metric::{Metric, SentenceSmoothing};
 use luthier_optim::Limit;
 use serde::{Deserialize, Serialize};
 
-/// When a run ends.
+/// Stopping rule of a run: maximum number of iterations, and patience.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Stopping {
-    /// Maximum number of iterations with a decoder, or of epochs of online learning; batch learning from fixed lists takes
-    /// one [default: 25; pro and apro: 30; online: 10].
+    /// Maximum number of iterations with a decoder, or of epochs of online learning; batch learning from
+    /// fixed lists takes one [default: 25; pro and apro: 30; online: 10].
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u32>,
@@ -54,7 +54,7 @@ impl Stopping {
     }
 }
 
-/// What an algorithm learns from.
+/// Evidence that an algorithm learns from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
@@ -62,19 +62,20 @@ pub enum On {
     /// N-best lists.
     #[default]
     Nbest,
-    /// Forests.
+    /// Forests of everything that the search has found.
     Forest,
 }
 
 /// Edges of a forest per word of the sentence, unless others are asked for.
 pub(super) const DENSITY: u32 = 50;
 
-/// Learning from n-best lists or from forests.
+/// Choice of learning from n-best lists or from forests.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Forests"))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct LearnFrom {
-    /// Learn from n-best lists, or from forests of everything that the search has found; forests need --model.
+    /// Learn from n-best lists, or from forests of everything that the search has found; forests need
+    /// --model.
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT", value_enum, default_value_t))]
     pub on: On,
     /// Edges of a forest kept per word of the sentence: those in the best translations [default: 50].
@@ -128,13 +129,13 @@ fn only_bleu(name: &str, metric: &Metric) -> Result<()> {
     }
 }
 
-/// How batch learning goes from one iteration of a decoder to the next.
+/// Interpolation w ← Ψw′ + (1 − Ψ)w and reset of the pool, in batch learning with a decoder.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "With a decoder"))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Interpolation {
-    /// Ψ: share of the newly learned weights, with a decoder; the rest stays as it was [default: 0.1 for pro and for softmax
-    /// on forests, else 1].
+    /// Ψ: share of the newly learned weights, with a decoder; the rest stays as it was [default: 0.1 for pro
+    /// and for softmax on forests, else 1].
     #[cfg_attr(feature = "clap", arg(long, value_name = "PSI", allow_negative_numbers = true, value_parser = super::range::flag::share))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub psi: Option<f64>,
@@ -174,13 +175,14 @@ impl Interpolation {
 /// Tolerance of the minimisers with gradients.
 pub(super) const TOLERANCE: f64 = 1e-4;
 
-/// When the minimiser of a loss stops.
+/// Stopping rule of the minimiser of a loss: tolerance and maximum number of steps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Minimiser"))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Fit {
-    /// Stop when the gradient's norm has fallen to this share of its norm at 0, or at the start if that is less [default:
-    /// 0.0001]; for apro of its norm at 0 [default: 0.001]. With hinge losses: relative gap to the optimum [default: 0.01].
+    /// Stop when the gradient's norm has fallen to this share of its norm at 0, or at the start if that is
+    /// less [default: 0.0001]; for apro of its norm at 0 [default: 0.001]. With hinge losses: relative gap to
+    /// the optimum [default: 0.01].
     #[cfg_attr(feature = "clap", arg(long, value_name = "T", allow_negative_numbers = true, value_parser = super::range::flag::positive))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
@@ -209,19 +211,19 @@ impl Fit {
     }
 }
 
-/// Scale and regulariser of the losses with probabilities p ∝ exp(γ·score).
+/// Scale γ, regulariser and minimiser of the losses with probabilities p ∝ exp(γ·score).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Soft {
-    /// Scale of scores: p ∝ exp(γ·score). Several values, such as 0.1,1,10, are annealed: each starts from the weights of
-    /// the one before.
+    /// Scale of scores: p ∝ exp(γ·score). Several values, such as 0.1,1,10, are annealed: each starts from
+    /// the weights of the one before.
     #[cfg_attr(feature = "clap", arg(long, value_name = "G", default_value = "1", value_delimiter = ',', allow_negative_numbers = true, value_parser = super::range::flag::positive))]
     pub gamma: Vec<f64>,
-    /// Weight of ½‖w‖².
+    /// λ: weight of the regulariser ½‖w‖², 0 or more.
     #[cfg_attr(feature = "clap", arg(long, value_name = "L", default_value_t = Soft::default().lambda, allow_negative_numbers = true, value_parser = super::range::flag::non_negative))]
     pub lambda: f64,
-    /// When the minimiser stops.
+    /// Stopping rule of the minimiser.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub fit: Fit,
@@ -245,7 +247,7 @@ impl Soft {
     }
 }
 
-/// How online learning goes from batch to batch.
+/// Batches, shards, mixing and order of online learning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Online learning"))]
 #[serde(rename_all = "kebab-case", default)]
@@ -254,12 +256,13 @@ pub struct Online {
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch_size: Option<u32>,
-    /// Parts of the data that learn independently for one epoch and are then mixed; each can use a thread [default: 1].
+    /// Parts of the data that learn independently for one epoch and are then mixed; each can use a thread
+    /// [default: 1].
     #[cfg_attr(feature = "clap", arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(1..=MAX_SHARDS as i64)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shards: Option<u32>,
-    /// How the weights of the shards are mixed: their mean, or the best point on the line from the previous weights through the
-    /// mean [default: line-search for oro, else average].
+    /// How the weights of the shards are mixed: their mean, or the best point on the line from the previous
+    /// weights through the mean [default: line-search for oro, else average].
     #[cfg_attr(feature = "clap", arg(long, value_name = "HOW"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mixing: Option<Mixing>,
@@ -316,13 +319,13 @@ impl Online {
     }
 }
 
-/// What steps from guess to surrogate aim at (Arun and Koehn 2007).
+/// Targets of steps from guess to surrogate, and averaging (Arun and Koehn 2007).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Surrogates"))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Surrogates {
-    /// Target where the reference is not reachable: the best of the list and of earlier targets, or the best of all reachable
-    /// translations [default: local].
+    /// Target where the reference is not reachable: the best of the list and of earlier targets, or the best
+    /// of all reachable translations [default: local].
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub update: Option<Update>,

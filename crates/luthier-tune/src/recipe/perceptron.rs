@@ -1,4 +1,4 @@
-//! The recipe of the averaged perceptron.
+//! Settings of the averaged perceptron.
 
 use super::{
     Algorithm, Context, RecipeInfo,
@@ -9,24 +9,26 @@ use luthier_core::Result;
 use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
-/// Averaged perceptron, online: steps from the guess to the surrogate (Collins 2002; Arun and Koehn 2007).
+/// Averaged perceptron, online: steps w += h(surrogate) − h(guess) (Collins 2002; Arun and Koehn 2007).
+///
+/// The learner is [`OneBest`](crate::OneBest); the result is the mean of the weights over all visits.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Perceptron {
-    /// When the run ends.
+    /// Stopping rule of the run.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// What steps aim at.
+    /// Targets of the steps, and averaging.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub surrogates: Surrogates,
-    /// Smoothing of sentence BLEU.
+    /// Smoothing of sentence BLEU (BLEU+1).
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub sentence: SentenceSmoothing,
-    /// Batches, shards and mixing.
+    /// Batches, shards and mixing of online learning.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub online: Online,

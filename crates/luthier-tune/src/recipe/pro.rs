@@ -1,4 +1,4 @@
-//! The recipe of PRO.
+//! Settings of PRO.
 
 use super::{
     Algorithm, Context, RecipeInfo,
@@ -11,15 +11,19 @@ use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
 /// Pairwise ranking optimisation (Hopkins and May 2011): a linear classifier that ranks pairs of candidates.
+///
+/// Minimises [`Loss::Pro`] over Ξ of Γ sampled pairs per segment with |Δ sentence score| ≥ β; with a decoder
+/// the new weights are interpolated with Ψ = 0.1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "PRO"))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Pro {
-    /// When the run ends.
+    /// Stopping rule of the run.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// Pairs to rank: the most different of random ones, oracles with all others, all, or the best with the worst.
+    /// Pairs to rank: the most different of random ones, oracles with all others, all, or the best with the
+    /// worst.
     #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Pro::default().pairs, help_heading = "PRO"))]
     pub pairs: PairSource,
     /// Loss of a pair.
@@ -31,29 +35,32 @@ pub struct Pro {
     /// Ξ: pairs kept of those drawn, the most different ones.
     #[cfg_attr(feature = "clap", arg(long, default_value_t = Pro::default().keep, value_name = "N", help_heading = "PRO", value_parser = clap::value_parser!(u32).range(1..)))]
     pub keep: u32,
-    /// β: least difference of sentence scores, on the scale from 0 to 1; columns as they are. Not for oracles.
+    /// β: least difference of sentence scores, on the scale from 0 to 1; columns as they are. Not for
+    /// oracles.
     #[cfg_attr(feature = "clap", arg(long, default_value_t = Pro::default().min_difference, value_name = "D", help_heading = "PRO", allow_negative_numbers = true, value_parser = super::range::flag::non_negative))]
     pub min_difference: f64,
     /// Share of a list that is best, or worst, for good-bad.
     #[cfg_attr(feature = "clap", arg(long, default_value_t = Pro::default().slice, value_name = "SHARE", help_heading = "PRO", allow_negative_numbers = true, value_parser = super::range::flag::share))]
     pub slice: f64,
-    /// Drop pairs whose lengths differ by more than this many standard deviations; 2 filters outlier pairs (Nakov et al. 2013).
+    /// Drop pairs whose lengths differ by more than this many standard deviations; 2 filters outlier pairs
+    /// (Nakov et al. 2013).
     #[cfg_attr(feature = "clap", arg(long, value_name = "SIGMAS", help_heading = "PRO", allow_negative_numbers = true, value_parser = super::range::flag::positive))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_length_sigma: Option<f64>,
-    /// Weight of ½‖w‖² [default: 1 beside the sum of logistic losses, 0.00001 beside the mean of hinge losses].
+    /// Weight of ½‖w‖² [default: 1 beside the sum of logistic losses, 0.00001 beside the mean of hinge
+    /// losses].
     #[cfg_attr(feature = "clap", arg(long, value_name = "L", help_heading = "PRO", allow_negative_numbers = true, value_parser = super::range::flag::positive))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lambda: Option<f64>,
-    /// Smoothing of sentence BLEU.
+    /// Smoothing of sentence BLEU (BLEU+1).
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub sentence: SentenceSmoothing,
-    /// When the minimiser stops.
+    /// Stopping rule of the minimiser.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub fit: Fit,
-    /// From one iteration of a decoder to the next.
+    /// Interpolation of weights and reset of the pool between iterations, with a decoder.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub interpolation: Interpolation,

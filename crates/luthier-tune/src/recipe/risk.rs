@@ -1,4 +1,4 @@
-//! The recipe of minimum risk training.
+//! Settings of minimum risk training.
 
 use super::{
     Algorithm, Context, RecipeInfo,
@@ -10,23 +10,25 @@ use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
 /// Maximum expected sentence score, which is minimum risk training (Smith and Eisner 2006).
+///
+/// Minimises [`Loss::Risk`] by L-BFGS, for any metric.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Risk {
-    /// When the run ends.
+    /// Stopping rule of the run.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// Scale, regulariser and minimiser.
+    /// Scale γ, regulariser λ and stopping rule of the minimiser.
     #[cfg_attr(feature = "clap", command(flatten, next_help_heading = "Risk"))]
     #[serde(flatten)]
     pub soft: Soft,
-    /// Smoothing of sentence BLEU.
+    /// Smoothing of sentence BLEU (BLEU+1).
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub sentence: SentenceSmoothing,
-    /// From one iteration of a decoder to the next.
+    /// Interpolation of weights and reset of the pool between iterations, with a decoder.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub interpolation: Interpolation,

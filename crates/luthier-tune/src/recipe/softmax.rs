@@ -1,4 +1,4 @@
-//! The recipe of softmax: likelihood of the oracles.
+//! Settings of softmax: likelihood of the oracles.
 
 use super::{
     Algorithm, Context, RecipeInfo,
@@ -10,30 +10,32 @@ use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
 /// Maximum likelihood of the oracles among all candidates (Watanabe 2012, eq. 6).
+///
+/// Minimises [`Loss::Softmax`] by L-BFGS.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Softmax {
-    /// When the run ends.
+    /// Stopping rule of the run.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// Lists or forests.
+    /// Whether the algorithm learns from n-best lists or from forests.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub learn_from: LearnFrom,
     /// Oracles: candidates that are best for the whole corpus, or for their own sentence.
     #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Softmax::default().oracle, help_heading = "Softmax"))]
     pub oracle: OracleBy,
-    /// Smoothing of sentence BLEU.
+    /// Smoothing of sentence BLEU, for oracles by sentence.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub sentence: SentenceSmoothing,
-    /// Scale, regulariser and minimiser.
+    /// Scale γ, regulariser λ and stopping rule of the minimiser.
     #[cfg_attr(feature = "clap", command(flatten, next_help_heading = "Softmax"))]
     #[serde(flatten)]
     pub soft: Soft,
-    /// From one iteration of a decoder to the next.
+    /// Interpolation of weights and reset of the pool between iterations, with a decoder.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub interpolation: Interpolation,

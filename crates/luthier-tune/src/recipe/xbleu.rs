@@ -1,4 +1,4 @@
-//! The recipe of xBLEU.
+//! Settings of xBLEU.
 
 use super::{
     Algorithm, Context, RecipeInfo,
@@ -13,15 +13,17 @@ use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
 /// Maximum BLEU of expected n-gram counts (Rosti et al. 2010, 2011).
+///
+/// Minimises [`Loss::Xbleu`] by L-BFGS; for BLEU only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Xbleu {
-    /// When the run ends.
+    /// Stopping rule of the run.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// Lists or forests.
+    /// Whether the algorithm learns from n-best lists or from forests.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub learn_from: LearnFrom,
@@ -31,11 +33,11 @@ pub struct Xbleu {
     /// Brevity penalty: as in BLEU, with its corner rounded, or none.
     #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Xbleu::default().brevity, help_heading = "xBLEU"))]
     pub brevity: Brevity,
-    /// Scale, regulariser and minimiser.
+    /// Scale γ, regulariser λ and stopping rule of the minimiser.
     #[cfg_attr(feature = "clap", command(flatten, next_help_heading = "xBLEU"))]
     #[serde(flatten)]
     pub soft: Soft,
-    /// From one iteration of a decoder to the next.
+    /// Interpolation of weights and reset of the pool between iterations, with a decoder.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub interpolation: Interpolation,
