@@ -266,7 +266,7 @@ fn unequal_processes_are_refused() {
     assert!(message.contains("unexpected argument '--wrong'"), "{message}");
     fs::write(dir.join("b/nbest"), text.replacen("rot", "see", 1)).unwrap();
     let message = refused(&run("a", binary, ""), &run("b", binary, ""));
-    assert!(message.contains("has other inputs or settings: nbest is"), "{message}");
+    assert!(message.contains("has other inputs or settings: the input nbest is"), "{message}");
     fs::remove_file(dir.join("b/ref")).unwrap();
     let message = refused(&run("a", binary, ""), &run("b", binary, ""));
     assert!(message.contains("process 1 on ") && message.contains("ref: cannot open it"), "{message}");
@@ -343,7 +343,7 @@ fn a_lost_process_ends_the_job_and_nothing_is_lost() {
         }
         let output = processes(dir, 3, &format!("{words} cut")).output().unwrap();
         assert!(output.status.success());
-        let said = "3 processes; if one is lost all end, and the same command goes on";
+        let said = "3 processes; if one is lost all end, and the same command resumes";
         assert!(stderr(&output).contains(said), "{}", stderr(&output));
         assert_eq!(left(&dir.join("cut")), left(&dir.join("whole")), "{algorithm}");
         for run in ["cut", "whole"] {
