@@ -75,9 +75,16 @@ impl<'a> Again<'a> {
 
     /// The same; where a process of a command that was killed is still at work in the same directory, after that.
     pub(crate) fn run_after(&self, words: &[&str]) -> Result<String> {
+        let mut told = false;
         loop {
             match self.run(words) {
-                Err(e) if e.kind() == ErrorKind::Busy => thread::sleep(Duration::from_millis(500)),
+                Err(e) if e.kind() == ErrorKind::Busy => {
+                    if !told {
+                        self.talk.say(&format!("waiting: {e}"));
+                    }
+                    told = true;
+                    thread::sleep(Duration::from_millis(500));
+                }
                 done => return done,
             }
         }
@@ -133,8 +140,9 @@ pub(crate) fn shown(words: &[String]) -> String {
 
 /// How far a run is: `iteration 3: 41.20`.
 pub(crate) fn progress(run: &Path) -> Option<String> {
-    let last = RunView::last_event(run)?;
-    Some(format!("iteration {}: {:.2}", last.iteration, last.score))
+    let view = RunView::open(run).ok()?;
+    let last = view.events.last()?;
+    Some(format!("iteration {}: {:.2}", last.iteration, view.metric().ok()?.shown(last.score)))
 }
 
 /// `40 s`, `12 min`, `3.5 h`.

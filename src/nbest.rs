@@ -156,7 +156,10 @@ impl NBest {
 
     /// Lists of all segments with their features in columns and their statistics for a metric.
     pub(crate) fn judged(&self, metric: &Metric) -> Result<Vec<List>> {
-        check_references(&self.references, metric)?;
+        if self.references.is_empty() && metric.needs_references() {
+            return Err(Error::new(format!("{} needs references, and the lists have none", metric.name()))
+                .hint("add them with NBest::with_references"));
+        }
         let references = references_of(&self.references, &self.rows, false)?;
         let judge = Judge::new(metric, &references, reference_file(&self.references));
         lists(&self.rows, &columns(&self.rows, Some(metric)), Some(judge))

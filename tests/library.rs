@@ -1,11 +1,11 @@
-//! Training and translation from Rust, against the real binary.
+//! Tuning, training and translation from Rust, against the real binary.
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
 use common::ok_in;
 use luthier::{
-    Training, Translator,
+    NBest, Recipe, Training, Translator,
     core::{ErrorKind, Progress, Step, Weights},
     decode::Limits,
     io::nbest::{Options, Rows, read},
@@ -161,4 +161,76 @@ fn wrong_settings_and_weights_are_refused() {
     let stop = |_: &Step| ControlFlow::Break(());
     let stopped = open().translate_with(&["er schläft ."], Progress::new(&stop)).unwrap_err();
     assert_eq!(stopped.kind(), ErrorKind::Interrupted);
+}
+
+/// Lists of the quickstart, with references.
+fn quickstart() -> NBest {
+    let at = |name: &str| common::root().join("examples/quickstart").join(name);
+    NBest::read([at("nbest.txt")]).unwrap().with_references([at("ref.txt")]).unwrap()
+}
+
+#[test]
+fn tuning_gives_the_weights_of_the_command_line() {
+    let lists = quickstart();
+    let dir = tempfile::tempdir().unwrap();
+    for recipe in Recipe::all() {
+        let name = recipe.info().name;
+        let run = dir.path().join(name);
+        let files = "--nbest examples/quickstart/nbest.txt --ref examples/quickstart/ref.txt";
+        common::ok_in(&common::root(), &format!("tune {name} {files} --run {} -q", run.display()));
+        let view = luthier::tune::RunView::open(&run).unwrap();
+        for threads in [1, 3] {
+            let tuned = luthier::tune(&lists, &recipe).threads(threads).run().unwrap();
+            assert_eq!(tuned.weights, view.best_weights().unwrap(), "{name}");
+            assert_eq!(tuned.history.len(), view.events.len(), "{name}");
+            assert_eq!(Some(tuned.recipe), view.spec.as_ref().map(|s| s.recipe.clone()), "{name}");
+        }
+        // The command line's directory is the library's, too.
+        let again = luthier::tune(&lists, &recipe).run_dir(&run).run().unwrap();
+        assert_eq!(again.weights, view.best_weights().unwrap(), "{name}");
+        assert_eq!(again.history.len(), view.events.len(), "{name}");
+    }
+}
+
+#[test]
+fn data_in_memory_count_by_their_contents() {
+    let dir = tempfile::tempdir().unwrap();
+    let lists = |good: f64| {
+        let mut lists = NBest::default();
+        lists.push(0, "a b c d", &[("f", good), ("g", 1.0)], &[]).unwrap();
+        lists.push(0, "e", &[("f", 0.5), ("g", 0.0)], &[]).unwrap();
+        lists.with_reference_texts(["a b c d"]).unwrap()
+    };
+    let recipe = Recipe::named("mert").unwrap();
+    let tune = |lists: &NBest| luthier::tune(lists, &recipe).run_dir(dir.path().join("r")).run();
+    let first = tune(&lists(1.0)).unwrap();
+    assert_eq!(tune(&lists(1.0)).unwrap().weights, first.weights);
+    let error = tune(&lists(0.0)).unwrap_err();
+    assert_eq!(error.kind(), luthier::ErrorKind::Mismatch);
+    assert!(error.to_string().contains("the input nbest is candidates in memory"), "{error}");
+}
+
+#[test]
+fn mistakes_of_library_users_are_errors() {
+    let lists = quickstart();
+    let told = |result: luthier::Result<luthier::Tuned>| result.unwrap_err().to_string();
+    let bound = luthier::tune::recipe::WeightBound { name: "lm".to_owned(), low: 1.0, high: 0.0 };
+    let recipe = Recipe::from(luthier::Mert { bound: vec![bound], ..luthier::Mert::default() });
+    assert_eq!(told(luthier::tune(&lists, &recipe).run()), "the bound of lm is 1,0, expected LOW below HIGH");
+    let recipe = Recipe::from(luthier::Apro { c: -1.0, ..luthier::Apro::default() });
+    assert_eq!(told(luthier::tune(&lists, &recipe).run()), "c is -1, expected a number above 0");
+    let recipe = Recipe::named("xbleu").unwrap();
+    let chrf = luthier::tune(&lists, &recipe).metric("chrf").unwrap().run();
+    assert!(told(chrf).starts_with("xbleu expects n-gram counts"));
+    let weights = luthier::Weights::parse("w", "logprobb 1\n").unwrap();
+    let error = lists.rerank(&weights).unwrap_err().to_string();
+    assert!(error.contains("no weight is of a feature of the lists, which have logprob, lm, length"), "{error}");
+    let mut odd = NBest::default();
+    assert!(odd.push(0, "a", &[("f", 1.0), ("f", 2.0)], &[]).is_err());
+    odd.push(0, "a", &[("f", 1.0)], &[]).unwrap();
+    assert!(told(luthier::tune(&odd, &recipe).run()).starts_with("BLEU needs references"));
+    let stop = |_: &luthier::core::Step| std::ops::ControlFlow::Break(());
+    let recipe = Recipe::named("mert").unwrap();
+    let stopped = luthier::tune(&lists, &recipe).progress(luthier::Progress::new(&stop)).run();
+    assert_eq!(stopped.unwrap_err().kind(), luthier::ErrorKind::Interrupted);
 }

@@ -176,17 +176,6 @@ impl RunView {
         Ok(RunView { path: path.to_owned(), spec, settings, inputs, events, end })
     }
 
-    /// Returns the last event of a run that may be under way, without reading the rest of the directory;
-    /// `None` if no iteration is complete.
-    pub fn last_event(path: &Path) -> Option<Event> {
-        let log = fs::read_to_string(Layout(path.to_owned()).log()).ok()?;
-        let last = read_log(&log).into_iter().rev().find_map(|line| match line {
-            Line::Iteration(event) => Some(event),
-            Line::End { .. } => None,
-        });
-        last.map(|event| *event)
-    }
-
     /// Returns a setting by its dotted name, such as `recipe.restarts`; `None` if it is missing or empty.
     pub fn setting(&self, name: &str) -> Option<&str> {
         let found = self.settings.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str());

@@ -204,7 +204,7 @@ impl Reader<'_> {
             record(self.spec, "moses-scores", &[scores]);
         }
         let (lists, rows) = fixed(input, metric, self.files, self.spec.recipe.learns_sparse(), talk)?;
-        let held = input.held_out.each(|set| set.lists(input, metric, &rows, self.spec))?;
+        let held = input.held_out.each(|set| set.lists(input, metric, &rows, self.spec, talk))?;
         self.spec.recipe.check_features(rows.names.names())?;
         if let Some(path) = &self.start {
             check_names(&self.initial, path, &rows, Some(metric), talk)?;
@@ -394,6 +394,7 @@ impl HeldOut<'_> {
         metric: &Metric,
         learned: &Rows,
         spec: &mut RunSpec,
+        talk: Talk,
     ) -> Result<Option<Box<dyn Source>>> {
         if self.nbest.is_empty() {
             return self.check("nbest").map(|()| None);
@@ -408,6 +409,13 @@ impl HeldOut<'_> {
             let message = format!("has no feature of the lists that are learned from ({})", self.name);
             return Err(Error::in_file(self.nbest[0].display().to_string(), message)
                 .hint(format!("those have {}", learned.names.names().join(", "))));
+        }
+        let dense = columns(learned, Some(metric));
+        let missing = dense.keys().iter().filter(|key| rows.names.get(**key).is_none());
+        let missing: Vec<&str> = missing.filter_map(|key| learned.names.get(*key)).collect();
+        if !missing.is_empty() {
+            let (name, missing) = (self.name, missing.join(", "));
+            talk.warn(&format!("the {name} lists do not have {missing}: taken as 0 there"));
         }
         let references = references_of(&files, &rows, input.nbest.allow_missing)?;
         let mut judge = Judge::new(metric, &references, reference_file(&files));
