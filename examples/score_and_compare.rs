@@ -45,13 +45,13 @@ fn lines(path: &str) -> Result<Vec<String>> {
     Ok(read_lines(Path::new(path))?.lines)
 }
 
-/// References, the first candidates, and the candidates that a language model alone likes best.
+/// References, the candidates under the initial weights, and those under weights that favour longer ones.
 fn quickstart() -> Result<(Vec<String>, Vec<String>, Vec<String>)> {
     let lists = NBest::read(["examples/quickstart/nbest.txt"])?;
     let texts = |weights: &Weights| -> Result<Vec<String>> {
         Ok(lists.rerank(weights)?.into_iter().map(str::to_owned).collect())
     };
     let initial = read_weights(Path::new("examples/quickstart/init.txt"))?;
-    let lm = Weights::parse("lm alone", "lm 1\n")?;
-    Ok((lines("examples/quickstart/ref.txt")?, texts(&initial)?, texts(&lm)?))
+    let longer = Weights::parse("longer", "logprob 1\nlm 1\nlength 3\n")?;
+    Ok((lines("examples/quickstart/ref.txt")?, texts(&initial)?, texts(&longer)?))
 }
