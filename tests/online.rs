@@ -141,7 +141,7 @@ fn constrained_decoding() {
     };
     fails(
         "decode --model m --in some.de --force short -o x",
-        "luthier: short: has 1 lines, but the text has at least 16; both need one line per segment",
+        "luthier: short: has 1 lines, but the text has at least 2; both need one line per segment",
     );
 }
 

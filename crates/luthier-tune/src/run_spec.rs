@@ -4,7 +4,7 @@ use crate::recipe::Recipe;
 use luthier_core::{Error, Fingerprint, Result, Weights};
 use luthier_io::{Difference, InputFile, nbest::Options};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use toml::Value;
 
 /// Format number of the run directories that this version writes and resumes.
@@ -146,16 +146,6 @@ impl RunSpec {
         };
     }
 
-    /// Iterates over the files that were read in a role, such as `nbest` or `ref`.
-    pub fn inputs_of<'a>(&'a self, role: &'a str) -> impl Iterator<Item = &'a InputFile> {
-        self.inputs.iter().filter(move |f| f.role == role)
-    }
-
-    /// Returns the paths of the files that were read in a role, such as `nbest` or `ref`.
-    pub fn paths_of(&self, role: &str) -> Vec<PathBuf> {
-        self.inputs_of(role).map(|f| PathBuf::from(&f.path)).collect()
-    }
-
     /// Returns the text of `run.toml`. Fails only for decoder settings that TOML cannot hold.
     pub fn to_toml(&self) -> Result<String> {
         luthier_io::to_toml(self)
@@ -233,6 +223,13 @@ mod tests {
         recipe::{Constraints, Context, LearnFrom, Mira, On, Softmax, Xbleu},
     };
     use std::sync::Arc;
+
+    #[test]
+    fn other_formats_are_refused() {
+        let text = RunSpec::new(Recipe::all()[0].clone(), "bleu", 1).to_toml().unwrap();
+        let error = RunSpec::parse("run.toml", &text.replace("format = 2", "format = 3")).unwrap_err();
+        assert!(error.to_string().starts_with("run.toml: has format 3, expected 2"), "{error}");
+    }
 
     /// What is written is what is read, for every algorithm and every kind of source.
     #[test]

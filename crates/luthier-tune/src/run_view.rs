@@ -212,7 +212,12 @@ impl RunView {
         Layout(path.to_owned()).best()
     }
 
-    /// Returns whether the directory `path` holds a run that has written its best weights.
+    /// Returns the path of the weights that an iteration of the run directory `path` was decoded with.
+    pub fn weights_path(path: &Path, iteration: u32) -> PathBuf {
+        Layout(path.to_owned()).weights(iteration)
+    }
+
+    /// Returns whether the directory `path` holds a run that has ended and written its best weights.
     pub fn is_finished(path: &Path) -> bool {
         let log = fs::read_to_string(Layout(path.to_owned()).log()).unwrap_or_default();
         let ended = matches!(read_log(&log).last(), Some(Line::End { .. }));

@@ -2,7 +2,7 @@
 
 use super::{Event, Fleet, Job, Metric, Outcome, SourceKind, Tuner};
 use crate::talk::{Talk, thousands};
-use luthier::tune::Schedule;
+use luthier::tune::{RunView, Schedule};
 use std::path::Path;
 
 /// What is learned from.
@@ -48,13 +48,14 @@ pub(super) fn warnings(job: &Job<'_>, outcome: &Outcome, last: Option<&Event>, r
         talk.warn(&format!(
             "what was learned scores {:.2}, less than the initial weights, which are kept; it is in {}",
             metric.shown(last.select.unwrap_or(last.score)),
-            run.join(format!("weights/{:03}.txt", last.iteration)).display()
+            RunView::weights_path(run, last.iteration).display()
         ));
     }
     if job.schedule.online.is_some() && job.source.kind() != SourceKind::Fixed && job.select.is_none() {
         talk.say("without --select-source the last weights are kept, whatever they score");
         if outcome.score < outcome.initial {
-            talk.warn("they score less than the initial ones, which are in weights/000.txt");
+            let initial = RunView::weights_path(run, 0);
+            talk.warn(&format!("they score less than the initial ones, which are in {}", initial.display()));
         }
     }
     if let Some(ratio) = outcome.length_ratio.filter(|r| !(0.95..=1.05).contains(r)) {

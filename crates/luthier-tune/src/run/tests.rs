@@ -439,6 +439,59 @@ fn patience_ends_a_run() {
     assert!(events.len() < 50, "{}", events.len());
 }
 
+/// On fixed lists patience goes by the scores of the weights, not by those of the guesses on the way.
+#[test]
+fn patience_on_fixed_lists_counts_scores() {
+    let decoder = Decoder::new(u32::MAX);
+    let all: Vec<SegmentId> = (0..decoder.segments()).map(SegmentId).collect();
+    let start = Weights::parse("w", "tm 1\nlm -0.5\n").unwrap();
+    let lists = decoder.candidates(&all, &start, Goal::Model, Progress::NONE).unwrap().into_lists();
+    let mut names = luthier_core::Names::default();
+    for name in NAMES {
+        names.intern(name).unwrap();
+    }
+    let source = crate::FixedLists::new(lists.iter().map(|l| List::clone(l)).collect(), names);
+    let schedule = Schedule { iterations: 50, patience: Some(2), ..online(1, 1, crate::Mixing::Average) };
+    for learner in learners() {
+        let job = Job {
+            source: &source,
+            select: None,
+            test: None,
+            learner: &*learner,
+            schedule: &schedule,
+            metric: &decoder.metric,
+            initial: &start,
+            progress: Progress::NONE,
+        };
+        let mut dir = RunDir::in_memory(spec(50, 3));
+        let outcome = run(&job, &mut dir, &Fleet::ALONE, &mut |_| {}).unwrap();
+        let scores: Vec<f64> = dir.events().map(|e| e.score).collect();
+        let since_best = |n: usize| {
+            let best = (0..n).fold(0, |b, i| if scores[i] > scores[b] { i } else { b });
+            n - 1 - best
+        };
+        let expected = (1..=scores.len()).find(|&n| since_best(n) >= 2);
+        assert_eq!(expected, (outcome.stop == Stop::Patience).then_some(scores.len()), "{scores:?}");
+    }
+}
+
+/// A run that is being extended has no answer until it ends again.
+#[test]
+fn an_extended_run_that_breaks_off_is_not_finished() {
+    let dir = tempfile::tempdir().unwrap();
+    let (learner, path) = (&learners()[0], dir.path().join("r"));
+    let tune = |fails_at: u32, iterations: u32| {
+        let schedule = Schedule { iterations, ..online_two() };
+        tune_with(&path, &Decoder::sparse(fails_at), &**learner, &schedule)
+    };
+    tune(u32::MAX, 2).unwrap();
+    assert!(crate::RunView::is_finished(&path));
+    assert!(tune(0, 6).is_err());
+    assert!(!crate::RunView::is_finished(&path));
+    tune(u32::MAX, 6).unwrap();
+    assert!(crate::RunView::is_finished(&path));
+}
+
 fn batch_learners() -> Vec<Box<dyn Learner>> {
     use crate::{
         HopeFear, Loss, Minimize, PairSource, Pairs,
