@@ -10,7 +10,10 @@ use luthier::{
     },
     metric::Metric,
     optim::{Limit, newton},
-    tune::{Candidate, Design, Evidence, Fleet, HopeFear, Learner, List, Loss, Minimize, State},
+    tune::{
+        Candidate, Candidates, Evidence, FeatureMatrix, Fleet, Learner, State,
+        learner::{HopeFear, Loss, Minimize},
+    },
 };
 use rayon::prelude::*;
 use std::{path::PathBuf, sync::Arc, time::Instant};
@@ -58,7 +61,7 @@ fn mira(data: &std::path::Path) {
 
 fn apro(segments: usize, k: usize) {
     let (pool, weights) = generate(segments, k);
-    let design = Design::new(pool.clone(), &weights);
+    let design = FeatureMatrix::new(pool.clone(), &weights);
     let size = design.size();
     drop(design);
     let minimize = Minimize {
@@ -86,7 +89,7 @@ fn apro(segments: usize, k: usize) {
 }
 
 /// Lists whose candidates share most features, as n-best lists do; quality depends on both kinds.
-fn generate(segments: usize, k: usize) -> (Vec<Arc<List>>, Weights) {
+fn generate(segments: usize, k: usize) -> (Vec<Arc<Candidates>>, Weights) {
     let dense: Vec<FeatureKey> = (0..DENSE).map(|c| FeatureKey::of(&format!("d{c}"))).collect();
     let columns = Arc::new(Local::new(dense.clone()));
     let names: Vec<String> = (0..50_000).map(|i| format!("s{i}")).collect();
@@ -134,11 +137,11 @@ fn generate(segments: usize, k: usize) -> (Vec<Arc<List>>, Weights) {
             features,
             columns,
         });
-        let mut list = List::new(&columns, candidates, false);
+        let mut list = Candidates::new(&columns, candidates, false);
         list.judge_given(3);
         Arc::new(list)
     };
-    let pool: Vec<Arc<List>> = (0..segments).into_par_iter().map(one).collect();
+    let pool: Vec<Arc<Candidates>> = (0..segments).into_par_iter().map(one).collect();
     let mut weights = Weights::default();
     let name = |key: FeatureKey| format!("{:x}", key.0);
     weights.commit(&columns, &name).unwrap();

@@ -10,7 +10,10 @@ use luthier::{
     },
     metric::Metric,
     optim::{Ascent, Direction, Peak, Walker},
-    tune::{Candidate, Flat, List, ListWalker},
+    tune::{
+        Candidate, Candidates,
+        mert::{Flat, ListWalker},
+    },
 };
 use std::{path::PathBuf, sync::Arc, time::Instant};
 
@@ -87,7 +90,7 @@ struct Run {
 
 /// Climbs from the start and from random ones, as `tune mert` does.
 fn climb<'a>(
-    pool: &[Arc<List>],
+    pool: &[Arc<Candidates>],
     start: &[f64],
     starts: u32,
     walker: impl Fn(&[f64]) -> Box<dyn Walker + 'a>,
@@ -136,20 +139,20 @@ impl Walker for Counting<'_> {
 /// The textbook: sort the lines of each segment by slope, keep the hull on a stack, sort all boundaries, and score
 /// every interval.
 struct Plain<'a> {
-    pool: &'a [Arc<List>],
+    pool: &'a [Arc<Candidates>],
     metric: &'a Metric,
     point: Vec<f64>,
     score: f64,
 }
 
 impl<'a> Plain<'a> {
-    fn new(pool: &'a [Arc<List>], metric: &'a Metric, point: &[f64]) -> Self {
+    fn new(pool: &'a [Arc<Candidates>], metric: &'a Metric, point: &[f64]) -> Self {
         let mut plain = Plain { pool, metric, point: Vec::new(), score: 0.0 };
         plain.place(point);
         plain
     }
 
-    fn offsets(&self, list: &List) -> Vec<f64> {
+    fn offsets(&self, list: &Candidates) -> Vec<f64> {
         let mut b = vec![0.0; list.k];
         list.scores(&self.point, &Weights::default(), &mut b);
         b
@@ -242,7 +245,7 @@ impl Walker for Plain<'_> {
 type Features = Vec<(FeatureKey, f64)>;
 
 /// A pool with every candidate `copies` times and every feature `wider` times, each copy a little different.
-fn grow(pool: &[Arc<List>], copies: usize, wider: usize) -> Vec<Arc<List>> {
+fn grow(pool: &[Arc<Candidates>], copies: usize, wider: usize) -> Vec<Arc<Candidates>> {
     let width = pool[0].width;
     let old = pool[0].columns.keys();
     let key = |c: usize, w: usize| FeatureKey(old[c].0.wrapping_add(w as u64));
@@ -250,7 +253,7 @@ fn grow(pool: &[Arc<List>], copies: usize, wider: usize) -> Vec<Arc<List>> {
         (0..wider).flat_map(|w| (0..old.len()).map(move |c| (c, w))).map(|(c, w)| key(c, w)).collect(),
     ));
     let mut stream = Stream::new(1, Purpose::Test, 0, 0);
-    let one = |list: &Arc<List>| {
+    let one = |list: &Arc<Candidates>| {
         let mut rows: Vec<(Features, Vec<f64>)> = Vec::new();
         for copy in 0..copies {
             for i in 0..list.k {
@@ -266,7 +269,7 @@ fn grow(pool: &[Arc<List>], copies: usize, wider: usize) -> Vec<Arc<List>> {
             }
         }
         let candidates = rows.iter().map(|(f, s)| Candidate { text: "", features: f, columns: s });
-        let mut list = List::new(&columns, candidates, false);
+        let mut list = Candidates::new(&columns, candidates, false);
         list.judge_given(width);
         Arc::new(list)
     };

@@ -22,7 +22,7 @@ mod table;
 mod train;
 mod tune;
 
-use crate::{talk::Talk, world};
+use crate::{launch, talk::Talk};
 use clap::{CommandFactory, Parser, Subcommand, error::ContextKind, error::ErrorKind};
 use luthier::{
     core::{self, Error, FeatureKey, Weights},
@@ -127,7 +127,7 @@ impl From<Error> for Failure {
 
 /// The threads that a command works on: as many as were asked for, else all cores.
 pub(crate) fn thread_pool(common: &Common) -> Result<rayon::ThreadPool, Error> {
-    let n = common.threads.map(usize::from).or_else(world::threads);
+    let n = common.threads.map(usize::from).or_else(launch::threads);
     rayon::ThreadPoolBuilder::new()
         .num_threads(n.unwrap_or(0))
         .stack_size(STACK)
@@ -142,9 +142,9 @@ const STACK: usize = 8 << 20;
 pub(crate) type Done = Result<ExitCode, Failure>;
 
 pub(crate) fn run(cli: Cli) -> Done {
-    let talk = Talk { quiet: cli.common.quiet || !world::is_first() };
+    let talk = Talk { quiet: cli.common.quiet || !launch::is_first() };
     if !matches!(cli.verb, Verb::Tune(_) | Verb::Decode(_)) {
-        world::only_one(&verb_typed())?;
+        launch::only_one(&verb_typed())?;
     }
     match cli.verb {
         Verb::Tune(args) => tune::run(&args, &cli.common, talk),
@@ -187,7 +187,7 @@ pub(crate) fn usage(e: &clap::Error) -> ExitCode {
         return if e.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
     }
     let line = mistake(e);
-    if world::tells_usage() {
+    if launch::tells_usage() {
         crate::talk::line(&format!("luthier: {line} (see {} --help)", verb_typed()));
     }
     ExitCode::from(2)
@@ -241,7 +241,7 @@ pub(crate) fn one_line(text: &str) -> String {
 
 /// Data for a file, or for standard output: written whole in the end, and once by several processes.
 pub(crate) fn write_out(path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
-    if !world::is_first() {
+    if !launch::is_first() {
         return Ok(());
     }
     match path {

@@ -6,7 +6,7 @@ use crate::{
     decode::{Decoder, Forests, Found, Limits, Model},
     forest::{Derivation, Forest, KBest},
     metric::{Metric, Prepared, Scratch, SentenceSmoothing},
-    tune::{Candidate, Evidence, Goal, List, Packed, Segment, Source, SourceKind},
+    tune::{Candidate, Candidates, Evidence, ForestPool, Goal, SegmentForests, Source, SourceKind},
 };
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -196,7 +196,7 @@ impl InProcess {
         columns: &Columns,
         density: usize,
         progress: Progress<'_>,
-    ) -> Result<Packed> {
+    ) -> Result<ForestPool> {
         let fixed: Arc<[(FeatureKey, f64)]> = decoder.fixed().into();
         let segments = batch.par_iter().map(|segment| {
             let at = segment.0 as usize;
@@ -205,9 +205,9 @@ impl InProcess {
             let scores = forest.scores(&decoder.local_weights(&forest.local));
             let words = sentence.split_ascii_whitespace().count().max(1);
             let forest = forest.densest(&scores, words.saturating_mul(density));
-            Ok(Segment { forests: vec![Arc::new(forest)], references: self.prepared[at].clone() })
+            Ok(SegmentForests { forests: vec![Arc::new(forest)], references: self.prepared[at].clone() })
         });
-        Ok(Packed { columns: columns.local.clone(), fixed, segments: segments.collect::<Result<_>>()? })
+        Ok(ForestPool { columns: columns.local.clone(), fixed, segments: segments.collect::<Result<_>>()? })
     }
 
     /// Smooths sentence BLEU in another way when it searches for what scores best.
@@ -226,8 +226,8 @@ impl InProcess {
         (at, k): (usize, usize),
         scratch: &mut Scratch,
         progress: Progress<'_>,
-    ) -> Result<Arc<List>> {
-        let Some(lattice) = lattice else { return Ok(Arc::new(List::empty(&columns.local))) };
+    ) -> Result<Arc<Candidates>> {
+        let Some(lattice) = lattice else { return Ok(Arc::new(Candidates::empty(&columns.local))) };
         let mut found = translations(decoder, &lattice.forest(), k, progress)?;
         for t in &mut found {
             t.text = for_lists(&t.text);
@@ -244,11 +244,11 @@ impl InProcess {
             features,
             columns: &[],
         });
-        let mut list = List::new(&columns.local, candidates, true);
+        let mut list = Candidates::new(&columns.local, candidates, true);
         list.judge(&self.metric, &self.prepared[at], scratch);
         // Words that are passed through cost something that is not tuned.
         if found.iter().any(|t| t.passed != 0.0) && found.len() == list.k {
-            list.offset = found.iter().map(|t| t.passed).collect();
+            list.fixed_score = found.iter().map(|t| t.passed).collect();
         }
         if !list.local.keys().is_empty() {
             let names = sparse_names(lattice, &found);

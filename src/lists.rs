@@ -9,7 +9,7 @@ use luthier::{
         nbest::{Dialect, Options, RowFile, Rows},
     },
     metric::Metric,
-    tune::{Judge, List, columns, lists},
+    tune::{Candidates, Judge, columns, lists},
 };
 use std::{
     path::{Path, PathBuf},
@@ -89,7 +89,7 @@ pub(crate) struct Judged {
     pub(crate) metric: Metric,
     pub(crate) rows: Rows,
     pub(crate) columns: Arc<Local>,
-    pub(crate) lists: Vec<Arc<List>>,
+    pub(crate) lists: Vec<Arc<Candidates>>,
     /// References by segment.
     pub(crate) references: Vec<Vec<String>>,
     /// The settings behind their scores.

@@ -1,15 +1,15 @@
 //! The `luthier` binary: the command line of the library.
 
-mod again;
 mod command;
 mod corpus;
+mod hypotheses;
+mod launch;
 mod lists;
 mod phases;
 mod plot;
-mod systems;
+mod subprocess;
 mod table;
 mod talk;
-mod world;
 
 use clap::Parser;
 use command::{Cli, Failure};
@@ -31,17 +31,17 @@ fn main() -> ExitCode {
 /// Joins the job, if this process is part of one, and does what was asked for.
 fn execute(cli: Cli) -> ExitCode {
     let json = cli.common.json_errors;
-    let member = match world::join() {
+    let member = match launch::join() {
         Ok(member) => member,
         Err(e) => return tell(&e, json),
     };
-    let greeted = world::greet(&command::verb_typed()).map_err(Failure::from);
+    let greeted = launch::greet(&command::verb_typed()).map_err(Failure::from);
     match greeted.and_then(|()| command::run(cli)) {
         Ok(code) => code,
         // Whoever reads our output has gone: nothing to complain about.
         Err(Failure::Gone) => ExitCode::SUCCESS,
         Err(Failure::Error(e)) => {
-            let e = world::settle(e);
+            let e = launch::settle(e);
             let code = tell(&e, json);
             member.fail();
             code
@@ -51,7 +51,7 @@ fn execute(cli: Cli) -> ExitCode {
 
 /// Says what went wrong: once, if all processes of a job know it.
 fn tell(e: &Error, json: bool) -> ExitCode {
-    if world::is_first() || !world::fails_together() {
+    if launch::is_first() || !launch::fails_together() {
         let line = if json { serde_json::json!({ "error": e }).to_string() } else { format!("luthier: {e}") };
         talk::line(&line);
     }

@@ -8,7 +8,7 @@ use crate::{
         text::{Lines, by_segment, read_lines},
     },
     metric::Metric,
-    tune::{Judge, List, columns, list, lists},
+    tune::{Candidates, Judge, columns, list, lists},
 };
 use rayon::prelude::*;
 use std::path::Path;
@@ -155,7 +155,7 @@ impl NBest {
     }
 
     /// Lists of all segments with their features in columns and their statistics for a metric.
-    pub(crate) fn judged(&self, metric: &Metric) -> Result<Vec<List>> {
+    pub(crate) fn judged(&self, metric: &Metric) -> Result<Vec<Candidates>> {
         if self.references.is_empty() && metric.needs_references() {
             return Err(Error::new(format!("{} needs references, and the lists have none", metric.name()))
                 .hint("add them with NBest::with_references"));

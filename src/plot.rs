@@ -2,7 +2,7 @@
 
 use luthier::{
     metric::Metric,
-    tune::{Smoothing, Surface},
+    tune::mert::{Smoothing, Surface},
 };
 use std::fmt::Write as _;
 

@@ -34,7 +34,7 @@ fn everything_at_once() {
             assert!(cell[key].as_f64().is_some_and(f64::is_finite), "{key}: {cell}");
         }
     }
-    // Again: nothing is learned anew, and a table with three sentences.
+    // Rerun: nothing is learned anew, and a table with three sentences.
     let again = ok_in(dir, "demo --data c --out d -q");
     assert_eq!(again.lines().filter(|l| l.starts_with("phrase, ") || l.starts_with("hiero, ")).count(), 14);
     assert_eq!(again.lines().filter(|l| l.starts_with("  source ")).count(), 3, "{again}");

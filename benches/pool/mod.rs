@@ -8,11 +8,11 @@ use luthier::{
         text::{by_segment, read_lines},
     },
     metric::Metric,
-    tune::{Judge, List, columns, lists},
+    tune::{Candidates, Judge, columns, lists},
 };
 use std::{path::Path, sync::Arc};
 
-pub(crate) fn read(data: &Path, metric: &Metric) -> (Vec<Arc<List>>, Weights) {
+pub(crate) fn read(data: &Path, metric: &Metric) -> (Vec<Arc<Candidates>>, Weights) {
     let mut rows = Rows::default();
     for run in 1..=5 {
         nbest::read(&data.join(format!("moses/nbest/run{run}.nbest.gz")), &Options::default(), &mut rows)

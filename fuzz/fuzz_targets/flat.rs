@@ -6,6 +6,6 @@ use libfuzzer_sys::fuzz_target;
 use luthier_io::nbest::Dialect;
 
 #[path = "../list.rs"]
-mod list;
+mod candidates;
 
 fuzz_target!(|bytes: &[u8]| list::read(bytes, Some(Dialect::Flat)));

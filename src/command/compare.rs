@@ -2,7 +2,7 @@
 
 use super::{Common, Done, score::Judging, write_out};
 use crate::{
-    systems::{reference_count, statistics},
+    hypotheses::{reference_count, statistics},
     table::Table,
     talk::Talk,
 };

@@ -2,8 +2,8 @@
 
 use super::{Done, Failure, write_out};
 use crate::{
+    launch,
     talk::{Talk, thousands},
-    world,
 };
 use luthier::{
     constrained::{Forced, force, max_bleu},
@@ -233,24 +233,24 @@ impl Opened {
 
 pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let clock = Instant::now();
-    let fleet = world::fleet();
+    let fleet = launch::fleet();
     let outputs = [args.output.as_deref(), args.nbest_out.as_deref(), args.forest_out.as_deref()];
     let progress = Progress::NONE;
-    let dir = world::agree(ModelDir::open(&args.model).and_then(|dir| {
+    let dir = launch::agree(ModelDir::open(&args.model).and_then(|dir| {
         check_files(args, &dir, &outputs)?;
         if args.forest_kind == ForestKind::Grammar {
-            world::only_one("luthier decode --forest-kind grammar")?;
+            launch::only_one("luthier decode --forest-kind grammar")?;
         }
         Ok(dir)
     }))?;
     if args.forest_kind == ForestKind::Grammar {
         return save(args, &dir, talk, progress);
     }
-    let opened = world::agree(Opened::new(args, dir, talk))?;
+    let opened = launch::agree(Opened::new(args, dir, talk))?;
     let Opened { weights, model, limits, forests, .. } = &opened;
-    let goal = world::agree(Goal::new(args, model, opened.asked))?;
+    let goal = launch::agree(Goal::new(args, model, opened.asked))?;
     if !fleet.is_alone() {
-        world::same(&world::agree(opened.spec(args, &goal))?)?;
+        launch::same(&launch::agree(opened.spec(args, &goal))?)?;
     }
     let decoder = match forests {
         Some(forests) => Decoder::over(model, weights, *limits, forests),
@@ -264,7 +264,7 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     };
     let lines = fleet.is_first().then(|| input(forests).map(read_ahead)).transpose();
     let mut out = None;
-    let lines = world::agree(lines.and_then(|lines| {
+    let lines = launch::agree(lines.and_then(|lines| {
         out = if fleet.is_first() { Some(Outputs::open(outputs)?) } else { None };
         Ok(lines)
     }))?;
@@ -301,7 +301,7 @@ fn translate(
     (lines, mut out): (Option<&Lines>, Option<Outputs<'_>>),
     progress: Progress<'_>,
 ) -> Result<Tally, Failure> {
-    let fleet = world::fleet();
+    let fleet = launch::fleet();
     let mut done = Tally::default();
     let mut trouble = None;
     loop {
@@ -336,7 +336,7 @@ fn translate(
             return Err(fleet.known_to_all(e).into());
         }
     }
-    world::last(|| {
+    launch::last(|| {
         if let Some(trouble) = trouble {
             return Err(trouble);
         }
@@ -361,7 +361,7 @@ fn check_files(args: &Args, dir: &ModelDir, outputs: &[Option<&Path>]) -> Result
         return Err(Error::new("standard input can be one of the files only"));
     }
     let mut for_all = args.weights.iter().chain(&args.force).chain(&args.max_bleu);
-    world::no_standard_input(for_all.any(|p| standard(p)))
+    launch::no_standard_input(for_all.any(|p| standard(p)))
 }
 
 /// Opens saved forests of a model.

@@ -1,7 +1,7 @@
 //! `luthier demo`.
 
 use super::{Common, Done, write_out};
-use crate::{again::Again, corpus, table::Table, talk::Talk};
+use crate::{corpus, subprocess::Rerun, table::Table, talk::Talk};
 use luthier::{
     core::{Error, Result},
     io::{AtomicFile, text},
@@ -107,7 +107,7 @@ struct Untuned {
 }
 
 struct Demo<'a> {
-    again: Again<'a>,
+    again: Rerun<'a>,
     out: &'a Path,
     /// Where the corpus is, and the endings of its files.
     data: PathBuf,
@@ -119,7 +119,7 @@ impl<'a> Demo<'a> {
     fn new(args: &'a Args, common: &'a Common, talk: Talk) -> Result<Self> {
         let data = args.data.clone().unwrap_or_else(|| args.out.join("corpus"));
         let demo = Demo {
-            again: Again::new(common, talk)?.expecting(COMMANDS),
+            again: Rerun::new(common, talk)?.expecting(COMMANDS),
             out: &args.out,
             data,
             languages: &args.languages,

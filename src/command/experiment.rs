@@ -1,12 +1,12 @@
 //! `luthier experiment`.
 
-mod floor;
+mod cell_pool;
 mod plan;
 mod show;
 mod work;
 
 use super::{Common, Done, write_out};
-use crate::{again::Again, talk::Talk};
+use crate::{subprocess::Rerun, talk::Talk};
 use luthier::core::{Error, Result};
 use luthier::io::{AtomicFile, WorkDir, WorkKind};
 use plan::{Plan, Wishes};
@@ -16,7 +16,7 @@ use std::{
     process::ExitCode,
     time::Instant,
 };
-use work::Bench;
+use work::Experiment;
 
 /// Compare tuners: systems × algorithms × settings × replicas, with significance.
 ///
@@ -135,25 +135,25 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         if args.quick { PathBuf::from(format!("{}-quick", stem.display())) } else { stem }
     });
     let seed = common.seed.unwrap_or(1);
-    let mut bench = Bench::new(&plan, &wishes, &args.only, &out, seed)?;
+    let mut experiment = Experiment::new(&plan, &wishes, &args.only, &out, seed)?;
     let spec = ExperimentSpec {
         format: 2,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         seed: seed.to_string(),
-        text: bench.check_corpus()?,
+        text: experiment.check_corpus()?,
     };
-    bench.check_commands(&name, &super::misunderstood)?;
+    experiment.check_commands(&name, &super::misunderstood)?;
     let _lock = WorkDir::open(&out, &KIND, &spec, |_| true)?;
-    let again = Again::new(common, talk)?;
-    bench.prepare(&again)?;
+    let again = Rerun::new(common, talk)?;
+    experiment.prepare(&again)?;
     let threads = common.threads.map_or_else(rayon::current_num_threads, usize::from);
-    let limits = floor::Limits {
+    let limits = cell_pool::Limits {
         threads,
         jobs: args.jobs.map_or(threads, usize::from),
-        memory: args.memory.map_or_else(floor::free_memory, |m| m as u64),
+        memory: args.memory.map_or_else(cell_pool::free_memory, |m| m as u64),
     };
-    let failed = bench.work(&again, &limits, talk)?;
-    let results = show::Results::new(&bench, clock.elapsed().as_secs_f64());
+    let failed = experiment.work(&again, &limits, talk)?;
+    let results = show::Results::new(&experiment, clock.elapsed().as_secs_f64());
     let (markdown, json) = (results.markdown(&out)?, results.json()?);
     for (file, text) in [("results.md", &markdown), ("results.tsv", &results.tsv()), ("results.json", &json)]
     {

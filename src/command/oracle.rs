@@ -5,7 +5,7 @@ use crate::lists::{Judged, JudgedArgs};
 use luthier::{
     io::AtomicFile,
     metric::Metric,
-    tune::{Choice, List, oracle},
+    tune::{Candidates, Choice, oracle},
 };
 use serde_json::json;
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, common: &Common) -> Done {
 }
 
 /// Score of the first candidate of each list.
-fn first_score(lists: &[Arc<List>], metric: &Metric) -> f64 {
+fn first_score(lists: &[Arc<Candidates>], metric: &Metric) -> f64 {
     let mut total = vec![0.0; metric.width()];
     for list in lists.iter().filter(|l| l.k > 0) {
         luthier::metric::add(&mut total, list.stats_of(list.class[0]));

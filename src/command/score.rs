@@ -2,7 +2,7 @@
 
 use super::{Done, write_out};
 use crate::{
-    systems::{References, System, reference_count, statistics},
+    hypotheses::{References, System, reference_count, statistics},
     table::Table,
     talk::Talk,
 };

@@ -11,7 +11,7 @@ use luthier::{
     io::AtomicFile,
     metric::Metric,
     optim::{Direction, Walker},
-    tune::{ListWalker, Smoothing, Surface},
+    tune::mert::{ListWalker, Smoothing, Surface},
 };
 use serde_json::{Value, json};
 use std::{

@@ -8,7 +8,7 @@ use super::{
     recipes::{RecipeInput, WithRecipe},
     write_out,
 };
-use crate::{talk::Talk, world};
+use crate::{launch, talk::Talk};
 use input::{Input, Loaded, load};
 use luthier::{
     core::{Error, Progress},
@@ -95,12 +95,12 @@ fn prepare(
 /// Reads, runs the loop, and prints the result.
 fn execute(recipe: &Recipe, input: &Input, seed: u64, talk: Talk) -> Done {
     let metric: Metric = input.metric.parse().map_err(|e| Error::new(format!("{e}")))?;
-    let fleet = world::fleet();
+    let fleet = launch::fleet();
     let standard = std::env::args_os().any(|a| a == "-" || a.to_string_lossy().ends_with("=-"));
     let prepared =
-        world::no_standard_input(standard).and_then(|()| prepare(recipe, input, &metric, seed, talk));
-    let Prepared { tuner, loaded, references, reference_count, spec } = world::agree(prepared)?;
-    world::same(&spec)?;
+        launch::no_standard_input(standard).and_then(|()| prepare(recipe, input, &metric, seed, talk));
+    let Prepared { tuner, loaded, references, reference_count, spec } = launch::agree(prepared)?;
+    launch::same(&spec)?;
     show::processes(&tuner.schedule, fleet, talk);
     let mut dir = RunDir::open(&input.run, spec, references, fleet)?;
     if let Some(stop) = dir.stopped() {
@@ -141,7 +141,7 @@ fn execute(recipe: &Recipe, input: &Input, seed: u64, talk: Talk) -> Done {
     }
     show::warnings(&job, &outcome, last.as_ref(), &input.run, talk);
     let text = result(input, &tuner.recipe, &outcome, (&metric, reference_count), job.select.is_some());
-    world::last(|| {
+    launch::last(|| {
         input.write_moses_ini(&outcome.weights, talk)?;
         write_out(None, text.as_bytes())
     })?;

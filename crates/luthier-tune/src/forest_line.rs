@@ -1,7 +1,11 @@
 //! Exact line search over forests (Kumar et al. 2009): the upper envelope of all derivations instead of a
 //! list's.
 
-use crate::{Packed, Segment, Smoothing, Surface, line::Sweep};
+use crate::{
+    ForestPool, SegmentForests,
+    line::Sweep,
+    mert::{Smoothing, Surface},
+};
 use luthier_core::{Fingerprint, Local, Weights};
 use luthier_forest::{Forest, Hull, LANES, Lanes, NONE, best_at, derivation_at};
 use luthier_metric::{Metric, Scratch, add};
@@ -16,7 +20,7 @@ use rustc_hash::FxHashMap;
 /// the derivations that were best somewhere and look into the forests only where one may lie above them. The
 /// result equals a line search over lists of all derivations.
 pub struct ForestWalker<'a> {
-    packed: &'a Packed,
+    pool: &'a ForestPool,
     metric: &'a Metric,
     point: Vec<f64>,
     score: f64,
@@ -105,7 +109,7 @@ struct Classes<'a> {
 
 impl Classes<'_> {
     /// The class of a translation whose words are in `self.words`.
-    fn of(&mut self, segment: &Segment, (s, f): (usize, usize), forest: &Forest<'_>) -> u32 {
+    fn of(&mut self, segment: &SegmentForests, (s, f): (usize, usize), forest: &Forest<'_>) -> u32 {
         let place = Fingerprint::default().word(s as u64);
         let words = self.words.iter().fold(place.word(f as u64), |p, &w| p.word(w.into())).finish();
         if let Some(&class) = self.by_words.get(&words) {
@@ -124,28 +128,28 @@ impl Classes<'_> {
 }
 
 impl<'a> ForestWalker<'a> {
-    /// Puts a walker at `point`, the weights of the learned features in the order of [`Packed::columns`];
+    /// Puts a walker at `point`, the weights of the learned features in the order of [`ForestPool::columns`];
     /// `weights` has those of all other features.
-    pub fn new(packed: &'a Packed, metric: &'a Metric, weights: &Weights, point: &[f64]) -> Self {
+    pub fn new(pool: &'a ForestPool, metric: &'a Metric, weights: &Weights, point: &[f64]) -> Self {
         let coordinates = |local: &Local| -> Vec<u32> {
-            let place = |key| packed.columns.position(key).map_or(NONE, |p| p as u32);
+            let place = |key| pool.columns.position(key).map_or(NONE, |p| p as u32);
             local.keys().iter().map(|&k| place(k)).collect()
         };
         let each = |f: &dyn Fn(&Forest<'static>) -> Vec<u32>| -> Vec<Vec<Vec<u32>>> {
-            packed.segments.iter().map(|s| s.forests.iter().map(|forest| f(forest)).collect()).collect()
+            pool.segments.iter().map(|s| s.forests.iter().map(|forest| f(forest)).collect()).collect()
         };
-        let others = packed.segments.iter().map(|s| {
-            let weights = |forest: &std::sync::Arc<Forest<'static>>| packed.local(forest, weights);
+        let others = pool.segments.iter().map(|s| {
+            let weights = |forest: &std::sync::Arc<Forest<'static>>| pool.local(forest, weights);
             s.forests.iter().map(weights).collect()
         });
         let mut walker = ForestWalker {
-            packed,
+            pool,
             metric,
             point: Vec::new(),
             score: 0.0,
             coordinates: each(&|forest| coordinates(&forest.local)),
             others: others.collect(),
-            b: packed.segments.iter().map(|s| vec![Vec::new(); s.forests.len()]).collect(),
+            b: pool.segments.iter().map(|s| vec![Vec::new(); s.forests.len()]).collect(),
             judge: Classes {
                 metric,
                 by_words: FxHashMap::default(),
@@ -158,7 +162,7 @@ impl<'a> ForestWalker<'a> {
                 edges: Vec::new(),
                 sums: Vec::new(),
             },
-            known: packed.segments.iter().map(|_| Known::default()).collect(),
+            known: pool.segments.iter().map(|_| Known::default()).collect(),
             hull: Hull::default(),
             union: Envelope::default(),
             sweep: Sweep::default(),
@@ -190,7 +194,7 @@ impl<'a> ForestWalker<'a> {
             NONE => 0.0,
             c => w[c as usize],
         }));
-        self.packed.segments[s].forests[f].scores_into(&room.local, &mut room.rules, out);
+        self.pool.segments[s].forests[f].scores_into(&room.local, &mut room.rules, out);
     }
 
     /// Finds all changes along the line, and the totals at its left end.
@@ -207,7 +211,7 @@ impl<'a> ForestWalker<'a> {
         };
         self.sweep.begin(self.metric.width());
         let mut room = Room::default();
-        for s in 0..self.packed.segments.len() {
+        for s in 0..self.pool.segments.len() {
             self.envelope(s, d, &mut room);
             let known = &self.known[s];
             let mut before = None;
@@ -229,8 +233,8 @@ impl<'a> ForestWalker<'a> {
     /// and so is that of each forest; if no forest is above it at its boundaries, at 0 and at both ends, none is above it
     /// anywhere. Where one is, the derivation that is becomes known, too.
     fn envelope(&mut self, s: usize, d: &[f64], room: &mut Room) {
-        let packed = self.packed;
-        let forests = &packed.segments[s].forests;
+        let pool = self.pool;
+        let forests = &pool.segments[s].forests;
         room.slopes.resize_with(room.slopes.len().max(forests.len()), Vec::new);
         for f in 0..forests.len() {
             let mut slopes = std::mem::take(&mut room.slopes[f]);
@@ -271,7 +275,7 @@ impl<'a> ForestWalker<'a> {
 
     /// Looks whether forests are above the known derivations at some points; those that are become known.
     fn look(&mut self, s: usize, room: &mut Room) -> bool {
-        let packed = self.packed;
+        let pool = self.pool;
         let before = self.known[s].class.len();
         for chunk in room.points.chunks(LANES) {
             // What is left over looks at the first point once more.
@@ -279,7 +283,7 @@ impl<'a> ForestWalker<'a> {
             for (l, point) in chunk.iter().enumerate() {
                 (lanes.here[l], lanes.along[l]) = (point.0, point.1);
             }
-            for (f, forest) in packed.segments[s].forests.iter().enumerate() {
+            for (f, forest) in pool.segments[s].forests.iter().enumerate() {
                 let (m, b) = (&room.slopes[f], &self.b[s][f]);
                 let best = best_at(forest, m, b, &lanes, &mut room.nodes);
                 for (l, (&(_, _, height, slack), found)) in chunk.iter().zip(best).enumerate() {
@@ -298,7 +302,7 @@ impl<'a> ForestWalker<'a> {
 
     /// Takes the derivation that `judge` holds among the known ones, if it is new.
     fn learn(&mut self, s: usize, f: usize) {
-        let forest = &self.packed.segments[s].forests[f];
+        let forest = &self.pool.segments[s].forests[f];
         let mut row = vec![0.0; self.point.len() + 1];
         forest.sum_features(&self.judge.edges, &mut self.judge.sums);
         let each = self.coordinates[s][f].iter().zip(&self.others[s][f]).zip(&self.judge.sums);
@@ -308,15 +312,15 @@ impl<'a> ForestWalker<'a> {
                 c => row[c as usize] += x,
             }
         }
-        let class = self.judge.of(&self.packed.segments[s], (s, f), forest);
+        let class = self.judge.of(&self.pool.segments[s], (s, f), forest);
         self.known[s].push(&row, class);
     }
 
     fn true_score(&mut self) -> f64 {
         let width = self.metric.width();
         let mut totals = vec![0.0; width];
-        let packed = self.packed;
-        for (s, segment) in packed.segments.iter().enumerate() {
+        let pool = self.pool;
+        for (s, segment) in pool.segments.iter().enumerate() {
             let mut best: Option<(f64, usize)> = None;
             for (f, forest) in segment.forests.iter().enumerate() {
                 let found = forest.best_words(&self.b[s][f], &mut self.judge.out_words);

@@ -1,18 +1,16 @@
 //! Learners: from evidence to new weights.
 
 mod hope_fear;
-mod line_search;
+pub(crate) mod line_search;
 mod minimize;
 mod one_best;
-mod rank;
+pub(crate) mod rank;
 
 pub use hope_fear::HopeFear;
-pub use line_search::{Limits, LineSearch};
 pub use minimize::{Loss, Minimize};
 pub use one_best::{OneBest, Update};
-pub use rank::{Bound, Decay, Linearize, Norm, Rank, RankLoss, RankMargin, Rate, Rule};
 
-use crate::{Evidence, Fleet, List, State};
+use crate::{Candidates, Evidence, Fleet, State};
 use luthier_core::{Progress, Result, Weights};
 
 /// Message of a learner to the user, such as that its minimiser did not converge; `None` for nothing to say.
@@ -52,7 +50,7 @@ pub trait Learner: Sync {
 }
 
 /// Gives all sparse features of a list that brings their names along a place.
-pub(crate) fn grow(weights: &mut Weights, list: &List) -> Result<()> {
+pub(crate) fn grow(weights: &mut Weights, list: &Candidates) -> Result<()> {
     let mut named = list.local.keys().iter().zip(&list.names);
     named.try_for_each(|(&key, name)| weights.place(key, name).map(drop))
 }

@@ -40,17 +40,18 @@
 //! assert!(outcome.score > 99.9);
 //! ```
 
-mod design;
+mod candidates;
+mod feature_matrix;
 mod fleet;
 mod forest_line;
-mod learner;
+mod forest_oracle;
+mod forest_pool;
+pub mod learner;
 mod line;
-mod list;
 pub mod loss;
 mod mixing;
 mod oracle;
-mod packed;
-mod pairs;
+pub mod pairs;
 mod pool;
 pub mod recipe;
 mod run;
@@ -60,20 +61,13 @@ mod run_view;
 mod schedule;
 mod source;
 mod state;
-mod steer;
 
-pub use design::Design;
+pub use candidates::{Candidate, Candidates};
+pub use feature_matrix::FeatureMatrix;
 pub use fleet::{Alone, Fleet, Traffic, Wire};
-pub use forest_line::ForestWalker;
-pub use learner::{
-    Bound, Decay, HopeFear, Learner, Limits, LineSearch, Linearize, Loss, Minimize, Norm, Note, OneBest,
-    Rank, RankLoss, RankMargin, Rate, Rule, Update,
-};
-pub use line::{Flat, ListWalker, Smooth, Smoothing, Surface};
-pub use list::{Candidate, List};
+pub use forest_pool::{ForestPool, SegmentForests};
+pub use learner::{Learner, Note};
 pub use oracle::{Choice, oracle};
-pub use packed::{Packed, Segment};
-pub use pairs::{OracleBy, PairSource, Pairs};
 pub use pool::{Judge, SMALL, columns, list, lists};
 pub use run::{Event, Job, Outcome, Stop, run};
 pub use run_dir::RunDir;
@@ -82,3 +76,18 @@ pub use run_view::{RunEnd, RunView};
 pub use schedule::{Batches, Mixing, Schedule};
 pub use source::{Evidence, FixedLists, Goal, Source, SourceKind};
 pub use state::{Batch, Pass, State};
+
+/// Minimum error rate training (Och 2003): the exact score along a line, on lists and on forests, and the search that
+/// follows it.
+pub mod mert {
+    pub use crate::{
+        forest_line::ForestWalker,
+        learner::line_search::{Limits, LineSearch},
+        line::{Flat, ListWalker, Smooth, Smoothing, Surface},
+    };
+}
+
+/// Online rank optimisation (Watanabe 2012): ORO, O-ORO and batch MIRA.
+pub mod rank {
+    pub use crate::learner::rank::{Bound, Decay, Linearize, Norm, Rank, RankLoss, RankMargin, Rate, Rule};
+}

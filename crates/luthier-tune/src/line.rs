@@ -4,7 +4,7 @@
 //! gives the points where its best candidate changes; the changes of all segments are put in order and swept
 //! once, the corpus statistics being updated by differences.
 
-use crate::{List, list::argmax};
+use crate::{Candidates, candidates::argmax};
 use luthier_core::Weights;
 use luthier_metric::{Metric, add};
 use luthier_optim::{Direction, Envelope, Peak, Walker};
@@ -20,7 +20,7 @@ const SAME: f64 = 1e-12;
 /// Neighbouring intervals have different statistics: they are the plateaus.
 ///
 /// ```
-/// use luthier_tune::{Smoothing, Surface};
+/// use luthier_tune::{mert::{Smoothing, Surface}};
 /// let surface = Surface { bounds: vec![-1.0, 1.0, 1.5], scores: vec![20.0, 30.0, 50.0, 40.0] };
 /// let everywhere = (f64::NEG_INFINITY, f64::INFINITY);
 /// let peak = surface.peak(30.0, Smoothing::NONE, everywhere);
@@ -304,7 +304,12 @@ pub(crate) struct Track {
 
 impl Track {
     /// Of a list whose candidates' scores rise by slopes from where they are; nothing for a list without candidates.
-    pub(crate) fn new(list: &List, here: &[f64], slopes: &[f64], envelope: &mut Envelope) -> Option<Self> {
+    pub(crate) fn new(
+        list: &Candidates,
+        here: &[f64],
+        slopes: &[f64],
+        envelope: &mut Envelope,
+    ) -> Option<Self> {
         let pieces = envelope.find(slopes, here, &[]);
         let mut class = list.class[pieces.first()?.line as usize];
         let mut track = Track { first: list.stats_of(class).to_vec(), changes: Vec::new() };
@@ -354,7 +359,7 @@ pub struct Flat {
 impl Flat {
     /// Copies lists that have been judged and share their dense columns; takes as much memory as their dense
     /// features.
-    pub fn new(lists: &[Arc<List>]) -> Self {
+    pub fn new(lists: &[Arc<Candidates>]) -> Self {
         let mut flat = Flat { starts: vec![0], columns: Vec::new(), class: Vec::new(), stats: Vec::new() };
         for list in lists {
             let first = flat.stats.len().checked_div(list.width).unwrap_or(0);
@@ -393,7 +398,7 @@ impl Flat {
 /// use luthier_core::{FeatureKey, Weights};
 /// use luthier_io::nbest::Rows;
 /// use luthier_optim::{Direction, Walker as _};
-/// use luthier_tune::{Judge, ListWalker, columns, lists};
+/// use luthier_tune::{Judge, columns, lists, mert::ListWalker};
 /// let mut rows = Rows::default();
 /// rows.push(0, "the small house", &[("lm", 1.0), ("tm", 0.0)], &[]).unwrap();
 /// rows.push(0, "small the garden", &[("lm", 0.0), ("tm", 2.0)], &[]).unwrap();
@@ -436,14 +441,14 @@ pub struct ListWalker<'a> {
 impl<'a> ListWalker<'a> {
     /// Puts a walker at `point`, the weights of the dense columns; `weights` has those of sparse features.
     /// All lists must have been judged and share their columns.
-    pub fn new(lists: &[Arc<List>], metric: &'a Metric, weights: &Weights, point: &[f64]) -> Self {
+    pub fn new(lists: &[Arc<Candidates>], metric: &'a Metric, weights: &Weights, point: &[f64]) -> Self {
         Self::over(&Arc::new(Flat::new(lists)), lists, metric, weights, point)
     }
 
     /// Puts a walker at `point` as [`ListWalker::new`] does, over lists that have been flattened before.
     pub fn over(
         flat: &Arc<Flat>,
-        lists: &[Arc<List>],
+        lists: &[Arc<Candidates>],
         metric: &'a Metric,
         weights: &Weights,
         point: &[f64],
@@ -571,7 +576,7 @@ impl Walker for ListWalker<'_> {
         self.score = self.true_score();
     }
 
-    /// In the order of `List::scores`, so that both give the same bits.
+    /// In the order of `Candidates::scores`, so that both give the same bits.
     fn place(&mut self, point: &[f64]) {
         self.point.clear();
         self.point.extend_from_slice(point);
@@ -617,14 +622,14 @@ mod tests {
 
     type Row<'a> = (&'a str, Vec<f64>);
 
-    fn list(names: &[&str], rows: &[Row<'_>], reference: &str, metric: &Metric) -> Arc<List> {
+    fn list(names: &[&str], rows: &[Row<'_>], reference: &str, metric: &Metric) -> Arc<Candidates> {
         let keys: Vec<FeatureKey> = names.iter().map(|n| FeatureKey::of(n)).collect();
         let columns = Arc::new(Local::new(keys.clone()));
         let features: Vec<Vec<(FeatureKey, f64)>> =
             rows.iter().map(|r| keys.iter().copied().zip(r.1.iter().copied()).collect()).collect();
         let candidates =
             rows.iter().zip(&features).map(|(r, f)| Candidate { text: r.0, features: f, columns: &[] });
-        let mut list = List::new(&columns, candidates, false);
+        let mut list = Candidates::new(&columns, candidates, false);
         let mut scratch = Scratch::default();
         list.judge(metric, &metric.prepare(&[reference], &mut scratch), &mut scratch);
         Arc::new(list)
@@ -673,7 +678,7 @@ mod tests {
 
     /// A random pool full of what goes wrong: ties, duplicates, parallel lines, single candidates, constant
     /// features. Feature values are small integers, or with `fine` real numbers.
-    fn random_pool(stream: &mut Stream, metric: &Metric, fine: bool) -> Vec<Arc<List>> {
+    fn random_pool(stream: &mut Stream, metric: &Metric, fine: bool) -> Vec<Arc<Candidates>> {
         let words = ["a", "b", "c", "d"];
         let constant = stream.below(2) == 0;
         (0..=stream.below(3))
@@ -710,7 +715,7 @@ mod tests {
 
     /// The best true score along a line: at 0 and at the middle of all intervals between intersections of any
     /// two lines of any segment.
-    fn brute_force(lists: &[Arc<List>], metric: &Metric, w: &[f64], d: &[f64]) -> f64 {
+    fn brute_force(lists: &[Arc<Candidates>], metric: &Metric, w: &[f64], d: &[f64]) -> f64 {
         let weights = Weights::default();
         let mut walker = ListWalker::new(lists, metric, &weights, w);
         let mut x: Vec<f64> = Vec::new();

@@ -9,14 +9,14 @@
 //! ```
 //! use luthier_core::Weights;
 //! use luthier_io::nbest::Rows;
-//! use luthier_tune::{Design, Fleet, columns, loss::{Regularized, Risk}};
+//! use luthier_tune::{FeatureMatrix, Fleet, columns, loss::{Regularized, Risk}};
 //! use luthier_optim::Objective as _;
 //! let mut rows = Rows::default();
 //! rows.push(0, "good", &[("lm", 1.0)], &[]).unwrap();
 //! rows.push(0, "bad", &[("lm", -1.0)], &[]).unwrap();
 //! let lists = luthier_tune::lists(&rows, &columns(&rows, None), None).unwrap();
 //! let lists = lists.into_iter().map(Into::into).collect();
-//! let design = Design::new(lists, &Weights::parse("w.txt", "lm 0").unwrap());
+//! let design = FeatureMatrix::new(lists, &Weights::parse("w.txt", "lm 0").unwrap());
 //! let loss = Risk { gamma: 1.0, gain: vec![vec![0.8, 0.2]] };
 //! let mut objective = Regularized::new(design.into(), loss, 0.0, Fleet::ALONE);
 //! let mut gradient = [0.0];
@@ -38,7 +38,7 @@ pub use risk::Risk;
 pub use softmax::Softmax;
 pub use xbleu::{Brevity, Clip, Xbleu};
 
-use crate::{Design, Fleet};
+use crate::{FeatureMatrix, Fleet};
 use luthier_optim::{Objective, axpy, dot};
 use std::sync::Arc;
 
@@ -84,7 +84,7 @@ pub trait ScoreLoss: Sync {
 
 /// The objective loss(Xw) + l2/2 ‖w‖² over a feature matrix, as minimisers see it.
 pub struct Regularized<'a, L: ScoreLoss> {
-    design: Arc<Design>,
+    design: Arc<FeatureMatrix>,
     loss: L,
     l2: f64,
     fleet: Fleet<'a>,
@@ -97,7 +97,7 @@ pub struct Regularized<'a, L: ScoreLoss> {
 impl<'a, L: ScoreLoss> Regularized<'a, L> {
     /// Joins a feature matrix, a loss over its segments and a regulariser of weight `l2`. All processes of a
     /// fleet must pass the same.
-    pub fn new(design: Arc<Design>, loss: L, l2: f64, fleet: Fleet<'a>) -> Self {
+    pub fn new(design: Arc<FeatureMatrix>, loss: L, l2: f64, fleet: Fleet<'a>) -> Self {
         let mut d_sums = vec![0.0; loss.width()];
         loss.value(&vec![0.0; loss.width()], &mut d_sums);
         Regularized { design, loss, l2, fleet, points: Vec::new(), first: 0, d_sums }

@@ -2,10 +2,11 @@
 //! ρ·mean, ρ = 1 or by an exact line search on the lists of the epoch within [−1, 2].
 
 use crate::{
-    Fleet, Mixing, Smoothing, State,
+    Fleet, Mixing, State,
+    candidates::{Candidates, argmax},
     fleet::{own, share},
     line::{Sweep, Track},
-    list::{List, argmax},
+    mert::Smoothing,
 };
 use luthier_core::{FeatureKey, Result, Weights};
 use luthier_metric::{Metric, add};
@@ -167,7 +168,7 @@ pub(crate) fn mix(
     mixing: Mixing,
     start: &Weights,
     mean: &Weights,
-    lists: &[Vec<Arc<List>>],
+    lists: &[Vec<Arc<Candidates>>],
     metric: &Metric,
     fleet: Fleet<'_>,
 ) -> Result<(Weights, f64)> {
@@ -235,7 +236,7 @@ pub(crate) fn mix(
     })
 }
 
-fn scores(list: &List, weights: &Weights) -> Vec<f64> {
+fn scores(list: &Candidates, weights: &Weights) -> Vec<f64> {
     let mut dense = Vec::new();
     weights.gather(&list.columns, &mut dense);
     let mut scores = vec![0.0; list.k];
@@ -244,7 +245,7 @@ fn scores(list: &List, weights: &Weights) -> Vec<f64> {
 }
 
 /// Statistics of the candidate with the highest score.
-fn best(list: &List, scores: &[f64]) -> Vec<f64> {
+fn best(list: &Candidates, scores: &[f64]) -> Vec<f64> {
     if scores.is_empty() {
         return Vec::new();
     }

@@ -1,6 +1,6 @@
 //! The best and the worst corpus score that one candidate per segment can reach (Watanabe 2012, §3.1).
 
-use crate::List;
+use crate::Candidates;
 use luthier_core::random::{Purpose, Stream};
 use luthier_metric::{Bleu, Metric, SentenceSmoothing, Smooth};
 
@@ -41,7 +41,7 @@ const EXHAUSTIVE: usize = 100_000;
 /// assert!((metric.shown(best.score) - 100.0 / 6.0).abs() < 1e-9); // 1 edit in 6 words
 /// assert!(oracle(&lists, &metric, true, 1).score < best.score);
 /// ```
-pub fn oracle<L: AsRef<List>>(lists: &[L], metric: &Metric, worst: bool, seed: u64) -> Choice {
+pub fn oracle<L: AsRef<Candidates>>(lists: &[L], metric: &Metric, worst: bool, seed: u64) -> Choice {
     let sign = if worst { -1.0 } else { 1.0 };
     let mut search = Search::new(lists, metric, sign);
     let combinations =
@@ -64,7 +64,7 @@ struct Search<'a, L> {
     total: Vec<f64>,
 }
 
-impl<'a, L: AsRef<List>> Search<'a, L> {
+impl<'a, L: AsRef<Candidates>> Search<'a, L> {
     /// Starts from the best sentence scores.
     fn new(lists: &'a [L], metric: &'a Metric, sign: f64) -> Self {
         let mut search = Search {
@@ -186,7 +186,7 @@ mod tests {
     use luthier_metric::Scratch;
     use std::sync::Arc;
 
-    fn pool(stream: &mut Stream, metric: &Metric, segments: usize, k: u64) -> Vec<Arc<List>> {
+    fn pool(stream: &mut Stream, metric: &Metric, segments: usize, k: u64) -> Vec<Arc<Candidates>> {
         let words = ["a", "b", "c", "d"];
         let columns = Arc::new(Local::default());
         (0..segments)
@@ -196,7 +196,7 @@ mod tests {
                 let reference = text(6);
                 let texts: Vec<String> = (0..k).map(|i| text(3 + i % 5)).collect();
                 let candidates = texts.iter().map(|t| Candidate { text: t, features: &[], columns: &[] });
-                let mut list = List::new(&columns, candidates, false);
+                let mut list = Candidates::new(&columns, candidates, false);
                 let mut scratch = Scratch::default();
                 list.judge(metric, &metric.prepare(&[&reference], &mut scratch), &mut scratch);
                 Arc::new(list)
@@ -204,7 +204,7 @@ mod tests {
             .collect()
     }
 
-    fn score(lists: &[Arc<List>], metric: &Metric, chosen: &[usize]) -> f64 {
+    fn score(lists: &[Arc<Candidates>], metric: &Metric, chosen: &[usize]) -> f64 {
         let mut total = vec![0.0; metric.width()];
         for (list, &i) in lists.iter().zip(chosen) {
             add(&mut total, list.stats_of(list.class[i]), 1.0);

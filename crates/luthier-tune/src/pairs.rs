@@ -1,6 +1,6 @@
 //! Pairs of candidates that a learner ranks, and oracles.
 
-use crate::{List, oracle};
+use crate::{Candidates, oracle};
 use luthier_core::random::{Purpose, Stream};
 use luthier_metric::{Metric, SentenceSmoothing};
 use rayon::prelude::*;
@@ -34,7 +34,7 @@ pub enum OracleBy {
     Sentence,
 }
 
-/// Choice of the pairs (better, worse) of candidates that [`Loss::Pro`](crate::Loss::Pro) ranks, with its
+/// Choice of the pairs (better, worse) of candidates that [`Loss::Pro`](crate::learner::Loss::Pro) ranks, with its
 /// filters.
 ///
 /// Sampling costs Γ draws per segment; the other sources list k₁·k₂ pairs.
@@ -42,17 +42,17 @@ pub enum OracleBy {
 /// ```
 /// # use luthier_core::Weights;
 /// # use luthier_io::nbest::Rows;
-/// # use luthier_tune::{Judge, List, columns, lists};
+/// # use luthier_tune::{Judge, Candidates, columns, lists};
 /// # use std::sync::Arc;
 /// # let mut rows = Rows::default();
 /// # rows.push(0, "the house is very small", &[("lm", -2.0), ("tm", -3.0)], &[]).unwrap();
 /// # rows.push(0, "house the small", &[("lm", -6.0), ("tm", -1.0)], &[]).unwrap();
-/// use luthier_tune::{Loss, Minimize, PairSource, Pairs, loss::Margin};
+/// use luthier_tune::{loss::Margin, learner::{Loss, Minimize}, pairs::{PairSource, Pairs}};
 /// let metric: luthier_metric::Metric = "bleu".parse().unwrap();
 /// # let references = [vec!["the house is very small"]];
 /// # let judge = Judge::new(&metric, &references, "ref.txt");
 /// # let lists = lists(&rows, &columns(&rows, None), Some(judge)).unwrap();
-/// # let lists: Vec<Arc<List>> = lists.into_iter().map(Into::into).collect();
+/// # let lists: Vec<Arc<Candidates>> = lists.into_iter().map(Into::into).collect();
 /// # let weights = Weights::parse("w.txt", "lm 0\ntm 0").unwrap();
 /// let pairs = Pairs {
 ///     source: PairSource::All,
@@ -92,12 +92,12 @@ pub struct Pairs {
 pub(crate) type Pair = (u32, u32);
 
 /// Sentence scores of all candidates on the learning scale.
-pub(crate) fn gains(lists: &[Arc<List>], metric: &Metric, how: SentenceSmoothing) -> Vec<Vec<f64>> {
+pub(crate) fn gains(lists: &[Arc<Candidates>], metric: &Metric, how: SentenceSmoothing) -> Vec<Vec<f64>> {
     lists.par_iter().map(|list| gains_of(list, metric, how)).collect()
 }
 
 /// The same of one list.
-pub(crate) fn gains_of(list: &List, metric: &Metric, how: SentenceSmoothing) -> Vec<f64> {
+pub(crate) fn gains_of(list: &Candidates, metric: &Metric, how: SentenceSmoothing) -> Vec<f64> {
     let classes = list.stats.len().checked_div(list.width).unwrap_or(0) as u32;
     let of: Vec<f64> =
         (0..classes).map(|c| metric.unit() * metric.sentence_score(list.stats_of(c), how)).collect();
@@ -106,7 +106,7 @@ pub(crate) fn gains_of(list: &List, metric: &Metric, how: SentenceSmoothing) -> 
 
 /// For every candidate whether it is as good as the oracle: by corpus score, or by sentence score alone.
 pub(crate) fn oracles(
-    lists: &[Arc<List>],
+    lists: &[Arc<Candidates>],
     metric: &Metric,
     how: SentenceSmoothing,
     by: OracleBy,
@@ -120,7 +120,8 @@ pub(crate) fn oracles(
         return gains(lists, metric, how).iter().map(best).collect();
     }
     let chosen = oracle(lists, metric, false, seed).chosen;
-    let same = |(list, &i): (&Arc<List>, &usize)| list.class.iter().map(|&c| c == list.class[i]).collect();
+    let same =
+        |(list, &i): (&Arc<Candidates>, &usize)| list.class.iter().map(|&c| c == list.class[i]).collect();
     lists.iter().zip(&chosen).map(same).collect()
 }
 
@@ -128,7 +129,7 @@ impl Pairs {
     /// The pairs of every segment.
     pub(crate) fn choose(
         &self,
-        lists: &[Arc<List>],
+        lists: &[Arc<Candidates>],
         metric: &Metric,
         how: SentenceSmoothing,
         epoch: u32,
@@ -197,7 +198,7 @@ impl Pairs {
     }
 
     /// Whether two candidates are near enough in length. A standard deviation below 2 words counts as 2.
-    fn length_filter(&self, list: &List, metric: &Metric) -> Box<dyn Fn(Pair) -> bool> {
+    fn length_filter(&self, list: &Candidates, metric: &Metric) -> Box<dyn Fn(Pair) -> bool> {
         let Some(sigmas) = self.max_length_sigma else { return Box::new(|_| true) };
         let length = |i: usize| match metric.as_bleu() {
             Some(bleu) => f64::from(list.stats_of(list.class[i])[bleu.order]),

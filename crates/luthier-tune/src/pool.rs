@@ -1,6 +1,6 @@
 //! From rows of n-best files to judged lists.
 
-use crate::{Candidate, List};
+use crate::{Candidate, Candidates};
 use luthier_core::{Error, FeatureKey, Local, Result};
 use luthier_io::nbest::Rows;
 use luthier_metric::{Metric, Scratch};
@@ -80,7 +80,7 @@ fn read_by(metric: Option<&Metric>) -> Vec<FeatureKey> {
 /// let all = lists(&rows, &columns(&rows, None), Some(Judge { allow_missing: true, ..judge })).unwrap();
 /// assert_eq!([all[0].k, all[1].k], [1, 0]);
 /// ```
-pub fn lists(rows: &Rows, columns: &Arc<Local>, judge: Option<Judge<'_>>) -> Result<Vec<List>> {
+pub fn lists(rows: &Rows, columns: &Arc<Local>, judge: Option<Judge<'_>>) -> Result<Vec<Candidates>> {
     let allow_missing = judge.is_none_or(|j| j.allow_missing);
     check_size(rows)?;
     let mut given = Vec::new();
@@ -132,7 +132,7 @@ fn check_size(rows: &Rows) -> Result<()> {
 }
 
 /// Builds the list of one segment from the rows in `group`, unjudged and with repeated candidates.
-pub fn list(rows: &Rows, columns: &Arc<Local>, group: &[u32]) -> List {
+pub fn list(rows: &Rows, columns: &Arc<Local>, group: &[u32]) -> Candidates {
     one_list(rows, columns, &[], group, &[], false)
 }
 
@@ -157,7 +157,7 @@ fn one_list(
     group: &[u32],
     given: &[f64],
     distinct: bool,
-) -> List {
+) -> Candidates {
     let keys = rows.names.keys();
     let mut features: Vec<(FeatureKey, f64)> = Vec::new();
     let mut ends = Vec::with_capacity(group.len());
@@ -177,7 +177,7 @@ fn one_list(
             columns: &given[row * width..(row + 1) * width],
         }
     });
-    List::new(columns, candidates, distinct)
+    Candidates::new(columns, candidates, distinct)
 }
 
 /// Every candidate needs a reference, and every reference a candidate.

@@ -11,7 +11,7 @@
 //! help, `run.toml`, `--json`, experiments and the facade follow.
 //!
 //! ```
-//! use luthier_tune::{Smoothing, SourceKind, recipe::{Context, Mert, Recipe}};
+//! use luthier_tune::{SourceKind, recipe::{Context, Mert, Recipe}, mert::Smoothing};
 //! let metric = "bleu".parse().unwrap();
 //! let context = Context { metric: &metric, seed: 1, source: SourceKind::Fixed, references: None };
 //! let recipe = Recipe::Mert(Mert { rounds: 2, ..Mert::default() });
@@ -41,7 +41,10 @@ pub use mert::WeightBound;
 pub use mira::Constraints;
 pub use parts::{Fit, Interpolation, LearnFrom, On, Online, Soft, Stopping, Surrogates};
 
-use crate::{Learner, Loss, Minimize, Outcome, Schedule, SourceKind};
+use crate::{
+    Learner, Outcome, Schedule, SourceKind,
+    learner::{Loss, Minimize},
+};
 use luthier_core::{Error, FeatureKey, Result};
 use luthier_metric::{Metric, SentenceSmoothing};
 use serde::{Deserialize, Serialize};
@@ -53,7 +56,7 @@ use std::sync::Arc;
 /// use luthier_tune::recipe::{
 ///     Apro, Constraints, Context, Mert, Mira, Oro, Perceptron, Pro, Recipe, Risk, Softmax, Xbleu,
 /// };
-/// use luthier_tune::{OracleBy, SourceKind, loss::Clip};
+/// use luthier_tune::{SourceKind, loss::Clip, pairs::OracleBy};
 /// let metric = "bleu".parse().unwrap();
 /// let context = Context { metric: &metric, seed: 1, source: SourceKind::Fixed, references: None };
 /// let online = |recipe: Recipe| recipe.build(&context).unwrap().schedule.online.is_some();

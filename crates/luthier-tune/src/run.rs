@@ -1,7 +1,7 @@
 //! The tuning loop: decode, score, merge, learn, checkpoint.
 
 use crate::{
-    Batches, Evidence, Fleet, Goal, Learner, List, RunDir, Schedule, Source, SourceKind, State,
+    Batches, Candidates, Evidence, Fleet, Goal, Learner, RunDir, Schedule, Source, SourceKind, State,
     learner::grow, run_dir::Kept,
 };
 use luthier_core::{FeatureKey, Fingerprint, Progress, Result, SegmentId, Weights, sum};
@@ -211,9 +211,7 @@ struct Epoch {
 /// use luthier_core::{Progress, Weights};
 /// use luthier_io::nbest::Rows;
 /// use luthier_tune::recipe::{Mert, Recipe};
-/// use luthier_tune::{
-///     FixedLists, Fleet, Job, Judge, LineSearch, RunDir, RunSpec, Schedule, Stop, columns, lists, run,
-/// };
+/// use luthier_tune::{FixedLists, Fleet, Job, Judge, RunDir, RunSpec, Schedule, Stop, columns, lists, run, mert::LineSearch};
 /// let mut rows = Rows::default();
 /// rows.push(0, "the house is very small", &[("lm", -2.0), ("tm", -3.0)], &[]).unwrap();
 /// rows.push(0, "house the small", &[("lm", -6.0), ("tm", -1.0)], &[]).unwrap();
@@ -550,8 +548,8 @@ fn print(weights: &Weights) -> u128 {
 /// Gives new features a place, in segment order.
 fn commit(weights: &mut Weights, evidence: &Evidence, source: &dyn Source) -> Result<()> {
     let name = |key| source.name(key);
-    if let Evidence::Forests(packed) = evidence {
-        return weights.commit(&packed.columns, &name);
+    if let Evidence::Forests(forests) = evidence {
+        return weights.commit(&forests.columns, &name);
     }
     let lists = evidence.lists();
     if let Some(first) = lists.first() {
@@ -568,7 +566,7 @@ fn commit(weights: &mut Weights, evidence: &Evidence, source: &dyn Source) -> Re
 }
 
 /// Names of dense features that never differ within a list.
-fn constant(pool: &[Arc<List>], weights: &Weights) -> Vec<String> {
+fn constant(pool: &[Arc<Candidates>], weights: &Weights) -> Vec<String> {
     let Some(first) = pool.first() else { return Vec::new() };
     let keys = first.columns.keys();
     let same = |c: &usize| pool.iter().all(|l| l.column(*c).windows(2).all(|w| w[0] == w[1]));
@@ -577,8 +575,8 @@ fn constant(pool: &[Arc<List>], weights: &Weights) -> Vec<String> {
 
 /// Summed statistics of the best candidates under some weights.
 fn best_totals(evidence: &Evidence, weights: &Weights, metric: &Metric) -> Vec<f64> {
-    if let Evidence::Forests(packed) = evidence {
-        return packed.best_totals(weights, metric);
+    if let Evidence::Forests(forests) = evidence {
+        return forests.best_totals(weights, metric);
     }
     let lists = evidence.lists();
     let mut dense = Vec::new();
@@ -598,8 +596,8 @@ fn best_totals(evidence: &Evidence, weights: &Weights, metric: &Metric) -> Vec<f
 fn absorb(pool: &mut Evidence, evidence: Evidence, replace: bool, epoch: u32) -> (Vec<Range<usize>>, usize) {
     let (pool, lists) = match (&mut *pool, evidence) {
         (Evidence::Lists(pool), Evidence::Lists(lists)) => (pool, lists),
-        (Evidence::Forests(packed), Evidence::Forests(fresh)) if !replace => {
-            return (Vec::new(), packed.merge(fresh));
+        (Evidence::Forests(forests), Evidence::Forests(fresh)) if !replace => {
+            return (Vec::new(), forests.merge(fresh));
         }
         (_, fresh) => {
             // What is learned from anew every time is always new.
@@ -616,7 +614,7 @@ fn absorb(pool: &mut Evidence, evidence: Evidence, replace: bool, epoch: u32) ->
     }
     let merged = pool.iter_mut().zip(&lists).map(|(old, list)| {
         if old.columns != list.columns {
-            *old = Arc::new(List::clone(old).widen(&list.columns));
+            *old = Arc::new(Candidates::clone(old).widen(&list.columns));
         }
         let before = old.k;
         before..before + Arc::make_mut(old).merge(list)

@@ -7,7 +7,7 @@
 //! [`RunView`](crate::RunView) reads all of it.
 
 use crate::{
-    Event, Fleet, Judge, List, RunSpec, State, Stop, Traffic, Wire,
+    Candidates, Event, Fleet, Judge, RunSpec, State, Stop, Traffic, Wire,
     run_spec::RUN_TOML,
     run_view::{Layout, Line, read_log},
 };
@@ -55,7 +55,7 @@ enum Place {
 /// What an accumulating run adds to its pool in one iteration.
 #[derive(Clone, Copy)]
 pub(crate) struct Kept<'a> {
-    pub(crate) pool: &'a [Arc<List>],
+    pub(crate) pool: &'a [Arc<Candidates>],
     /// The new candidates of each segment.
     pub(crate) fresh: &'a [Range<usize>],
 }
@@ -219,11 +219,11 @@ impl RunDir {
     }
 
     /// Candidates of the iterations so far, from one on; none for fixed lists.
-    pub(crate) fn saved_lists(&self, metric: &Metric, from: u32) -> Result<Vec<Arc<List>>> {
+    pub(crate) fn saved_lists(&self, metric: &Metric, from: u32) -> Result<Vec<Arc<Candidates>>> {
         if self.columns.is_none() {
             return Ok(Vec::new());
         }
-        let mut pool: Vec<Arc<List>> = Vec::new();
+        let mut pool: Vec<Arc<Candidates>> = Vec::new();
         for iteration in from..self.lines.len() as u32 {
             let path = self.layout.nbest(iteration);
             if !path.exists() {
@@ -242,7 +242,7 @@ impl RunDir {
     }
 
     /// Candidates that were written here, judged. With `named`, they take their names along.
-    fn read_lists(&self, path: &Path, metric: &Metric, named: bool) -> Result<Vec<List>> {
+    fn read_lists(&self, path: &Path, metric: &Metric, named: bool) -> Result<Vec<Candidates>> {
         let Some(columns) = &self.columns else { return Ok(Vec::new()) };
         let mut rows = Rows::default();
         if fs::metadata(path).is_ok_and(|m| m.len() > EMPTY_GZ) {
@@ -446,7 +446,7 @@ impl RunDir {
 /// Writes some candidates of some segments.
 fn write_candidates<'a>(
     path: &Path,
-    all: impl Iterator<Item = (usize, &'a List, Range<usize>)>,
+    all: impl Iterator<Item = (usize, &'a Candidates, Range<usize>)>,
     weights: &Weights,
     metric: &Metric,
 ) -> Result<()> {

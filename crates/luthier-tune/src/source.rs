@@ -1,6 +1,6 @@
 //! Sources of candidates: fixed lists, decoders and external commands behind one trait.
 
-use crate::{List, Packed, Segment};
+use crate::{Candidates, ForestPool, SegmentForests};
 use luthier_core::{FeatureKey, Local, Names, Progress, Result, SegmentId, Weights};
 use luthier_forest::Forest;
 use luthier_metric::Prepared;
@@ -11,9 +11,9 @@ use std::sync::Arc;
 ///
 /// ```
 /// use luthier_core::Local;
-/// use luthier_tune::{Evidence, List};
+/// use luthier_tune::{Evidence, Candidates};
 /// use std::sync::Arc;
-/// let empty = Arc::new(List::empty(&Arc::new(Local::default())));
+/// let empty = Arc::new(Candidates::empty(&Arc::new(Local::default())));
 /// let evidence = Evidence::Lists(vec![empty]);
 /// assert_eq!((evidence.lists().len(), evidence.size()), (1, 0));
 /// assert_eq!(Evidence::NOTHING.lists().len(), 0);
@@ -21,9 +21,9 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub enum Evidence {
     /// N-best lists, one per segment.
-    Lists(Vec<Arc<List>>),
+    Lists(Vec<Arc<Candidates>>),
     /// Forests (hypergraphs of derivations) of all segments.
-    Forests(Packed),
+    Forests(ForestPool),
 }
 
 impl Evidence {
@@ -31,7 +31,7 @@ impl Evidence {
     pub const NOTHING: Evidence = Evidence::Lists(Vec::new());
 
     /// Returns the n-best lists, one per segment; empty if the evidence is forests.
-    pub fn lists(&self) -> &[Arc<List>] {
+    pub fn lists(&self) -> &[Arc<Candidates>] {
         match self {
             Evidence::Lists(lists) => lists,
             Evidence::Forests(_) => &[],
@@ -39,7 +39,7 @@ impl Evidence {
     }
 
     /// Turns the evidence into its n-best lists, one per segment; empty if the evidence is forests.
-    pub fn into_lists(self) -> Vec<Arc<List>> {
+    pub fn into_lists(self) -> Vec<Arc<Candidates>> {
         match self {
             Evidence::Lists(lists) => lists,
             Evidence::Forests(_) => Vec::new(),
@@ -50,9 +50,9 @@ impl Evidence {
     pub(crate) fn pack(self) -> Parcel {
         match self {
             Evidence::Lists(lists) => Parcel::Lists(lists),
-            Evidence::Forests(packed) => {
-                let forests = packed.segments.into_iter().map(|s| s.forests).collect();
-                Parcel::Forests { columns: packed.columns, fixed: packed.fixed, forests }
+            Evidence::Forests(pool) => {
+                let forests = pool.segments.into_iter().map(|s| s.forests).collect();
+                Parcel::Forests { columns: pool.columns, fixed: pool.fixed, forests }
             }
         }
     }
@@ -60,18 +60,18 @@ impl Evidence {
     /// What processes have said about `n` segments, each about every so many of them.
     pub(crate) fn unpack(parcels: Vec<Parcel>, n: u32, source: &dyn Source) -> Self {
         let mut lists = Vec::new();
-        let mut packed: Option<Packed> = None;
+        let mut pool: Option<ForestPool> = None;
         let mut forests = Vec::new();
         for parcel in parcels {
             match parcel {
                 Parcel::Lists(some) => lists.push(some.into_iter()),
                 Parcel::Forests { columns, fixed, forests: some } => {
-                    packed.get_or_insert_with(|| Packed { columns, fixed, segments: Vec::new() });
+                    pool.get_or_insert_with(|| ForestPool { columns, fixed, segments: Vec::new() });
                     forests.push(some.into_iter());
                 }
             }
         }
-        let Some(mut packed) = packed else {
+        let Some(mut pool) = pool else {
             let processes = lists.len().max(1);
             let next = |s: u32| lists.get_mut(s as usize % processes)?.next();
             return Evidence::Lists((0..n).filter_map(next).collect());
@@ -79,17 +79,17 @@ impl Evidence {
         let processes = forests.len().max(1);
         let next = |s: u32| {
             let forests = forests.get_mut(s as usize % processes)?.next()?;
-            Some(Segment { forests, references: source.references(SegmentId(s))? })
+            Some(SegmentForests { forests, references: source.references(SegmentId(s))? })
         };
-        packed.segments = (0..n).filter_map(next).collect();
-        Evidence::Forests(packed)
+        pool.segments = (0..n).filter_map(next).collect();
+        Evidence::Forests(pool)
     }
 
     /// Returns the number of candidates in all lists, or of edges in all forests.
     pub fn size(&self) -> usize {
         match self {
             Evidence::Lists(lists) => lists.iter().map(|l| l.k).sum(),
-            Evidence::Forests(packed) => packed.edges(),
+            Evidence::Forests(pool) => pool.edges(),
         }
     }
 }
@@ -97,7 +97,7 @@ impl Evidence {
 /// Evidence on its way to another process, which has the references.
 #[derive(Serialize, Deserialize)]
 pub(crate) enum Parcel {
-    Lists(Vec<Arc<List>>),
+    Lists(Vec<Arc<Candidates>>),
     Forests { columns: Arc<Local>, fixed: Arc<[(FeatureKey, f64)]>, forests: Vec<Vec<Arc<Forest<'static>>>> },
 }
 
@@ -189,13 +189,13 @@ pub trait Source: Sync {
 /// ```
 #[derive(Debug, Clone)]
 pub struct FixedLists {
-    lists: Vec<Arc<List>>,
+    lists: Vec<Arc<Candidates>>,
     names: Names,
 }
 
 impl FixedLists {
     /// Wraps judged lists, one per segment, with the names of their features.
-    pub fn new(lists: Vec<List>, names: Names) -> Self {
+    pub fn new(lists: Vec<Candidates>, names: Names) -> Self {
         FixedLists { lists: lists.into_iter().map(Arc::new).collect(), names }
     }
 }
@@ -209,7 +209,7 @@ impl Source for FixedLists {
         let list = |s: &SegmentId| match goal {
             Goal::Model => self.lists[s.0 as usize].clone(),
             // What is best is in the list anyway.
-            Goal::Metric | Goal::Reference => Arc::new(List::empty(&self.lists[s.0 as usize].columns)),
+            Goal::Metric | Goal::Reference => Arc::new(Candidates::empty(&self.lists[s.0 as usize].columns)),
         };
         Ok(Evidence::Lists(batch.iter().map(list).collect()))
     }

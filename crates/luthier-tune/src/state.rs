@@ -1,6 +1,6 @@
 //! State of a run: what an epoch hands to the next, and what a learner sees of the current batch.
 
-use crate::List;
+use crate::Candidates;
 use luthier_core::{SegmentId, Weights};
 use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
@@ -23,7 +23,7 @@ pub struct State {
     pub epoch: u32,
     /// Surrogates (targets) of online learning by segment, one candidate each, kept until a better one is
     /// found.
-    pub surrogates: BTreeMap<u32, Arc<List>>,
+    pub surrogates: BTreeMap<u32, Arc<Candidates>>,
     /// Sum over epochs of the mean weights over the visits of each, by place; empty unless the learner
     /// averages.
     pub means: Vec<f64>,
@@ -58,7 +58,7 @@ pub struct Batch {
     pub segments: Vec<SegmentId>,
     /// Derivation of the reference of each segment of the batch, a list of one candidate; `None` where the
     /// reference is not reachable. Empty where the learner did not ask.
-    pub references: Vec<Option<Arc<List>>>,
+    pub references: Vec<Option<Arc<Candidates>>>,
 }
 
 impl State {

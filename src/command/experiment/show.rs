@@ -2,7 +2,7 @@
 
 use super::{
     plan::{Row, Significance, TableSpec, Value},
-    work::{Bench, Finished},
+    work::{Experiment, Finished},
 };
 use crate::plot;
 use luthier::{
@@ -51,7 +51,7 @@ impl Against {
 }
 
 pub(super) struct Results<'a> {
-    bench: &'a Bench<'a>,
+    experiment: &'a Experiment<'a>,
     seconds: f64,
     signature: String,
     /// By group and test set.
@@ -59,8 +59,8 @@ pub(super) struct Results<'a> {
 }
 
 impl<'a> Results<'a> {
-    pub(super) fn new(bench: &'a Bench<'a>, seconds: f64) -> Self {
-        let plan = bench.plan;
+    pub(super) fn new(experiment: &'a Experiment<'a>, seconds: f64) -> Self {
+        let plan = experiment.plan;
         let (test, samples, short) = match plan.significance {
             Significance::Bootstrap => (Test::Bootstrap, 1000, "bs"),
             Significance::Randomization => (Test::Randomization, 10_000, "ar"),
@@ -68,35 +68,35 @@ impl<'a> Results<'a> {
         let question = Question { test, samples, seed: 12345 };
         let signature = format!(
             "{}|{}",
-            bench.metric.name(),
-            bench.metric.signature(Some(1), &format!("{short}:{samples}|seed:{}", question.seed))
+            experiment.metric.name(),
+            experiment.metric.signature(Some(1), &format!("{short}:{samples}|seed:{}", question.seed))
         );
         let mut against = Vec::new();
-        for (g, group) in bench.groups.iter().enumerate() {
-            let base = bench
+        for (g, group) in experiment.groups.iter().enumerate() {
+            let base = experiment
                 .groups
                 .iter()
                 .position(|b| b.system == group.system && plan.algorithms[b.algorithm].name == plan.baseline);
             let one = |test: usize| {
                 let base = base.filter(|b| *b != g)?;
-                let sides = [&bench.finished[g], &bench.finished[base]];
+                let sides = [&experiment.finished[g], &experiment.finished[base]];
                 let scores =
                     sides.map(|s| s.iter().map(|f| f.result.tests[test].score).collect::<Vec<f64>>());
                 let [Some(mine), Some(its)] = scores.map(|s| Mean::of(&s)) else { return None };
                 let [ours, theirs] = [mean_stats(sides[0], test)?, mean_stats(sides[1], test)?];
-                let found = compare(&bench.metric, &[&theirs, &ours], question);
+                let found = compare(&experiment.metric, &[&theirs, &ours], question);
                 // No sample differs more from equal systems than they do: their p-value would be the smallest.
                 let p = if ours == theirs { 1.0 } else { found[1].p_value? };
                 Some(Against { delta: mine.mean - its.mean, p })
             };
             against.push((0..plan.text.test.len()).map(one).collect());
         }
-        Results { bench, seconds, signature, against }
+        Results { experiment, seconds, signature, against }
     }
 
     /// A value of each replica.
     fn values(&self, group: usize, value: &Value) -> Vec<f64> {
-        let metric = &self.bench.tuned_for[group];
+        let metric = &self.experiment.tuned_for[group];
         let one = |f: &Finished| -> Option<f64> {
             let r = &f.result;
             match value {
@@ -112,7 +112,7 @@ impl<'a> Results<'a> {
                 }
             }
         };
-        self.bench.finished[group].iter().filter_map(one).collect()
+        self.experiment.finished[group].iter().filter_map(one).collect()
     }
 
     fn shown(&self, group: usize, value: &Value) -> String {
@@ -133,10 +133,10 @@ impl<'a> Results<'a> {
 
     /// How many iterations there were, and whether more were planned.
     fn iterations(&self, group: usize) -> String {
-        let finished = &self.bench.finished[group];
+        let finished = &self.experiment.finished[group];
         let Some(most) = finished.iter().map(|f| f.result.iterations).max() else { return "–".to_owned() };
         let stopped = finished.iter().any(|f| f.result.stop == "iterations");
-        match self.bench.groups[group].cut.filter(|_| stopped) {
+        match self.experiment.groups[group].cut.filter(|_| stopped) {
             Some(planned) => format!("{most} of {planned}, cut short"),
             None => most.to_string(),
         }
@@ -144,8 +144,8 @@ impl<'a> Results<'a> {
 
     /// Groups that a row speaks of, with what they are called there.
     fn rows<'t>(&self, table: &'t TableSpec) -> Vec<(String, Option<usize>, Option<&'t Row>)> {
-        let plan = self.bench.plan;
-        let groups = || self.bench.groups.iter().enumerate();
+        let plan = self.experiment.plan;
+        let groups = || self.experiment.groups.iter().enumerate();
         let named = |system: usize, label: String| {
             if plan.systems.len() > 1 { format!("{}, {label}", plan.systems[system].name) } else { label }
         };
@@ -185,7 +185,7 @@ impl<'a> Results<'a> {
             head.push(if papers { "ours".to_owned() } else { name.clone() });
         }
         if tests {
-            head.extend([format!("against {}", self.bench.plan.baseline), "p".to_owned()]);
+            head.extend([format!("against {}", self.experiment.plan.baseline), "p".to_owned()]);
         }
         head.push("iterations".to_owned());
         let mut rows = vec![head];
@@ -211,9 +211,9 @@ impl<'a> Results<'a> {
 
     /// All cells with everything that is known of each.
     fn overview(&self) -> String {
-        let plan = self.bench.plan;
+        let plan = self.experiment.plan;
         let mut columns = vec![("dev".to_owned(), Value::Dev)];
-        if self.bench.groups.iter().any(|g| g.select.is_some()) {
+        if self.experiment.groups.iter().any(|g| g.select.is_some()) {
             columns.push(("select".to_owned(), Value::Select));
         }
         for (i, part) in plan.text.test.iter().enumerate() {
@@ -225,8 +225,8 @@ impl<'a> Results<'a> {
         let names = ["system", "cell", "replicas"].map(str::to_owned).into_iter();
         let rest = [format!("against {}", plan.baseline), "p".to_owned(), "iterations".to_owned()];
         let mut rows = vec![names.chain(columns.iter().map(|c| c.0.clone())).chain(rest).collect::<Vec<_>>()];
-        for (g, group) in self.bench.groups.iter().enumerate() {
-            let replicas = self.bench.finished[g].len();
+        for (g, group) in self.experiment.groups.iter().enumerate() {
+            let replicas = self.experiment.finished[g].len();
             let mut cells =
                 vec![plan.systems[group.system].name.clone(), plan.label(group), replicas.to_string()];
             cells.extend(columns.iter().map(|c| self.shown(g, &c.1)));
@@ -241,11 +241,11 @@ impl<'a> Results<'a> {
 
     /// Learning curves: drawings, a table of all points, and some of them here.
     fn figures(&self, out: &Path) -> Result<String> {
-        let plan = self.bench.plan;
+        let plan = self.experiment.plan;
         let mut text = String::new();
         for (f, figure) in plan.figures.iter().enumerate() {
-            let groups: Vec<usize> = (0..self.bench.groups.len())
-                .filter(|g| figure.cells.iter().any(|c| plan.matches(&self.bench.groups[*g], c)))
+            let groups: Vec<usize> = (0..self.experiment.groups.len())
+                .filter(|g| figure.cells.iter().any(|c| plan.matches(&self.experiment.groups[*g], c)))
                 .collect();
             let _ = write!(text, "## {}\n\n", figure.title);
             for value in &figure.values {
@@ -288,25 +288,27 @@ impl<'a> Results<'a> {
     /// The mean over replicas at each iteration.
     fn curve(&self, group: usize, value: &str) -> plot::Curve {
         let last = |f: &Finished| f.run.events.iter().map(|e| u64::from(e.iteration)).max().unwrap_or(0);
-        let end = self.bench.finished[group].iter().map(last).max().unwrap_or(0);
+        let end = self.experiment.finished[group].iter().map(last).max().unwrap_or(0);
         let at = |i: u64| {
             let values = self.values(group, &Value::Logged(value.to_owned(), Some(i as u32)));
             Mean::of(&values).map(|m| (i as f64, m.mean))
         };
-        let points = if self.bench.finished[group].is_empty() {
+        let points = if self.experiment.finished[group].is_empty() {
             Vec::new()
         } else {
             (0..=end).filter_map(at).collect()
         };
-        let plan = self.bench.plan;
-        let (system, label) =
-            (&plan.systems[self.bench.groups[group].system].name, plan.label(&self.bench.groups[group]));
+        let plan = self.experiment.plan;
+        let (system, label) = (
+            &plan.systems[self.experiment.groups[group].system].name,
+            plan.label(&self.experiment.groups[group]),
+        );
         let name = if plan.systems.len() > 1 { format!("{system}, {label}") } else { label };
         plot::Curve { name, points }
     }
 
     pub(super) fn markdown(&self, out: &Path) -> Result<String> {
-        let plan = self.bench.plan;
+        let plan = self.experiment.plan;
         let mut text = format!("# {}\n\n", plan.title);
         if !plan.about.is_empty() {
             let _ = write!(text, "{}\n\n", plan.about.trim());
@@ -322,10 +324,10 @@ impl<'a> Results<'a> {
         let _ = write!(
             text,
             "On {corpus}. Differences are from {}, with the p-value of {test}; * is p < 0.05. Seeds from {} on; with several replicas, the mean ± the standard deviation of one.\nSignature: {}\n\n",
-            plan.baseline, self.bench.seed, self.signature
+            plan.baseline, self.experiment.seed, self.signature
         );
         let mut others: Vec<(&str, String)> = Vec::new();
-        for group in self.bench.groups.iter().filter(|g| plan.metric_of(g) != plan.metric) {
+        for group in self.experiment.groups.iter().filter(|g| plan.metric_of(g) != plan.metric) {
             others.push((plan.metric_of(group), plan.label(group)));
         }
         others.dedup();
@@ -341,21 +343,21 @@ impl<'a> Results<'a> {
         }
         text += &self.figures(out)?;
         text += &self.overview();
-        let tuning = self.bench.finished.iter().flatten().fold(0.0, |s, f| s + f.result.seconds);
+        let tuning = self.experiment.finished.iter().flatten().fold(0.0, |s, f| s + f.result.seconds);
         let _ = write!(text, "\n{tuning:.0} s of tuning in all cells; {:.0} s this time.\n", self.seconds);
         Ok(text)
     }
 
     /// A line for each replica.
     pub(super) fn tsv(&self) -> String {
-        let plan = self.bench.plan;
+        let plan = self.experiment.plan;
         let mut text = String::from("system\tcell\treplica\tseed\tdev\tselect");
         for part in &plan.text.test {
             let _ = write!(text, "\t{0}\t{0} length", part.name());
         }
         text += "\titeration\titerations\tstop\tcut short of\tfeatures\tseconds\tmemory MB\n";
         let number = |x: Option<f64>| x.map_or_else(String::new, |x| x.to_string());
-        for (group, finished) in self.bench.groups.iter().zip(&self.bench.finished) {
+        for (group, finished) in self.experiment.groups.iter().zip(&self.experiment.finished) {
             for f in finished {
                 let r = &f.result;
                 let _ = write!(
@@ -389,9 +391,9 @@ impl<'a> Results<'a> {
     }
 
     pub(super) fn json(&self) -> Result<String> {
-        let plan = self.bench.plan;
+        let plan = self.experiment.plan;
         let mut cells = Vec::new();
-        for (g, group) in self.bench.groups.iter().enumerate() {
+        for (g, group) in self.experiment.groups.iter().enumerate() {
             let mean = |value: Value| Mean::of(&self.values(g, &value)).map(Mean::json);
             let tests: Vec<Json> = (0..plan.text.test.len())
                 .map(|i| {
@@ -403,7 +405,7 @@ impl<'a> Results<'a> {
                     })
                 })
                 .collect();
-            let finished = &self.bench.finished[g];
+            let finished = &self.experiment.finished[g];
             cells.push(json!({
                 "system": plan.systems[group.system].name,
                 "algorithm": plan.algorithms[group.algorithm].name,
@@ -418,7 +420,7 @@ impl<'a> Results<'a> {
             }));
         }
         let all = json!({
-            "title": plan.title, "baseline": plan.baseline, "seed": self.bench.seed, "metric": self.bench.metric.name(),
+            "title": plan.title, "baseline": plan.baseline, "seed": self.experiment.seed, "metric": self.experiment.metric.name(),
             "signature": self.signature, "seconds": self.seconds, "cells": cells,
         });
         serde_json::to_string(&all).map(|s| s + "\n").map_err(|e| Error::new(e.to_string()))

@@ -1,13 +1,13 @@
 //! Cells at work, side by side.
 
 use super::{
-    floor::{Cell, Floor, Limits, failed},
+    cell_pool::{Cell, CellPool, Limits, failed},
     plan::{Group, Init, Part, Plan, Wishes, words},
 };
 use crate::{
-    again::{Again, duration, progress},
     corpus,
-    systems::{System, statistics},
+    hypotheses::{System, statistics},
+    subprocess::{Rerun, duration, progress},
     talk::Talk,
 };
 use luthier::{
@@ -61,7 +61,7 @@ pub(super) struct Finished {
     pub(super) stats: Vec<Vec<f32>>,
 }
 
-pub(super) struct Bench<'a> {
+pub(super) struct Experiment<'a> {
     pub(super) plan: &'a Plan,
     pub(super) groups: Vec<Group>,
     pub(super) metric: Metric,
@@ -85,7 +85,7 @@ fn check_part(part: &Part, file: &str, lines: usize) -> Result<()> {
     }
 }
 
-impl<'a> Bench<'a> {
+impl<'a> Experiment<'a> {
     pub(super) fn new(
         plan: &'a Plan,
         wishes: &Wishes,
@@ -121,7 +121,17 @@ impl<'a> Bench<'a> {
         let languages = &plan.text.languages;
         let wrong = |e| Error::new(format!("languages {languages}")).hint(e);
         let (source, target) = corpus::endings(languages).map_err(wrong)?;
-        Ok(Bench { plan, groups, metric, tuned_for, seed, out, cells, finished, endings: [source, target] })
+        Ok(Experiment {
+            plan,
+            groups,
+            metric,
+            tuned_for,
+            seed,
+            out,
+            cells,
+            finished,
+            endings: [source, target],
+        })
     }
 
     /// All parts of text that are used, with the file each is from.
@@ -211,7 +221,7 @@ impl<'a> Bench<'a> {
     }
 
     /// The corpus, its parts, and the systems.
-    pub(super) fn prepare(&self, again: &Again<'_>) -> Result<()> {
+    pub(super) fn prepare(&self, again: &Rerun<'_>) -> Result<()> {
         if self.plan.text.data.is_none() {
             let sizes = self.plan.text.generate;
             let [train, dev, test] = [sizes.train, sizes.dev, sizes.test].map(|n| n.to_string());
@@ -343,15 +353,15 @@ impl<'a> Bench<'a> {
     }
 
     /// Takes finished cells up and runs the others. Returns what went wrong.
-    pub(super) fn work(&mut self, again: &Again<'_>, limits: &Limits, talk: Talk) -> Result<Vec<String>> {
-        let mut floor = Floor::new(limits, again, self.plan.systems.len());
+    pub(super) fn work(&mut self, again: &Rerun<'_>, limits: &Limits, talk: Talk) -> Result<Vec<String>> {
+        let mut pool = CellPool::new(limits, again, self.plan.systems.len());
         let mut waiting = VecDeque::new();
         for cell in self.cells.clone() {
             let Some(memory) = self.take_up(cell)? else {
                 waiting.push_back(cell);
                 continue;
             };
-            floor.known(self.groups[cell.group].system, memory);
+            pool.known(self.groups[cell.group].system, memory);
         }
         let (all, had) = (self.cells.len(), self.cells.len() - waiting.len());
         if had > 0 {
@@ -363,23 +373,23 @@ impl<'a> Bench<'a> {
             None => talk.say(line),
         };
         let (mut wrong, mut looked) = (Vec::new(), Instant::now());
-        while !waiting.is_empty() || !floor.running.is_empty() {
+        while !waiting.is_empty() || !pool.running.is_empty() {
             while let Some(&cell) = waiting.front() {
                 let system = self.groups[cell.group].system;
-                if !floor.has_room(system) {
+                if !pool.has_room(system) {
                     break;
                 }
                 waiting.pop_front();
                 self.begin(cell)?;
-                floor.start(cell, system, self.steps(cell), &self.cell_dir(cell))?;
+                pool.start(cell, system, self.steps(cell), &self.cell_dir(cell))?;
             }
             sleep(Duration::from_millis(20));
-            floor.measure();
-            if let Some(cell) = floor.make_room() {
+            pool.measure();
+            if let Some(cell) = pool.make_room() {
                 tell("memory is short: one cell fewer at a time; it goes on later");
                 waiting.push_front(cell);
             }
-            for (cell, end, peak) in floor.ended(&|cell| self.cell_dir(cell))? {
+            for (cell, end, peak) in pool.ended(&|cell| self.cell_dir(cell))? {
                 match end {
                     Ok(command) => {
                         let line = self.finish(cell, command, peak)?;
@@ -400,7 +410,7 @@ impl<'a> Bench<'a> {
             }
             if let Some(busy) = busy.as_ref().filter(|_| looked.elapsed() > Duration::from_millis(300)) {
                 looked = Instant::now();
-                let now = floor.running.iter().map(|r| {
+                let now = pool.running.iter().map(|r| {
                     let far = progress(&self.cell_dir(r.cell).join("run"))
                         .map_or_else(String::new, |p| format!(" {p}"));
                     format!("{}{far}", self.plan.label(&self.groups[r.cell.group]))

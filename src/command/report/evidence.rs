@@ -16,7 +16,11 @@ use luthier::{
         significance::{Question, Test, Verdict, compare},
     },
     optim::{Direction, Walker as _},
-    tune::{Flat, Judge, List, ListWalker, SMALL, Smoothing, Surface, columns, lists, oracle},
+    tune::{
+        Candidates, Judge, SMALL, columns, lists,
+        mert::{Flat, ListWalker, Smoothing, Surface},
+        oracle,
+    },
 };
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -28,7 +32,7 @@ use std::{
 pub(super) struct Evidence {
     /// Where they come from, in words.
     origin: String,
-    lists: Vec<Arc<List>>,
+    lists: Vec<Arc<Candidates>>,
     names: Names,
     references: Vec<Vec<String>>,
     sources: Option<Vec<String>>,
@@ -219,7 +223,7 @@ impl Evidence {
 
     /// Statistics of a choice, segment after segment; nothing where there is no candidate.
     fn stats(&self, chosen: &[usize], width: usize) -> Vec<f32> {
-        let one = |(list, &i): (&Arc<List>, &usize)| {
+        let one = |(list, &i): (&Arc<Candidates>, &usize)| {
             if list.k == 0 { vec![0.0; width] } else { list.stats_of(list.class[i]).to_vec() }
         };
         self.lists.iter().zip(chosen).flat_map(one).collect()
@@ -265,7 +269,7 @@ impl Evidence {
         metric: &Metric,
         most: usize,
     ) -> (Vec<String>, Vec<Value>) {
-        let score = |list: &List, i: usize| {
+        let score = |list: &Candidates, i: usize| {
             metric.shown(metric.sentence_score(list.stats_of(list.class[i]), SentenceSmoothing::default()))
         };
         let spread = |s: usize| {

@@ -6,9 +6,9 @@ use crate::{
         decode::{check_weights, open_forests},
         keep_features, read_references,
     },
+    launch,
     lists::{ListArgs, check_references, reference_file, references_of},
     talk::{Talk, thousands},
-    world,
 };
 use luthier::{
     core::{Error, FeatureKey, Result, Weights},
@@ -23,7 +23,7 @@ use luthier::{
     },
     metric::Metric,
     tune::{
-        FixedLists, Judge, List, NbestOptions, RunSpec, SMALL, Source, SourceKind, columns, lists,
+        Candidates, FixedLists, Judge, NbestOptions, RunSpec, SMALL, Source, SourceKind, columns, lists,
         recipe::Recipe,
     },
 };
@@ -465,7 +465,7 @@ fn external(
         options: input.nbest.options(),
         allow_missing: input.nbest.allow_missing,
         // It is no part of a job of several processes.
-        hidden: world::variables(),
+        hidden: launch::variables(),
         memory: Memory::default(),
     };
     external.check()?;
@@ -479,7 +479,7 @@ fn fixed(
     files: &[Lines],
     sparse: bool,
     talk: Talk,
-) -> Result<(Vec<List>, Rows)> {
+) -> Result<(Vec<Candidates>, Rows)> {
     let rows = input.nbest.read()?;
     let references = references_of(files, &rows, input.nbest.allow_missing)?;
     let stats = moses_scores(&input.moses_scores, &rows)?;

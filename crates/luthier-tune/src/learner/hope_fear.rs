@@ -3,7 +3,7 @@
 mod forest;
 
 use super::{Learner, Note};
-use crate::{Design, Evidence, Fleet, List, State, list::argmax, recipe::Mira};
+use crate::{Candidates, Evidence, FeatureMatrix, Fleet, State, candidates::argmax, recipe::Mira};
 use luthier_core::{
     Progress, Result, Step,
     random::{Purpose, Stream},
@@ -28,7 +28,7 @@ use luthier_metric::{Metric, add};
 /// # rows.push(0, "the house is very small", &[("lm", -2.0), ("tm", -3.0)], &[]).unwrap();
 /// # rows.push(0, "house the small", &[("lm", -6.0), ("tm", -1.0)], &[]).unwrap();
 /// # let references = [vec!["the house is very small"]];
-/// use luthier_tune::HopeFear;
+/// use luthier_tune::learner::HopeFear;
 /// let metric: luthier_metric::Metric = "bleu".parse().unwrap();
 /// # let judge = Judge::new(&metric, &references, "ref.txt");
 /// # let lists = lists(&rows, &columns(&rows, None), Some(judge)).unwrap();
@@ -82,11 +82,11 @@ impl Learner for HopeFear {
         _: &Fleet<'_>,
         progress: Progress<'_>,
     ) -> Result<Note> {
-        if let Evidence::Forests(packed) = evidence {
-            return self.learn_forests(packed, state, progress);
+        if let Evidence::Forests(pool) = evidence {
+            return self.learn_forests(pool, state, progress);
         }
         let lists = evidence.lists();
-        let design = Design::new(lists.to_vec(), &state.weights);
+        let design = FeatureMatrix::new(lists.to_vec(), &state.weights);
         let order = (0..lists.len() as u32).filter(|&s| lists[s as usize].k > 1).collect();
         let visit = |s: usize, pass: &mut Pass<'_>| pass.visit(&design, s);
         self.climb(state, order, &visit, &|w| self.score(&design, w), progress)?;
@@ -130,7 +130,7 @@ impl HopeFear {
     }
 
     /// The corpus score on the lists.
-    fn score(&self, design: &Design, w: &[f64]) -> f64 {
+    fn score(&self, design: &FeatureMatrix, w: &[f64]) -> f64 {
         let (metric, lists) = (&self.metric, design.lists());
         let total = sum::sum(lists.len(), 64, metric.width(), |s, total| {
             let scores = design.scores(s, &design.gather(s, w));
@@ -171,7 +171,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn visit(&mut self, design: &Design, s: usize) {
+    fn visit(&mut self, design: &FeatureMatrix, s: usize) {
         let list = &*design.lists()[s];
         let scores = design.scores(s, &design.gather(s, &self.w));
         self.judge(list);
@@ -204,7 +204,7 @@ impl<'a> Pass<'a> {
     }
 
     /// The metric score of every class in front of the background.
-    fn judge(&mut self, list: &List) {
+    fn judge(&mut self, list: &Candidates) {
         let metric = &self.settings.metric;
         self.gain.clear();
         for stats in list.stats.chunks_exact(list.width) {
@@ -216,7 +216,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Δ = hope − fear.
-    fn update(&mut self, design: &Design, s: usize, (hope, fear): (usize, usize), loss: f64) {
+    fn update(&mut self, design: &FeatureMatrix, s: usize, (hope, fear): (usize, usize), loss: f64) {
         self.difference.clear();
         self.difference.extend(design.row(s, hope));
         self.difference.extend(design.row(s, fear).map(|(p, x)| (p, -x)));
@@ -250,7 +250,7 @@ impl<'a> Pass<'a> {
 
 /// The candidate with the highest scale·model + metric, or with a negative scale model − metric: the fear. The first
 /// of equals.
-fn hopeful(list: &List, scores: &[f64], gain: &[f64], scale: f64) -> usize {
+fn hopeful(list: &Candidates, scores: &[f64], gain: &[f64], scale: f64) -> usize {
     let sign = scale.signum();
     let mut best = (0, f64::NEG_INFINITY);
     for (i, (&s, &c)) in scores.iter().zip(&list.class).enumerate() {
@@ -270,7 +270,7 @@ mod tests {
     use std::sync::Arc;
 
     /// Two segments whose statistics, features and weights after every update were worked out by hand.
-    fn example() -> (Vec<Arc<List>>, Weights) {
+    fn example() -> (Vec<Arc<Candidates>>, Weights) {
         let keys = [FeatureKey::of("x"), FeatureKey::of("y")];
         let columns = Arc::new(Local::new(keys.to_vec()));
         let list = |rows: &[([f64; 2], [f64; 9])]| {
@@ -282,7 +282,7 @@ mod tests {
                 features,
                 columns: &row.1,
             });
-            let mut list = List::new(&columns, candidates, true);
+            let mut list = Candidates::new(&columns, candidates, true);
             list.judge_given(9);
             Arc::new(list)
         };
@@ -302,7 +302,7 @@ mod tests {
     fn worked_example() {
         let (lists, weights) = example();
         let settings = HopeFear::new("bleu".parse().unwrap(), 1);
-        let design = Design::new(lists, &weights);
+        let design = FeatureMatrix::new(lists, &weights);
         let mut pass = Pass::new(&settings, weights.values());
         let near = |x: &[f64], y: &[f64]| {
             assert!(x.iter().zip(y).all(|(a, b)| (a - b).abs() < 1e-6), "{x:?} {y:?}");

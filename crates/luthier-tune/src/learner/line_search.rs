@@ -5,7 +5,11 @@
 //! or bounded, for then their scale means something.
 
 use super::{Learner, Note};
-use crate::{Evidence, Flat, Fleet, ForestWalker, List, ListWalker, Packed, Smoothing, State, recipe::Mert};
+use crate::{
+    Candidates, Evidence, Fleet, ForestPool, State,
+    mert::{Flat, ForestWalker, ListWalker, Smoothing},
+    recipe::Mert,
+};
 use luthier_core::{
     Error, FeatureKey, Local, Progress, Result, Step, Weights,
     random::{Purpose, Stream},
@@ -35,7 +39,7 @@ use std::sync::{
 /// # rows.push(0, "the house is very small", &[("lm", -2.0), ("tm", -3.0)], &[]).unwrap();
 /// # rows.push(0, "house the small", &[("lm", -6.0), ("tm", -1.0)], &[]).unwrap();
 /// # let references = [vec!["the house is very small"]];
-/// use luthier_tune::LineSearch;
+/// use luthier_tune::mert::LineSearch;
 /// let metric: luthier_metric::Metric = "bleu".parse().unwrap();
 /// # let judge = Judge::new(&metric, &references, "ref.txt");
 /// # let lists = lists(&rows, &columns(&rows, None), Some(judge)).unwrap();
@@ -118,7 +122,7 @@ impl Learner for LineSearch {
                 let Some(first) = lists.first() else { return Ok(None) };
                 (Ground::Lists(lists, Arc::new(Flat::new(lists))), &first.columns)
             }
-            Evidence::Forests(packed) => (Ground::Forests(packed), &packed.columns),
+            Evidence::Forests(pool) => (Ground::Forests(pool), &pool.columns),
         };
         let mut start = Vec::new();
         state.weights.gather(columns, &mut start);
@@ -178,8 +182,8 @@ impl Limits {
 
 /// What is walked on.
 enum Ground<'a> {
-    Lists(&'a [Arc<List>], Arc<Flat>),
-    Forests(&'a Packed),
+    Lists(&'a [Arc<Candidates>], Arc<Flat>),
+    Forests(&'a ForestPool),
 }
 
 impl Ground<'_> {
@@ -194,8 +198,8 @@ impl Ground<'_> {
             Ground::Lists(lists, flat) => {
                 Box::new(ListWalker::over(flat, lists, metric, weights, point).smoothed(smoothing))
             }
-            Ground::Forests(packed) => {
-                Box::new(ForestWalker::new(packed, metric, weights, point).smoothed(smoothing))
+            Ground::Forests(pool) => {
+                Box::new(ForestWalker::new(pool, metric, weights, point).smoothed(smoothing))
             }
         }
     }

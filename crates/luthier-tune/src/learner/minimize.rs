@@ -2,9 +2,9 @@
 
 use super::{Learner, Note};
 use crate::{
-    Design, Evidence, Fleet, List, OracleBy, Packed, Pairs, State,
+    Candidates, Evidence, FeatureMatrix, Fleet, ForestPool, State,
     loss::{Apro, Brevity, Clip, Margin, OnForests, Pairwise, Regularized, Risk, Softmax, Xbleu},
-    pairs::{Pair, gains, oracles},
+    pairs::{OracleBy, Pair, Pairs, gains, oracles},
 };
 use luthier_core::{
     Error, Progress, Result, Step, Weights,
@@ -56,23 +56,23 @@ pub enum Loss {
 /// Learning by minimising a regularised [`Loss`] of the scores s = Xw over the pool.
 ///
 /// L-BFGS for smooth losses, trust-region Newton for APRO, dual coordinate descent for the hinge loss; each
-/// stops by `limit`. One evaluation costs two products with the feature matrix ([`Design::size`]). Weights of
+/// stops by `limit`. One evaluation costs two products with the feature matrix ([`FeatureMatrix::size`]). Weights of
 /// features that no candidate has stay as they are.
 ///
 /// ```
 /// # use luthier_core::Weights;
 /// # use luthier_io::nbest::Rows;
-/// # use luthier_tune::{Judge, List, columns, lists};
+/// # use luthier_tune::{Judge, Candidates, columns, lists};
 /// # use std::sync::Arc;
 /// # let mut rows = Rows::default();
 /// # rows.push(0, "the house is very small", &[("lm", -2.0), ("tm", -3.0)], &[]).unwrap();
 /// # rows.push(0, "house the small", &[("lm", -6.0), ("tm", -1.0)], &[]).unwrap();
-/// use luthier_tune::{Loss, Minimize};
+/// use luthier_tune::{learner::{Loss, Minimize}};
 /// let metric: luthier_metric::Metric = "bleu".parse().unwrap();
 /// # let references = [vec!["the house is very small"]];
 /// # let judge = Judge::new(&metric, &references, "ref.txt");
 /// # let lists = lists(&rows, &columns(&rows, None), Some(judge)).unwrap();
-/// # let lists: Vec<Arc<List>> = lists.into_iter().map(Into::into).collect();
+/// # let lists: Vec<Arc<Candidates>> = lists.into_iter().map(Into::into).collect();
 /// let weights = Weights::parse("w.txt", "lm 0.2\ntm 0.5").unwrap();
 /// let risk = Minimize::new(metric, Loss::Risk, 1);
 /// let mut objective = risk.objective(&lists, &weights, 0); // of a list of two candidates
@@ -122,17 +122,17 @@ impl Minimize {
     /// sampled pairs. Every feature must have been committed to `weights`, whose order the variables have.
     pub fn objective<'a>(
         &'a self,
-        lists: &[Arc<List>],
+        lists: &[Arc<Candidates>],
         weights: &Weights,
         epoch: u32,
     ) -> Box<dyn Objective + 'a> {
         let gamma = self.gamma.last().copied().unwrap_or(1.0);
-        self.at(&Arc::new(Design::new(lists.to_vec(), weights)), weights, epoch, gamma, Fleet::ALONE)
+        self.at(&Arc::new(FeatureMatrix::new(lists.to_vec(), weights)), weights, epoch, gamma, Fleet::ALONE)
     }
 
     fn at<'a>(
         &'a self,
-        design: &Arc<Design>,
+        design: &Arc<FeatureMatrix>,
         weights: &Weights,
         epoch: u32,
         gamma: f64,
@@ -171,7 +171,7 @@ impl Minimize {
     /// and the metric is BLEU.
     pub fn on_forests<'a>(
         &self,
-        packed: &Packed,
+        pool: &ForestPool,
         weights: &Weights,
         gamma: f64,
         fleet: Fleet<'a>,
@@ -181,10 +181,10 @@ impl Minimize {
         match self.loss {
             Loss::Softmax { oracle } => {
                 let how = (oracle, self.plus_one, self.seed);
-                Some(OnForests::softmax(packed, bleu, how, weights, scale, fleet))
+                Some(OnForests::softmax(pool, bleu, how, weights, scale, fleet))
             }
             Loss::Xbleu { clip, brevity, .. } => {
-                Some(OnForests::xbleu(packed, bleu, (clip, brevity), weights, scale, fleet))
+                Some(OnForests::xbleu(pool, bleu, (clip, brevity), weights, scale, fleet))
             }
             _ => None,
         }
@@ -192,17 +192,17 @@ impl Minimize {
 
     fn learn_forests(
         &self,
-        packed: &Packed,
+        pool: &ForestPool,
         state: &mut State,
         fleet: Fleet<'_>,
         progress: Progress<'_>,
     ) -> Result<Note> {
         let gamma = self.gamma.first().copied().unwrap_or(1.0);
-        let Some(mut objective) = self.on_forests(packed, &state.weights, gamma, fleet) else {
+        let Some(mut objective) = self.on_forests(pool, &state.weights, gamma, fleet) else {
             return Ok(Some("this loss is not for forests: nothing was learned".to_owned()));
         };
         let mut seen = vec![false; state.weights.len()];
-        for p in state.weights.places(&packed.columns) {
+        for p in state.weights.places(&pool.columns) {
             seen[p as usize] = true;
         }
         let (w, note) = self.fit(state.weights.values(), &seen, progress, |w, watcher| {
@@ -310,11 +310,11 @@ impl Learner for Minimize {
         fleet: &Fleet<'_>,
         progress: Progress<'_>,
     ) -> Result<Note> {
-        if let Evidence::Forests(packed) = evidence {
-            return self.learn_forests(packed, state, *fleet, progress);
+        if let Evidence::Forests(pool) = evidence {
+            return self.learn_forests(pool, state, *fleet, progress);
         }
         let lists = evidence.lists();
-        let design = Arc::new(Design::new(lists.to_vec(), &state.weights));
+        let design = Arc::new(FeatureMatrix::new(lists.to_vec(), &state.weights));
         let mut chosen = Vec::new();
         if let Loss::Pro { pairs, .. } = &self.loss {
             chosen = pairs.choose(lists, &self.metric, self.plus_one, state.epoch);
@@ -355,7 +355,7 @@ impl Learner for Minimize {
 impl Minimize {
     fn pairwise<'a>(
         &'a self,
-        lists: &[Arc<List>],
+        lists: &[Arc<Candidates>],
         chosen: &[Vec<Pair>],
         weights: &Weights,
         margin: Margin,
@@ -367,18 +367,18 @@ impl Minimize {
             Margin::Hinge => 1.0 / pairs.iter().map(Vec::len).sum::<usize>().max(1) as f64,
         };
         let loss = Pairwise { margin, scale, pairs };
-        Box::new(Regularized::new(Arc::new(Design::new(lists, weights)), loss, self.lambda, fleet))
+        Box::new(Regularized::new(Arc::new(FeatureMatrix::new(lists, weights)), loss, self.lambda, fleet))
     }
 
     fn hinge(
         &self,
-        lists: &[Arc<List>],
+        lists: &[Arc<Candidates>],
         chosen: &[Vec<Pair>],
         w: &mut [f64],
         (state, watcher): (&State, &Watcher<'_>),
     ) -> Note {
         let (lists, chosen) = compact(lists, chosen);
-        let rows = PairRows::new(&Design::new(lists, &state.weights), &chosen, watcher);
+        let rows = PairRows::new(&FeatureMatrix::new(lists, &state.weights), &chosen, watcher);
         let c = 1.0 / (self.lambda * rows.len().max(1) as f64);
         let mut stream = Stream::new(self.seed, Purpose::Order, state.epoch, 0);
         w.fill(0.0);
@@ -410,8 +410,8 @@ fn note(ended: Ended, limit: Limit) -> Note {
 }
 
 /// Lists with only those candidates that occur in a pair, and the pairs in their numbers.
-fn compact(lists: &[Arc<List>], pairs: &[Vec<Pair>]) -> (Vec<Arc<List>>, Vec<Vec<Pair>>) {
-    let one = |(list, pairs): (&Arc<List>, &Vec<Pair>)| {
+fn compact(lists: &[Arc<Candidates>], pairs: &[Vec<Pair>]) -> (Vec<Arc<Candidates>>, Vec<Vec<Pair>>) {
+    let one = |(list, pairs): (&Arc<Candidates>, &Vec<Pair>)| {
         let mut rows: Vec<u32> = pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
         rows.sort_unstable();
         rows.dedup();
@@ -436,7 +436,7 @@ struct PairRows<'a> {
 }
 
 impl<'a> PairRows<'a> {
-    fn new(design: &Design, pairs: &[Vec<Pair>], watcher: &'a Watcher<'a>) -> Self {
+    fn new(design: &FeatureMatrix, pairs: &[Vec<Pair>], watcher: &'a Watcher<'a>) -> Self {
         let (places, values) = (Vec::new(), Vec::new());
         let mut rows = PairRows { watcher, offsets: vec![0], places, values, pairs: Vec::new() };
         let mut row: Vec<(u32, f64)> = Vec::new();

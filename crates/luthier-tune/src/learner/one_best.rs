@@ -1,7 +1,7 @@
 //! Averaged perceptron and 1-best MIRA (Collins 2002; Crammer and Singer 2003; Arun and Koehn 2007).
 
 use super::{Learner, Note};
-use crate::{Evidence, Fleet, List, State, list::argmax, pairs::gains_of};
+use crate::{Candidates, Evidence, Fleet, State, candidates::argmax, pairs::gains_of};
 use luthier_core::{FeatureKey, Progress, Result, Weights};
 use luthier_metric::{Metric, SentenceSmoothing, add};
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub enum Update {
 /// # use luthier_io::nbest::Rows;
 /// # use luthier_tune::{Evidence, Fleet, Judge, Learner, State, columns, lists};
 /// # let mut rows = Rows::default();
-/// use luthier_tune::{OneBest, Update};
+/// use luthier_tune::{learner::{OneBest, Update}};
 /// rows.push(0, "the house is very small", &[("lm", -2.0), ("tm", -3.0)], &[]).unwrap();
 /// rows.push(0, "house the small", &[("lm", -6.0), ("tm", -1.0)], &[]).unwrap();
 /// let metric: luthier_metric::Metric = "bleu".parse().unwrap();
@@ -75,12 +75,12 @@ impl OneBest {
     /// What a segment's step aims at.
     fn target(
         &self,
-        list: &Arc<List>,
+        list: &Arc<Candidates>,
         gain: &[f64],
         scores: &[f64],
         at: usize,
         state: &mut State,
-    ) -> Arc<List> {
+    ) -> Arc<Candidates> {
         let segment = state.batch.segments[at].0;
         if let Some(Some(reference)) = state.batch.references.get(at) {
             return reference.clone();
@@ -158,8 +158,8 @@ impl Learner for OneBest {
 
 /// Features of one candidate less those of another, by place, which features get here if they have none.
 fn difference(
-    better: (&List, usize),
-    worse: (&List, usize),
+    better: (&Candidates, usize),
+    worse: (&Candidates, usize),
     weights: &mut Weights,
 ) -> Result<Vec<(u32, f64)>> {
     let mut all: Vec<(FeatureKey, f64, Option<&str>)> = Vec::new();

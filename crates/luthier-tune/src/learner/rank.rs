@@ -1,7 +1,10 @@
 //! Ranking of oracles above all other candidates, batch by batch: ORO, O-ORO and batch MIRA (Watanabe 2012).
 
 use super::{Learner, Note, grow};
-use crate::{Evidence, Fleet, List, OracleBy, State, pairs::oracles};
+use crate::{
+    Candidates, Evidence, Fleet, State,
+    pairs::{OracleBy, oracles},
+};
 use luthier_core::{
     Progress, Result, Weights,
     random::{Purpose, Stream},
@@ -153,7 +156,7 @@ pub enum Rule {
 /// # use luthier_io::nbest::Rows;
 /// # use luthier_tune::{Evidence, Fleet, Judge, Learner, State, columns, lists};
 /// # let mut rows = Rows::default();
-/// use luthier_tune::{Norm, Rank, RankLoss, Rate, Rule};
+/// use luthier_tune::{rank::{Norm, Rank, RankLoss, Rate, Rule}};
 /// rows.push(0, "the house is very small", &[("lm", -2.0), ("tm", -3.0)], &[]).unwrap();
 /// rows.push(0, "house the small", &[("lm", -6.0), ("tm", -1.0)], &[]).unwrap();
 /// let metric: luthier_metric::Metric = "bleu".parse().unwrap();
@@ -298,7 +301,7 @@ fn project(weights: &mut Weights, lambda: f64) {
 
 /// What the batch's score loses, from 0 to 1, when the worse candidate of each pair takes the place of the oracle.
 fn errors(
-    lists: &[Arc<List>],
+    lists: &[Arc<Candidates>],
     oracle: &[Vec<bool>],
     pairs: &[(u32, u32)],
     problem: &Problem<'_>,
@@ -346,7 +349,7 @@ struct Problem<'a> {
 }
 
 impl<'a> Problem<'a> {
-    fn new(lists: &[Arc<List>], oracle: &'a [Vec<bool>], weights: &Weights) -> Self {
+    fn new(lists: &[Arc<Candidates>], oracle: &'a [Vec<bool>], weights: &Weights) -> Self {
         let dense = lists.first().map_or(0, |l| l.columns.keys().len());
         let mut places = lists.first().map_or(Vec::new(), |l| weights.places(&l.columns));
         let locals: Vec<Vec<u32>> = lists.iter().map(|l| weights.places(&l.local)).collect();
@@ -367,7 +370,7 @@ impl<'a> Problem<'a> {
             let number: Vec<u32> =
                 local.iter().map(|p| (dense + union.binary_search(p).unwrap_or_default()) as u32).collect();
             for i in 0..list.k {
-                let range = list.offsets[i] as usize..list.offsets[i + 1] as usize;
+                let range = list.row_starts[i] as usize..list.row_starts[i + 1] as usize;
                 let first = sparse.len();
                 sparse.extend(range.map(|p| (number[list.ids[p] as usize], list.values[p])));
                 sparse[first..].sort_unstable_by_key(|f| f.0);

@@ -5,11 +5,12 @@
 
 use super::{Brevity, Clip, xbleu::value};
 use crate::{
-    Candidate, Fleet, List, OracleBy, Packed, Segment,
+    Candidate, Candidates, Fleet, ForestPool, SegmentForests,
     fleet::{own, pieces},
+    forest_oracle::{Aim, Ngrams, Only},
+    forest_pool::Places,
     oracle::oracle,
-    packed::Places,
-    steer::{Aim, Ngrams, Only},
+    pairs::OracleBy,
 };
 use luthier_core::{Local, Weights};
 use luthier_forest::{Expectation, Forest, rescore};
@@ -76,25 +77,25 @@ impl<'a> OnForests<'a> {
     /// BLEU: per segment, or for the corpus score. The tuples are (choice of oracles, smoothing of sentence
     /// BLEU, seed) and (γ, l2).
     pub fn softmax(
-        packed: &Packed,
+        pool: &ForestPool,
         bleu: &Bleu,
         (by, how, seed): (OracleBy, SentenceSmoothing, u64),
         weights: &Weights,
         (gamma, l2): (f64, f64),
         fleet: Fleet<'a>,
     ) -> Self {
-        Self::towards(packed, &oracles(packed, bleu, by, how, seed), weights, (gamma, l2), fleet)
+        Self::towards(pool, &oracles(pool, bleu, by, how, seed), weights, (gamma, l2), fleet)
     }
 
     /// Likelihood of given translations, by the forests' numbers of words.
     pub(crate) fn towards(
-        packed: &Packed,
+        pool: &ForestPool,
         oracles: &[Vec<u32>],
         weights: &Weights,
         (gamma, l2): (f64, f64),
         fleet: Fleet<'a>,
     ) -> Self {
-        let mut loss = Self::new(packed, weights, Kind::Softmax, (gamma, l2), fleet, |s, forest| {
+        let mut loss = Self::new(pool, weights, Kind::Softmax, (gamma, l2), fleet, |s, forest| {
             let only = rescore(forest, &Only(&oracles[s]), &vec![0.0; forest.edges()], None);
             (forest.clone(), Some(only), None, 0)
         });
@@ -105,7 +106,7 @@ impl<'a> OnForests<'a> {
     /// Builds minus the BLEU of expected n-gram counts; the tuples are (clipping, brevity penalty) and (γ,
     /// l2). [`Clip::Candidate`] is not possible on forests.
     pub fn xbleu(
-        packed: &Packed,
+        pool: &ForestPool,
         bleu: &Bleu,
         (clip, brevity): (Clip, Brevity),
         weights: &Weights,
@@ -113,10 +114,10 @@ impl<'a> OnForests<'a> {
         fleet: Fleet<'a>,
     ) -> Self {
         let kind = Kind::Xbleu { order: bleu.order, clip, brevity };
-        Self::new(packed, weights, kind, (gamma, l2), fleet, |s, forest| {
-            let references = &packed.segments[s].references;
+        Self::new(pool, weights, kind, (gamma, l2), fleet, |s, forest| {
+            let references = &pool.segments[s].references;
             let ngrams = Ngrams::new(forest, bleu, references);
-            let scores = forest.scores(&packed.local(forest, weights));
+            let scores = forest.scores(&pool.local(forest, weights));
             let counted = rescore(forest, &ngrams, &scores, Some(SPLITS));
             let counts =
                 Counts { base: ngrams.base, limits: ngrams.limits.clone(), references: references.clone() };
@@ -126,7 +127,7 @@ impl<'a> OnForests<'a> {
 
     /// From forests to parts; `make` gives the forest, its oracle, its counts, and how many local numbers those take.
     fn new<'p>(
-        packed: &'p Packed,
+        pool: &'p ForestPool,
         weights: &Weights,
         kind: Kind,
         (gamma, l2): (f64, f64),
@@ -138,13 +139,13 @@ impl<'a> OnForests<'a> {
         + Sync,
     ) -> Self {
         let part = |s: usize| {
-            let old = packed.segments[s].forests.last().filter(|f| !f.is_empty())?;
+            let old = pool.segments[s].forests.last().filter(|f| !f.is_empty())?;
             let (forest, oracle, counts, width) = make(s, old);
-            let places = packed.places(old, weights).wider(width);
+            let places = pool.places(old, weights).wider(width);
             Some(Part { forest, oracle, places, counts })
         };
-        let parts = (0..packed.segments.len()).into_par_iter().filter_map(part).collect();
-        let mut learned = weights.places(&packed.columns);
+        let parts = (0..pool.segments.len()).into_par_iter().filter_map(part).collect();
+        let mut learned = weights.places(&pool.columns);
         learned.sort_unstable();
         OnForests { kind, gamma, l2, dim: weights.len(), parts, learned, fleet }
     }
@@ -290,38 +291,38 @@ impl Objective for OnForests<'_> {
 }
 
 /// By segment: the words of the oracle.
-fn oracles(packed: &Packed, bleu: &Bleu, by: OracleBy, how: SentenceSmoothing, seed: u64) -> Vec<Vec<u32>> {
+fn oracles(pool: &ForestPool, bleu: &Bleu, by: OracleBy, how: SentenceSmoothing, seed: u64) -> Vec<Vec<u32>> {
     let metric = Metric::Bleu(bleu.clone());
-    let found: Vec<(Vec<Vec<u32>>, List)> = packed
+    let found: Vec<(Vec<Vec<u32>>, Candidates)> = pool
         .segments
         .par_iter()
         .map(|segment| {
             competitors(segment, bleu, &metric, if by == OracleBy::Sentence { 1 } else { ORACLES }, how)
         })
         .collect();
-    let lists: Vec<&List> = found.iter().map(|f| &f.1).collect();
+    let lists: Vec<&Candidates> = found.iter().map(|f| &f.1).collect();
     let chosen = oracle(&lists, &metric, false, seed).chosen;
     found.iter().zip(chosen).map(|(f, at)| f.0.get(at).cloned().unwrap_or_default()).collect()
 }
 
 /// Translations with high sentence scores, judged.
 fn competitors(
-    segment: &Segment,
+    segment: &SegmentForests,
     bleu: &Bleu,
     metric: &Metric,
     k: usize,
     how: SentenceSmoothing,
-) -> (Vec<Vec<u32>>, List) {
+) -> (Vec<Vec<u32>>, Candidates) {
     let columns = Arc::new(Local::default());
     let Some(forest) = segment.forests.last().filter(|f| !f.is_empty()) else {
-        return (Vec::new(), List::empty(&columns));
+        return (Vec::new(), Candidates::empty(&columns));
     };
     let gain = |stats: &[f32]| metric.sentence_score(stats, how);
     let aim = Aim::new(forest, bleu, &segment.references, &gain);
     let found = aim.best(forest, &vec![0.0; forest.local.keys().len()], k, POP);
     let texts: Vec<String> = found.iter().map(|f| forest.text(&f.words)).collect();
     let candidates = texts.iter().map(|text| Candidate { text, features: &[], columns: &[] });
-    let mut list = List::new(&columns, candidates, false);
+    let mut list = Candidates::new(&columns, candidates, false);
     list.judge(metric, &segment.references, &mut Scratch::default());
     (found.into_iter().map(|f| f.words).collect(), list)
 }

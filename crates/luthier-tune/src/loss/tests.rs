@@ -1,7 +1,11 @@
 //! Every loss against finite differences, and against its definition where that is easy to write down.
 
 use super::*;
-use crate::{Candidate, List, Loss, Minimize, OracleBy, PairSource, Pairs, pairs::gains};
+use crate::{
+    Candidate, Candidates,
+    learner::{Loss, Minimize},
+    pairs::{OracleBy, PairSource, Pairs, gains},
+};
 use luthier_core::{
     FeatureKey, Local, Weights,
     random::{Purpose, Stream},
@@ -11,7 +15,7 @@ use std::sync::Arc;
 
 /// A pool with 3 dense and some sparse features, its references, and random weights.
 struct Pool {
-    lists: Vec<Arc<List>>,
+    lists: Vec<Arc<Candidates>>,
     references: Arc<Vec<Vec<String>>>,
     weights: Weights,
 }
@@ -46,7 +50,7 @@ fn pool(seed: u32, metric: &Metric, segments: usize, k: usize) -> Pool {
             .collect();
         let candidates =
             texts.iter().zip(&features).map(|(text, features)| Candidate { text, features, columns: &[] });
-        let mut list = List::new(&columns, candidates, true);
+        let mut list = Candidates::new(&columns, candidates, true);
         let parts: Vec<&str> = reference.iter().map(String::as_str).collect();
         list.judge(metric, &metric.prepare(&parts, &mut scratch), &mut scratch);
         references.push(reference);
@@ -195,12 +199,12 @@ fn apro_against_all_pairs() {
 }
 
 /// A list of texts with one indicator feature each.
-fn indicators(metric: &Metric, reference: &str, texts: &[(&str, &str)]) -> Arc<List> {
+fn indicators(metric: &Metric, reference: &str, texts: &[(&str, &str)]) -> Arc<Candidates> {
     let columns = Arc::new(Local::new(["fa", "fb", "fc", "fd"].iter().map(|n| FeatureKey::of(n)).collect()));
     let features: Vec<[(FeatureKey, f64); 1]> = texts.iter().map(|t| [(FeatureKey::of(t.0), 1.0)]).collect();
     let candidates =
         texts.iter().zip(&features).map(|(t, f)| Candidate { text: t.1, features: f, columns: &[] });
-    let mut list = List::new(&columns, candidates, true);
+    let mut list = Candidates::new(&columns, candidates, true);
     let mut scratch = Scratch::default();
     list.judge(metric, &metric.prepare(&[reference], &mut scratch), &mut scratch);
     Arc::new(list)

@@ -4,7 +4,7 @@
 //! penalty compares the expected length with the closest reference length. The value is on the scale from 0 to 1.
 
 use super::{ScoreLoss, softmax, through_softmax};
-use crate::List;
+use crate::Candidates;
 use luthier_metric::{Bleu, Metric, Prepared, Scratch};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ pub struct Xbleu {
     order: usize,
     clip: Clip,
     brevity: Brevity,
-    lists: Vec<Arc<List>>,
+    lists: Vec<Arc<Candidates>>,
     segments: Vec<Segment>,
 }
 
@@ -81,11 +81,11 @@ impl Xbleu {
         bleu: &Bleu,
         clip: Clip,
         brevity: Brevity,
-        lists: Vec<Arc<List>>,
+        lists: Vec<Arc<Candidates>>,
         references: Option<&[Vec<String>]>,
     ) -> Self {
         let metric = Metric::Bleu(bleu.clone());
-        let segment = |scratch: &mut Scratch, (list, s): (&Arc<List>, usize)| {
+        let segment = |scratch: &mut Scratch, (list, s): (&Arc<Candidates>, usize)| {
             let Some(references) = references.and_then(|r| r.get(s)) else { return Segment::default() };
             let references: Vec<&str> = references.iter().map(String::as_str).collect();
             let prepared = metric.prepare(&references, scratch);

@@ -9,7 +9,7 @@ use luthier_core::{
 type Row = (Vec<(FeatureKey, f64)>, Vec<f64>);
 
 /// Random lists, of which some features have no column.
-fn lists(s: &mut Stream, metric: &Metric) -> Vec<Arc<List>> {
+fn lists(s: &mut Stream, metric: &Metric) -> Vec<Arc<Candidates>> {
     let columns = Arc::new(Local::new(vec![FeatureKey::of("a"), FeatureKey::of("b")]));
     (0..12)
         .map(|_| {
@@ -24,7 +24,7 @@ fn lists(s: &mut Stream, metric: &Metric) -> Vec<Arc<List>> {
                 .collect();
             let texts: Vec<String> = (0..10).map(|i| i.to_string()).collect();
             let all = rows.iter().zip(&texts);
-            let mut list = List::new(
+            let mut list = Candidates::new(
                 &columns,
                 all.map(|(r, t)| Candidate { text: t, features: &r.0, columns: &r.1 }),
                 true,
@@ -35,7 +35,7 @@ fn lists(s: &mut Stream, metric: &Metric) -> Vec<Arc<List>> {
         .collect()
 }
 
-fn score(lists: &[Arc<List>], metric: &Metric, weights: &Weights) -> f64 {
+fn score(lists: &[Arc<Candidates>], metric: &Metric, weights: &Weights) -> f64 {
     let mut total = vec![0.0; metric.width()];
     for list in lists {
         let score = |i: usize| list.features(i).map(|(k, v)| v * weights.get(k)).sum::<f64>();
@@ -61,7 +61,7 @@ fn line_search_is_never_worse_than_either_end() {
         };
         let (start, mean) = (weights(&mut s), weights(&mut s));
         // The same lists in one shard, and in three.
-        let sharded: Vec<Vec<Arc<List>>> =
+        let sharded: Vec<Vec<Arc<Candidates>>> =
             if seed % 2 == 0 { vec![lists.clone()] } else { lists.chunks(5).map(<[_]>::to_vec).collect() };
         let (mixed, rho) = mix(Mixing::LineSearch, &start, &mean, &sharded, &metric, Fleet::ALONE).unwrap();
         assert!((-1.0..=2.0).contains(&rho));

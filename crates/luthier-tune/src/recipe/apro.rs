@@ -5,7 +5,10 @@ use super::{
     parts::{Fit, Interpolation, Stopping},
     range::POSITIVE,
 };
-use crate::{Learner, Loss, Minimize, Outcome, Schedule};
+use crate::{
+    Learner, Outcome, Schedule,
+    learner::{Loss, Minimize},
+};
 use luthier_core::Result;
 use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};

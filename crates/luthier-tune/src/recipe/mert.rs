@@ -5,7 +5,10 @@ use super::{
     parts::{LearnFrom, Stopping},
     range::check_count,
 };
-use crate::{Learner, Limits, LineSearch, Outcome, Schedule, Smoothing};
+use crate::{
+    Learner, Outcome, Schedule,
+    mert::{Limits, LineSearch, Smoothing},
+};
 use luthier_core::{Error, FeatureKey, Result};
 use luthier_metric::Metric;
 use luthier_optim::Strategy;

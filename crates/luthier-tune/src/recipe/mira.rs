@@ -5,7 +5,11 @@ use super::{
     parts::{LearnFrom, Online, Stopping, Surrogates},
     range::{POSITIVE, SHARE, check_count},
 };
-use crate::{HopeFear, Learner, Mixing, Rank, RankMargin, Rule, Schedule};
+use crate::{
+    Learner, Mixing, Schedule,
+    learner::HopeFear,
+    rank::{Rank, RankMargin, Rule},
+};
 use luthier_core::{Error, Result};
 use luthier_metric::{Metric, SentenceSmoothing};
 use serde::{Deserialize, Serialize};
@@ -36,7 +40,7 @@ impl Constraints {
 /// Margin-infused relaxed algorithm: passive-aggressive steps from fear to hope over the pool (Cherry and
 /// Foster 2012), from guess to surrogate (Arun and Koehn 2007), or to oracles (Watanabe 2012).
 ///
-/// The learner is [`HopeFear`], [`OneBest`](crate::OneBest) or [`Rank`], by `constraints`; settings of the
+/// The learner is [`HopeFear`], [`OneBest`](crate::learner::OneBest) or [`Rank`], by `constraints`; settings of the
 /// other two must keep their defaults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]

@@ -5,7 +5,11 @@ use super::{
     parts::{Online, Stopping},
     range::{POSITIVE, SHARE},
 };
-use crate::{Bound, Decay, Learner, Linearize, Mixing, Norm, OracleBy, Rank, RankLoss, Rate, Rule, Schedule};
+use crate::{
+    Learner, Mixing, Schedule,
+    pairs::OracleBy,
+    rank::{Bound, Decay, Linearize, Norm, Rank, RankLoss, Rate, Rule},
+};
 use luthier_core::{Error, Result};
 use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,10 @@ use super::{
     Context,
     range::{SHARE, check_count},
 };
-use crate::{Batches, Mixing, OneBest, Schedule, SourceKind, Update};
+use crate::{
+    Batches, Mixing, Schedule, SourceKind,
+    learner::{OneBest, Update},
+};
 use luthier_core::{Error, Result};
 use luthier_metric::{Metric, SentenceSmoothing};
 use luthier_optim::Limit;

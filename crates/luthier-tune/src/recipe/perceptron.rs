@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// Averaged perceptron, online: steps w += h(surrogate) − h(guess) (Collins 2002; Arun and Koehn 2007).
 ///
-/// The learner is [`OneBest`](crate::OneBest); the result is the mean of the weights over all visits.
+/// The learner is [`OneBest`](crate::learner::OneBest); the result is the mean of the weights over all visits.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(rename_all = "kebab-case", default)]

@@ -5,7 +5,12 @@ use super::{
     parts::{Fit, Interpolation, Stopping, TOLERANCE},
     range::{NON_NEGATIVE, POSITIVE, SHARE, check_count},
 };
-use crate::{Learner, Loss, Minimize, PairSource, Pairs, Schedule, loss::Margin};
+use crate::{
+    Learner, Schedule,
+    learner::{Loss, Minimize},
+    loss::Margin,
+    pairs::{PairSource, Pairs},
+};
 use luthier_core::Result;
 use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};

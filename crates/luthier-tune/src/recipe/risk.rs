@@ -4,7 +4,10 @@ use super::{
     Algorithm, Context, RecipeInfo,
     parts::{Interpolation, Soft, Stopping},
 };
-use crate::{Learner, Loss, Minimize, Schedule};
+use crate::{
+    Learner, Schedule,
+    learner::{Loss, Minimize},
+};
 use luthier_core::Result;
 use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};

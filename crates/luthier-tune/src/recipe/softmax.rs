@@ -4,7 +4,11 @@ use super::{
     Algorithm, Context, RecipeInfo,
     parts::{Interpolation, LearnFrom, Soft, Stopping},
 };
-use crate::{Learner, Loss, Minimize, OracleBy, Schedule};
+use crate::{
+    Learner, Schedule,
+    learner::{Loss, Minimize},
+    pairs::OracleBy,
+};
 use luthier_core::Result;
 use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};

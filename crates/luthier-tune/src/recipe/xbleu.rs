@@ -5,7 +5,8 @@ use super::{
     parts::{Interpolation, LearnFrom, Soft, Stopping},
 };
 use crate::{
-    Learner, Loss, Minimize, Schedule,
+    Learner, Schedule,
+    learner::{Loss, Minimize},
     loss::{Brevity, Clip},
 };
 use luthier_core::{Error, Result};

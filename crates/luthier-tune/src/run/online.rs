@@ -2,7 +2,7 @@
 
 use super::{Event, Job, best_totals, commit};
 use crate::{
-    Batches, Evidence, Fleet, Goal, List, Mixing, Source, SourceKind, State,
+    Batches, Candidates, Evidence, Fleet, Goal, Mixing, Source, SourceKind, State,
     mixing::{self, Moved},
 };
 use luthier_core::{
@@ -24,7 +24,7 @@ use std::{
 #[derive(Serialize, Deserialize)]
 struct Shard {
     /// What is aimed at and was not before.
-    surrogates: Vec<(u32, Arc<List>)>,
+    surrogates: Vec<(u32, Arc<Candidates>)>,
     /// Summed statistics of what was aimed at.
     aimed: Vec<f64>,
     /// Summed statistics of what the weights of the moment liked best.
@@ -41,7 +41,7 @@ struct Stays {
     /// Nothing if there is no segment.
     moved: Option<Moved>,
     /// What was learned from, if mixing asks for it.
-    lists: Vec<Arc<List>>,
+    lists: Vec<Arc<Candidates>>,
 }
 
 /// One epoch over all segments. The score of the event is that of the guesses, unless it is known already.
@@ -59,7 +59,7 @@ pub(super) fn epoch(
         let mut own = stays[s.0 as usize].lock().unwrap_or_else(PoisonError::into_inner);
         shard(job, batches, state, s.0, (fleet, &visited), &mut own)
     })?;
-    let (lists, moved): (Vec<Vec<Arc<List>>>, Vec<Option<Moved>>) = stays
+    let (lists, moved): (Vec<Vec<Arc<Candidates>>>, Vec<Option<Moved>>) = stays
         .into_iter()
         .map(|s| s.into_inner().unwrap_or_else(PoisonError::into_inner))
         .map(|s| (s.lists, s.moved))
@@ -152,7 +152,7 @@ fn shard(
         job.progress.count("segments", before + batch.len(), all)?;
     }
     let before = &start.surrogates;
-    let new = |(s, list): &(u32, Arc<List>)| before.get(s).is_none_or(|old| !Arc::ptr_eq(old, list));
+    let new = |(s, list): &(u32, Arc<Candidates>)| before.get(s).is_none_or(|old| !Arc::ptr_eq(old, list));
     if state.pass.batches > 0 {
         stays.moved = Some(Moved::new(&start.weights, &state, learner.averages()));
     }

@@ -1,7 +1,9 @@
 use super::*;
 use crate::{
-    Candidate, LineSearch, OracleBy, RunSpec,
+    Candidate, RunSpec,
     fleet::tests::play,
+    mert::LineSearch,
+    pairs::OracleBy,
     recipe::{Mert, Recipe, Stopping},
 };
 use luthier_core::{
@@ -117,7 +119,7 @@ impl Source for Decoder {
                 features: &self.features[s][i],
                 columns: &[],
             });
-            let mut list = List::new(&self.columns, candidates, true);
+            let mut list = Candidates::new(&self.columns, candidates, true);
             if self.sparse {
                 list = list.named(name_of);
             }
@@ -333,7 +335,10 @@ fn an_interrupted_run_resumes_to_the_same_bits() {
 }
 
 fn learners() -> Vec<Box<dyn Learner>> {
-    use crate::{Bound, Linearize, Norm, OneBest, Rank, RankLoss, RankMargin, Rate, Rule, Update};
+    use crate::{
+        learner::{OneBest, Update},
+        rank::{Bound, Linearize, Norm, Rank, RankLoss, RankMargin, Rate, Rule},
+    };
     let metric: Metric = "bleu:order=2".parse().unwrap();
     let rate = Rate::exponential(0.2, 0.85);
     let (lambda, bound, linearize) = (1e-3, Bound::Normalized, Linearize::Printed);
@@ -450,7 +455,7 @@ fn patience_on_fixed_lists_counts_scores() {
     for name in NAMES {
         names.intern(name).unwrap();
     }
-    let source = crate::FixedLists::new(lists.iter().map(|l| List::clone(l)).collect(), names);
+    let source = crate::FixedLists::new(lists.iter().map(|l| Candidates::clone(l)).collect(), names);
     let schedule = Schedule { iterations: 50, patience: Some(2), ..online(1, 1, crate::Mixing::Average) };
     for learner in learners() {
         let job = Job {
@@ -494,8 +499,9 @@ fn an_extended_run_that_breaks_off_is_not_finished() {
 
 fn batch_learners() -> Vec<Box<dyn Learner>> {
     use crate::{
-        HopeFear, Loss, Minimize, PairSource, Pairs,
+        learner::{HopeFear, Loss, Minimize},
         loss::{Brevity, Clip, Margin},
+        pairs::{PairSource, Pairs},
     };
     let metric: Metric = "bleu:order=2".parse().unwrap();
     let loss = |loss| Box::new(Minimize::new(metric.clone(), loss, 3)) as Box<dyn Learner>;

@@ -1,7 +1,7 @@
 //! Hope and fear in forests.
 
 use super::{HopeFear, MUCH_MORE, Pass};
-use crate::{Packed, State, learner::Note, packed::Places, steer::Aim};
+use crate::{ForestPool, State, forest_oracle::Aim, forest_pool::Places, learner::Note};
 use luthier_core::{Progress, Result};
 use luthier_metric::{Bleu, Scratch};
 
@@ -13,7 +13,7 @@ impl HopeFear {
     /// what is found are.
     pub(super) fn learn_forests(
         &self,
-        packed: &Packed,
+        pool: &ForestPool,
         state: &mut State,
         progress: Progress<'_>,
     ) -> Result<Note> {
@@ -22,11 +22,11 @@ impl HopeFear {
                 "hope and fear are looked for in forests by BLEU only: nothing was learned".to_owned(),
             ));
         };
-        let ground = Ground::new(packed, bleu, state);
-        let some = |s: &u32| packed.segments[*s as usize].forests.last().is_some_and(|f| !f.is_empty());
-        let order = (0..packed.segments.len() as u32).filter(some).collect();
+        let ground = Ground::new(pool, bleu, state);
+        let some = |s: &u32| pool.segments[*s as usize].forests.last().is_some_and(|f| !f.is_empty());
+        let order = (0..pool.segments.len() as u32).filter(some).collect();
         let score =
-            |w: &[f64]| self.metric.score(&packed.totals(&self.metric, |s, _| ground.places[s].weights(w)));
+            |w: &[f64]| self.metric.score(&pool.totals(&self.metric, |s, _| ground.places[s].weights(w)));
         self.climb(state, order, &|s, pass| ground.visit(s, pass), &score, progress)?;
         Ok(None)
     }
@@ -34,22 +34,22 @@ impl HopeFear {
 
 /// Forests with the places of their features.
 struct Ground<'a> {
-    packed: &'a Packed,
+    pool: &'a ForestPool,
     bleu: &'a Bleu,
     places: Vec<Places>,
 }
 
 impl<'a> Ground<'a> {
-    fn new(packed: &'a Packed, bleu: &'a Bleu, state: &State) -> Self {
-        let places = packed.segments.iter().map(|segment| match segment.forests.last() {
-            Some(forest) => packed.places(forest, &state.weights),
+    fn new(pool: &'a ForestPool, bleu: &'a Bleu, state: &State) -> Self {
+        let places = pool.segments.iter().map(|segment| match segment.forests.last() {
+            Some(forest) => pool.places(forest, &state.weights),
             None => Places::default(),
         });
-        Ground { packed, bleu, places: places.collect() }
+        Ground { pool, bleu, places: places.collect() }
     }
 
     fn visit(&self, s: usize, pass: &mut Pass<'_>) {
-        let segment = &self.packed.segments[s];
+        let segment = &self.pool.segments[s];
         let Some(forest) = segment.forests.last() else { return };
         let metric = &pass.settings.metric;
         let local = self.places[s].weights(&pass.w);

@@ -9,7 +9,7 @@ const REFERENCE: &str = "a b c d";
 type Row<'a> = (&'a str, f64, &'a [(&'a str, f64)]);
 
 /// A list with one column x and sparse features.
-fn list(candidates: &[Row<'_>]) -> Arc<List> {
+fn list(candidates: &[Row<'_>]) -> Arc<Candidates> {
     let columns = Arc::new(Local::new(vec![FeatureKey::of("x")]));
     let features: Vec<Vec<(FeatureKey, f64)>> = candidates
         .iter()
@@ -17,7 +17,7 @@ fn list(candidates: &[Row<'_>]) -> Arc<List> {
         .collect();
     let all = candidates.iter().zip(&features);
     let mut list =
-        List::new(&columns, all.map(|(c, f)| Candidate { text: c.0, features: f, columns: &[] }), true);
+        Candidates::new(&columns, all.map(|(c, f)| Candidate { text: c.0, features: f, columns: &[] }), true);
     let metric: Metric = "bleu".parse().unwrap();
     let mut scratch = Scratch::default();
     list.judge(&metric, &metric.prepare(&[REFERENCE], &mut scratch), &mut scratch);
@@ -25,7 +25,7 @@ fn list(candidates: &[Row<'_>]) -> Arc<List> {
     Arc::new(list.named(|key| (*names.iter().find(|n| FeatureKey::of(n) == key).unwrap()).to_owned()))
 }
 
-fn visit(learner: &OneBest, state: &mut State, segment: u32, list: &Arc<List>) {
+fn visit(learner: &OneBest, state: &mut State, segment: u32, list: &Arc<Candidates>) {
     state.batch.segments = vec![SegmentId(segment)];
     state.batch.references.clear();
     learner.learn(&Evidence::Lists(vec![list.clone()]), state, &Fleet::ALONE, Progress::NONE).unwrap();

@@ -6,7 +6,7 @@ use luthier_metric::Scratch;
 const NAMES: [&str; 5] = ["a", "b", "c", "s", "t"];
 
 /// Lists with three columns and two sparse features, of which the second is rare.
-fn lists(seed: u64, segments: usize) -> Vec<Arc<List>> {
+fn lists(seed: u64, segments: usize) -> Vec<Arc<Candidates>> {
     let mut s = Stream::new(seed, Purpose::Test, 0, 0);
     let columns = Arc::new(Local::new(NAMES[..3].iter().map(|n| FeatureKey::of(n)).collect()));
     let metric: Metric = "bleu:order=2".parse().unwrap();
@@ -34,8 +34,11 @@ fn lists(seed: u64, segments: usize) -> Vec<Arc<List>> {
                 })
                 .collect();
             let all = texts.iter().zip(&features);
-            let mut list =
-                List::new(&columns, all.map(|(t, f)| Candidate { text: t, features: f, columns: &[] }), true);
+            let mut list = Candidates::new(
+                &columns,
+                all.map(|(t, f)| Candidate { text: t, features: f, columns: &[] }),
+                true,
+            );
             list.judge(&metric, &metric.prepare(&["u v w x u"], &mut scratch), &mut scratch);
             let name = |key| NAMES.iter().find(|n| FeatureKey::of(n) == key).unwrap().to_string();
             Arc::new(list.named(name))
@@ -50,7 +53,7 @@ fn weights(seed: u64) -> Weights {
 }
 
 /// All features of a candidate in the order of the names.
-fn dense(list: &List, i: usize) -> [f64; 5] {
+fn dense(list: &Candidates, i: usize) -> [f64; 5] {
     let mut h = [0.0; 5];
     for (key, value) in list.features(i) {
         h[NAMES.iter().position(|n| FeatureKey::of(n) == key).unwrap()] = value;
@@ -58,7 +61,7 @@ fn dense(list: &List, i: usize) -> [f64; 5] {
     h
 }
 
-fn learn(rule: Rule, lists: &[Arc<List>], start: &Weights, epoch: u32, at: u32) -> Vec<f64> {
+fn learn(rule: Rule, lists: &[Arc<Candidates>], start: &Weights, epoch: u32, at: u32) -> Vec<f64> {
     let by_descent = learn_by(rule, lists, start, (epoch, at), 0);
     let by_newton = learn_by(rule, lists, start, (epoch, at), 64);
     assert!(
@@ -70,7 +73,7 @@ fn learn(rule: Rule, lists: &[Arc<List>], start: &Weights, epoch: u32, at: u32) 
 
 fn learn_by(
     rule: Rule,
-    lists: &[Arc<List>],
+    lists: &[Arc<Candidates>],
     start: &Weights,
     (epoch, at): (u32, u32),
     few: usize,
@@ -85,7 +88,7 @@ fn learn_by(
 }
 
 /// Differences of features of all pairs of an oracle and another candidate, by the definition.
-fn differences(lists: &[Arc<List>]) -> Vec<Vec<f64>> {
+fn differences(lists: &[Arc<Candidates>]) -> Vec<Vec<f64>> {
     let oracle =
         oracles(lists, &"bleu:order=2".parse().unwrap(), SentenceSmoothing::default(), OracleBy::Corpus, 1);
     let mut all = Vec::new();
@@ -162,14 +165,14 @@ fn gradient_steps_by_definition() {
 }
 
 /// Summed logarithms of the oracles' share.
-fn likelihood(lists: &[Arc<List>], w: &[f64]) -> f64 {
+fn likelihood(lists: &[Arc<Candidates>], w: &[f64]) -> f64 {
     each_likelihood(lists, w).iter().sum()
 }
 
-fn each_likelihood(lists: &[Arc<List>], w: &[f64]) -> Vec<f64> {
+fn each_likelihood(lists: &[Arc<Candidates>], w: &[f64]) -> Vec<f64> {
     let oracle =
         oracles(lists, &"bleu:order=2".parse().unwrap(), SentenceSmoothing::default(), OracleBy::Corpus, 1);
-    let sum = |list: &Arc<List>, keep: &dyn Fn(usize) -> bool| {
+    let sum = |list: &Arc<Candidates>, keep: &dyn Fn(usize) -> bool| {
         (0..list.k).filter(|&i| keep(i)).map(|i| dot(&dense(list, i), w).exp()).sum::<f64>()
     };
     lists.iter().zip(&oracle).map(|(l, o)| (sum(l, &|i| o[i]) / sum(l, &|_| true)).ln()).collect()
@@ -301,7 +304,7 @@ fn optimized_steps_against_a_plain_solver() {
 }
 
 /// What the batch's BLEU loses with the worse candidate of each pair, from texts.
-fn losses(lists: &[Arc<List>]) -> Vec<f64> {
+fn losses(lists: &[Arc<Candidates>]) -> Vec<f64> {
     let metric: Metric = "bleu:order=2".parse().unwrap();
     let oracle = oracles(lists, &metric, SentenceSmoothing::default(), OracleBy::Corpus, 1);
     let total = |swap: Option<(usize, usize)>| {
@@ -334,7 +337,7 @@ fn batches_without_violation_shrink() {
     let lists = lists(3, 2);
     let oracle =
         oracles(&lists, &"bleu:order=2".parse().unwrap(), SentenceSmoothing::default(), OracleBy::Corpus, 1);
-    let only: Vec<Arc<List>> = lists
+    let only: Vec<Arc<Candidates>> = lists
         .iter()
         .zip(&oracle)
         .map(|(l, o)| Arc::new(l.only(o.iter().position(|o| *o).unwrap())))

@@ -1,11 +1,12 @@
 //! One expectation, two ways to hold candidates: a forest, and the list that names each of its derivations.
 
 use crate::{
-    Candidate, Design, Evidence, ForestWalker, HopeFear, Learner, List, ListWalker, Loss, Minimize, Packed,
-    Segment, State,
+    Candidate, Candidates, Evidence, FeatureMatrix, ForestPool, Learner, SegmentForests, State,
     fleet::{Fleet, tests::play},
+    forest_oracle::{Aim, Only},
+    learner::{HopeFear, Loss, Minimize},
     loss::{Brevity, Clip, OnForests, Regularized, Softmax, Xbleu},
-    steer::{Aim, Only},
+    mert::{ForestWalker, ListWalker},
 };
 use luthier_core::{
     FeatureKey, Local, Weights,
@@ -66,16 +67,21 @@ fn reference(stream: &mut Stream) -> String {
 const UNTUNED: f64 = 0.7;
 
 /// Forests of some segments, and lists of all their derivations. What is not tuned is a sparse feature of the lists.
-fn both(stream: &mut Stream, metric: &Metric, segments: usize, forests: usize) -> (Packed, Vec<Arc<List>>) {
-    let (packed, lists, _) = both_with(stream, metric, segments, forests);
-    (packed, lists)
+fn both(
+    stream: &mut Stream,
+    metric: &Metric,
+    segments: usize,
+    forests: usize,
+) -> (ForestPool, Vec<Arc<Candidates>>) {
+    let (pool, lists, _) = both_with(stream, metric, segments, forests);
+    (pool, lists)
 }
 
-type With = (Packed, Vec<Arc<List>>, Vec<Vec<String>>);
+type With = (ForestPool, Vec<Arc<Candidates>>, Vec<Vec<String>>);
 
 fn both_with(stream: &mut Stream, metric: &Metric, segments: usize, forests: usize) -> With {
     let columns = Arc::new(Local::new(NAMES.iter().map(|n| FeatureKey::of(n)).collect()));
-    let mut packed = Packed {
+    let mut pool = ForestPool {
         columns: columns.clone(),
         fixed: [(FeatureKey::of("untuned"), UNTUNED)].into(),
         segments: Vec::new(),
@@ -97,13 +103,13 @@ fn both_with(stream: &mut Stream, metric: &Metric, segments: usize, forests: usi
             }
         }
         let candidates = rows.iter().map(|(text, features)| Candidate { text, features, columns: &[] });
-        let mut list = List::new(&columns, candidates, false);
+        let mut list = Candidates::new(&columns, candidates, false);
         list.judge(metric, &prepared, &mut scratch);
         lists.push(Arc::new(list));
-        packed.segments.push(Segment { forests, references: prepared });
+        pool.segments.push(SegmentForests { forests, references: prepared });
         texts.push(own);
     }
-    (packed, lists, texts)
+    (pool, lists, texts)
 }
 
 fn weights(stream: &mut Stream) -> Weights {
@@ -117,12 +123,12 @@ fn surfaces_of_forests_are_those_of_all_derivations() {
     for (round, name) in ["bleu:order=2", "chrf", "ter", "bleu"].iter().cycle().take(120).enumerate() {
         let metric: Metric = name.parse().unwrap();
         let mut stream = Stream::new(11, Purpose::Test, 0, round as u32);
-        let (packed, lists) = both(&mut stream, &metric, 3, 1 + round % 2);
+        let (pool, lists) = both(&mut stream, &metric, 3, 1 + round % 2);
         let w = weights(&mut stream);
         let mut point = Vec::new();
-        w.gather(&packed.columns, &mut point);
+        w.gather(&pool.columns, &mut point);
         let d: Vec<f64> = (0..3).map(|_| stream.normal()).collect();
-        let mut on_forests = ForestWalker::new(&packed, &metric, &w, &point);
+        let mut on_forests = ForestWalker::new(&pool, &metric, &w, &point);
         let mut on_lists = ListWalker::new(&lists, &metric, &w, &point);
         assert!((on_forests.score() - on_lists.score()).abs() < 1e-9, "{round}");
         for direction in [Direction::Axis(0), Direction::Axis(2), Direction::Vector(&d)] {
@@ -164,13 +170,13 @@ fn expected_bleu_of_forests_is_that_of_all_derivations() {
         let mut stream = Stream::new(12, Purpose::Test, 0, round);
         let bleu = Bleu { order: 1 + round as usize % 4, ..Bleu::default() };
         let metric = Metric::Bleu(bleu.clone());
-        let (packed, lists, references) = both_with(&mut stream, &metric, 4, 1);
+        let (pool, lists, references) = both_with(&mut stream, &metric, 4, 1);
         let w = weights(&mut stream);
         for clip in [Clip::Expected, Clip::None] {
             for brevity in [Brevity::Exact, Brevity::Smooth, Brevity::None] {
-                let mut a = OnForests::xbleu(&packed, &bleu, (clip, brevity), &w, (1.3, 0.01), Fleet::ALONE);
+                let mut a = OnForests::xbleu(&pool, &bleu, (clip, brevity), &w, (1.3, 0.01), Fleet::ALONE);
                 let list_loss = Xbleu::new(1.3, &bleu, clip, brevity, lists.clone(), Some(&references));
-                let design = Arc::new(Design::new(lists.clone(), &w));
+                let design = Arc::new(FeatureMatrix::new(lists.clone(), &w));
                 same(&mut a, &mut Regularized::new(design, list_loss, 0.01, Fleet::ALONE), &mut stream);
             }
         }
@@ -182,7 +188,7 @@ fn likelihood_in_forests_is_that_of_all_derivations() {
     for round in 0..40u32 {
         let mut stream = Stream::new(13, Purpose::Test, 0, round);
         let metric: Metric = "bleu".parse().unwrap();
-        let (packed, lists) = both(&mut stream, &metric, 4, 1);
+        let (pool, lists) = both(&mut stream, &metric, 4, 1);
         let w = weights(&mut stream);
         let texts: Vec<String> =
             lists.iter().map(|l| l.text(stream.below(l.k as u64) as usize).to_owned()).collect();
@@ -195,8 +201,8 @@ fn likelihood_in_forests_is_that_of_all_derivations() {
                 t.split_whitespace().map(number).collect()
             })
             .collect();
-        let mut a = OnForests::towards(&packed, &words, &w, (0.7, 0.01), Fleet::ALONE);
-        let design = Arc::new(Design::new(lists.clone(), &w));
+        let mut a = OnForests::towards(&pool, &words, &w, (0.7, 0.01), Fleet::ALONE);
+        let design = Arc::new(FeatureMatrix::new(lists.clone(), &w));
         same(
             &mut a,
             &mut Regularized::new(design, Softmax { gamma: 0.7, oracle }, 0.01, Fleet::ALONE),
@@ -204,7 +210,7 @@ fn likelihood_in_forests_is_that_of_all_derivations() {
         );
         // And every derivation of the oracle is found, and no other.
         for (s, only) in words.iter().enumerate() {
-            let forest = &packed.segments[s].forests[0];
+            let forest = &pool.segments[s].forests[0];
             let found = rescore(forest, &Only(only), &vec![0.0; forest.edges()], None);
             let n = KBest::new(&found, &vec![0.0; found.edges()], false).count();
             assert_eq!(n, (0..lists[s].k).filter(|&i| lists[s].text(i) == texts[s]).count());
@@ -219,11 +225,11 @@ fn what_is_aimed_at_is_the_best_of_all() {
         let mut stream = Stream::new(14, Purpose::Test, 0, round);
         let bleu = Bleu { order: 2 + round as usize % 3, ..Bleu::default() };
         let metric = Metric::Bleu(bleu.clone());
-        let (packed, lists) = both(&mut stream, &metric, 1, 1);
-        let (segment, list) = (&packed.segments[0], &lists[0]);
+        let (pool, lists) = both(&mut stream, &metric, 1, 1);
+        let (segment, list) = (&pool.segments[0], &lists[0]);
         let forest = &segment.forests[0];
         let w = weights(&mut stream);
-        let local = packed.local(forest, &w);
+        let local = pool.local(forest, &w);
         let sign = if round % 2 == 0 { 3.0 } else { -3.0 };
         let gain = |stats: &[f32]| sign * metric.sentence_score(stats, SentenceSmoothing::default());
         // Matches are not clipped in the search, nor here.
@@ -242,7 +248,7 @@ fn what_is_aimed_at_is_the_best_of_all() {
         let mut dense = Vec::new();
         let keys = forest.local.keys();
         let weight = |key: &FeatureKey| local[keys.iter().position(|k| k == key).unwrap()];
-        dense.extend(packed.columns.keys().iter().map(weight));
+        dense.extend(pool.columns.keys().iter().map(weight));
         let mut scores = vec![0.0; list.k];
         list.scores(&dense, &w, &mut scores);
         let best = (0..list.k).map(|i| scores[i] + worth(i, &mut scratch)).fold(f64::MIN, f64::max);
@@ -260,7 +266,7 @@ fn what_is_aimed_at_is_the_best_of_all() {
 fn learners_do_not_depend_on_threads_and_processes() {
     let metric: Metric = "bleu:order=2".parse().unwrap();
     let mut stream = Stream::new(15, Purpose::Test, 0, 0);
-    let (packed, _) = both(&mut stream, &metric, 12, 1);
+    let (pool, _) = both(&mut stream, &metric, 12, 1);
     let start = weights(&mut stream);
     let soft = |loss| Minimize {
         limit: luthier_optim::Limit { tolerance: 1e-4, steps: 20 },
@@ -268,14 +274,14 @@ fn learners_do_not_depend_on_threads_and_processes() {
     };
     let xbleu = Loss::Xbleu { clip: Clip::Expected, brevity: Brevity::Smooth, references: None };
     let learners: Vec<Box<dyn Learner>> = vec![
-        Box::new(crate::LineSearch {
+        Box::new(crate::mert::LineSearch {
             restarts: 3,
             random_directions: 2,
-            ..crate::LineSearch::new(metric.clone(), 1)
+            ..crate::mert::LineSearch::new(metric.clone(), 1)
         }),
         Box::new(soft(xbleu)),
-        Box::new(soft(Loss::Softmax { oracle: crate::OracleBy::Corpus })),
-        Box::new(soft(Loss::Softmax { oracle: crate::OracleBy::Sentence })),
+        Box::new(soft(Loss::Softmax { oracle: crate::pairs::OracleBy::Corpus })),
+        Box::new(soft(Loss::Softmax { oracle: crate::pairs::OracleBy::Sentence })),
         Box::new(HopeFear { epochs: 3, ..HopeFear::new(metric.clone(), 1) }),
         Box::new(HopeFear {
             epochs: 2,
@@ -288,7 +294,7 @@ fn learners_do_not_depend_on_threads_and_processes() {
         let learned = |fleet: Fleet<'_>| {
             let mut state = State::new(start.clone());
             learner
-                .learn(&Evidence::Forests(packed.clone()), &mut state, &fleet, luthier_core::Progress::NONE)
+                .learn(&Evidence::Forests(pool.clone()), &mut state, &fleet, luthier_core::Progress::NONE)
                 .unwrap();
             state.weights
         };
@@ -301,8 +307,8 @@ fn learners_do_not_depend_on_threads_and_processes() {
         for size in [2, 5] {
             assert!(play(size, learned).iter().all(|w| *w == one), "learner {k}, {size} processes");
         }
-        let before = packed.best_totals(&start, &metric);
-        let after = packed.best_totals(&one, &metric);
+        let before = pool.best_totals(&start, &metric);
+        let after = pool.best_totals(&one, &metric);
         assert!(k > 0 || metric.score(&after) >= metric.score(&before));
         assert!(one.values().iter().all(|w| w.is_finite()));
     }

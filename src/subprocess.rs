@@ -16,7 +16,7 @@ use std::{
 };
 
 /// Starts commands of this program with the same threads and seed.
-pub(crate) struct Again<'a> {
+pub(crate) struct Rerun<'a> {
     program: PathBuf,
     common: &'a Common,
     talk: Talk,
@@ -26,22 +26,22 @@ pub(crate) struct Again<'a> {
     all: usize,
 }
 
-impl<'a> Again<'a> {
+impl<'a> Rerun<'a> {
     pub(crate) fn new(common: &'a Common, talk: Talk) -> Result<Self> {
         let program = std::env::current_exe().map_err(|e| Error::io("luthier", "find this program", &e))?;
-        Ok(Again { program, common, talk, clock: Instant::now(), done: Cell::new(0), all: 0 })
+        Ok(Rerun { program, common, talk, clock: Instant::now(), done: Cell::new(0), all: 0 })
     }
 
     /// Another program in place of this one.
     #[cfg(test)]
     pub(crate) fn with_program(self, program: &str) -> Self {
-        Again { program: program.into(), ..self }
+        Rerun { program: program.into(), ..self }
     }
 
     /// How many commands there will be.
     #[must_use]
     pub(crate) fn expecting(self, all: usize) -> Self {
-        Again { all, ..self }
+        Rerun { all, ..self }
     }
 
     /// A command that is to be started. It reads nothing.

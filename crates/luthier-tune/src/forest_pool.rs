@@ -8,18 +8,18 @@ use std::sync::Arc;
 /// Forests of some segments, with the features that are learned from them: the evidence of learning from
 /// forests.
 #[derive(Debug, Clone)]
-pub struct Packed {
+pub struct ForestPool {
     /// Keys of the features whose weights are learned; all of them are dense.
     pub columns: Arc<Local>,
     /// Features whose weights are not learned, with those weights.
     pub fixed: Arc<[(FeatureKey, f64)]>,
     /// Forests and references of each segment, in the order of the request.
-    pub segments: Vec<Segment>,
+    pub segments: Vec<SegmentForests>,
 }
 
 /// Forests of one segment, one per decode, with its references.
 #[derive(Debug, Clone)]
-pub struct Segment {
+pub struct SegmentForests {
     /// Forests in the order of decoding, the current one last. MERT searches their union, the other learners
     /// the last one.
     pub forests: Vec<Arc<Forest<'static>>>,
@@ -54,7 +54,7 @@ impl Places {
     }
 }
 
-impl Packed {
+impl ForestPool {
     /// Where the weights of a forest's features are.
     pub(crate) fn places(&self, forest: &Forest<'_>, weights: &Weights) -> Places {
         let learned = weights.places(&self.columns);
@@ -79,7 +79,7 @@ impl Packed {
     }
 
     /// Adds forests of another decode; those that are known already are left out. Returns how many edges are new.
-    pub(crate) fn merge(&mut self, fresh: Packed) -> usize {
+    pub(crate) fn merge(&mut self, fresh: ForestPool) -> usize {
         if self.segments.is_empty() {
             *self = fresh;
             return self.edges();
@@ -121,7 +121,7 @@ impl Packed {
     }
 }
 
-impl Segment {
+impl SegmentForests {
     /// Statistics of a translation.
     pub(crate) fn judge(&self, metric: &Metric, text: &str, scratch: &mut Scratch, out: &mut [f32]) {
         metric.stats(&self.references, Hypothesis { text, columns: &[] }, scratch, out);

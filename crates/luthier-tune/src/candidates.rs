@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// One candidate output of a segment, as [`List::new`] takes it.
+/// One candidate output of a segment, as [`Candidates::new`] takes it.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
     /// Text of the candidate, as the metric reads it.
@@ -26,13 +26,13 @@ pub struct Candidate<'a> {
 /// ```
 /// use luthier_core::{FeatureKey, Local, Weights};
 /// use luthier_metric::{Metric, Scratch};
-/// use luthier_tune::{Candidate, List};
+/// use luthier_tune::{Candidate, Candidates};
 /// use std::sync::Arc;
 /// let lm = FeatureKey::of("lm");
 /// let columns = Arc::new(Local::new(vec![lm]));
 /// let candidates = [("a small house", [(lm, -4.0)]), ("the small house", [(lm, -3.0)])];
 /// let candidates = candidates.iter().map(|(text, features)| Candidate { text, features, columns: &[] });
-/// let mut list = List::new(&columns, candidates, true);
+/// let mut list = Candidates::new(&columns, candidates, true);
 /// let (metric, mut scratch): (Metric, _) = ("chrf".parse().unwrap(), Scratch::default());
 /// list.judge(&metric, &metric.prepare(&["the small house"], &mut scratch), &mut scratch);
 ///
@@ -42,7 +42,7 @@ pub struct Candidate<'a> {
 /// assert_ne!(list.stats_of(list.class[0]), list.stats_of(list.class[1]));
 /// ```
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct List {
+pub struct Candidates {
     /// Number of candidates in the list.
     pub k: usize,
     /// Keys of the dense features, one per column; the same for all lists of a run.
@@ -50,19 +50,19 @@ pub struct List {
     /// Values of the dense features, column after column: column `c` of candidate `i` is `dense[c * k + i]`.
     pub dense: Vec<f64>,
     /// Starts of the candidates' sparse features, k + 1 numbers: those of candidate `i` are at
-    /// `offsets[i]..offsets[i + 1]` in `ids` and `values`, in key order.
-    pub offsets: Vec<u32>,
+    /// `row_starts[i]..row_starts[i + 1]` in `ids` and `values`, in key order.
+    pub row_starts: Vec<u32>,
     /// Sparse features by candidate, as positions in `local`; parallel to `values`.
     pub ids: Vec<u32>,
     /// Values of the sparse features by candidate; parallel to `ids`.
     pub values: Vec<f32>,
     /// Keys of all sparse features that occur in the list.
     pub local: Local,
-    /// Names of the sparse features in the order of `local`; empty unless set by [`List::named`].
+    /// Names of the sparse features in the order of `local`; empty unless set by [`Candidates::named`].
     pub names: Vec<String>,
     /// Constant added to the score of each candidate, such as a decoder's cost of untranslated words; empty
     /// for none. Nothing is learned from it, and merged lists do not have it.
-    pub offset: Vec<f64>,
+    pub fixed_score: Vec<f64>,
     /// Class of each candidate, its row in `stats`: candidates with equal statistics share one.
     pub class: Vec<u32>,
     /// Metric statistics by class, `width` numbers each; empty until the list is judged.
@@ -78,13 +78,13 @@ pub struct List {
     given: Vec<f64>,
 }
 
-impl AsRef<List> for List {
-    fn as_ref(&self) -> &List {
+impl AsRef<Candidates> for Candidates {
+    fn as_ref(&self) -> &Candidates {
         self
     }
 }
 
-impl List {
+impl Candidates {
     /// Index of the candidate with the highest score under some weights, the first of equals; `None` if the
     /// list is empty. `dense` holds the weights of the dense columns, the sparse ones are looked up in
     /// `weights`.
@@ -114,7 +114,7 @@ impl List {
 
     /// Builds a list without candidates.
     pub fn empty(columns: &Arc<Local>) -> Self {
-        List::new(columns, std::iter::empty(), false)
+        Candidates::new(columns, std::iter::empty(), false)
     }
 
     /// Stores the names of the list's sparse features in `names`, looked up by `name`.
@@ -126,13 +126,13 @@ impl List {
 
     /// Copies candidate `i`, with its statistics, into a list of its own.
     #[must_use]
-    pub fn only(&self, i: usize) -> List {
+    pub fn only(&self, i: usize) -> Candidates {
         let mut rows = Builder::default();
         rows.copy(self, i);
         rows.class[0] = 0;
         let stats = self.stats_of(self.class[i]).to_vec();
-        let offset = self.offset.get(i).copied().into_iter().collect();
-        let list = List { stats, width: self.width, offset, ..rows.finish(&self.columns) };
+        let fixed_score = self.fixed_score.get(i).copied().into_iter().collect();
+        let list = Candidates { stats, width: self.width, fixed_score, ..rows.finish(&self.columns) };
         if self.names.is_empty() {
             return list;
         }
@@ -155,7 +155,7 @@ impl List {
     pub fn features(&self, i: usize) -> impl Iterator<Item = (FeatureKey, f64)> {
         let dense =
             self.columns.keys().iter().enumerate().map(move |(c, &key)| (key, self.dense[c * self.k + i]));
-        let range = self.offsets[i] as usize..self.offsets[i + 1] as usize;
+        let range = self.row_starts[i] as usize..self.row_starts[i + 1] as usize;
         let sparse = range.map(|p| (self.local.keys()[self.ids[p] as usize], f64::from(self.values[p])));
         dense.chain(sparse).filter(|(_, v)| *v != 0.0)
     }
@@ -205,7 +205,7 @@ impl List {
     /// weights of the dense columns, the sparse ones are looked up in `weights`.
     pub fn scores(&self, dense: &[f64], weights: &Weights, out: &mut [f64]) {
         self.sparse_scores(weights, out);
-        for (s, x) in out.iter_mut().zip(&self.offset) {
+        for (s, x) in out.iter_mut().zip(&self.fixed_score) {
             *s += x;
         }
         for (c, &w) in dense.iter().enumerate() {
@@ -224,7 +224,7 @@ impl List {
         let mut local = Vec::new();
         weights.gather(&self.local, &mut local);
         for (i, s) in out.iter_mut().enumerate() {
-            for p in self.offsets[i] as usize..self.offsets[i + 1] as usize {
+            for p in self.row_starts[i] as usize..self.row_starts[i + 1] as usize {
                 *s += local[self.ids[p] as usize] * f64::from(self.values[p]);
             }
         }
@@ -232,17 +232,17 @@ impl List {
 
     /// Copies the candidates in `rows`, in that order, into a list that shares their statistics.
     #[must_use]
-    pub fn select(&self, rows: &[u32]) -> List {
+    pub fn select(&self, rows: &[u32]) -> Candidates {
         let mut picked = Builder::default();
         for &i in rows {
             picked.copy(self, i as usize);
         }
-        List { stats: self.stats.clone(), width: self.width, ..picked.finish(&self.columns) }
+        Candidates { stats: self.stats.clone(), width: self.width, ..picked.finish(&self.columns) }
     }
 
     /// Gives the list the dense columns `columns`, which must include its own; values of new columns are 0.
     #[must_use]
-    pub fn widen(mut self, columns: &Arc<Local>) -> List {
+    pub fn widen(mut self, columns: &Arc<Local>) -> Candidates {
         let column = |&key: &FeatureKey| match self.columns.position(key) {
             Some(c) => self.column(c).to_vec(),
             None => vec![0.0; self.k],
@@ -254,7 +254,7 @@ impl List {
 
     /// Appends the candidates of `other` that are new to this list and returns their number. The statistics
     /// of both lists must come from the same references. Costs O(k) for k candidates in all.
-    pub fn merge(&mut self, other: &List) -> usize {
+    pub fn merge(&mut self, other: &Candidates) -> usize {
         let mut seen: FxHashSet<u128> = self.fingerprint.iter().copied().collect();
         let new: Vec<usize> = (0..other.k).filter(|&i| seen.insert(other.fingerprint[i])).collect();
         if !new.is_empty() {
@@ -264,7 +264,7 @@ impl List {
             }
             let stats = rows.classes([&*self, other], self.k);
             let columns = self.columns.clone();
-            *self = List { stats, width: self.width.max(other.width), ..rows.finish(&columns) };
+            *self = Candidates { stats, width: self.width.max(other.width), ..rows.finish(&columns) };
         }
         new.len()
     }
@@ -315,7 +315,7 @@ fn fingerprint(columns: &Local, candidate: Candidate<'_>) -> u128 {
 struct Builder {
     rows: Vec<f64>,
     sparse: Vec<(FeatureKey, f32)>,
-    offsets: Vec<u32>,
+    row_starts: Vec<u32>,
     fingerprint: Vec<u128>,
     class: Vec<u32>,
     text: String,
@@ -340,16 +340,16 @@ impl Builder {
         self.end(candidate.text, print, 0);
     }
 
-    fn copy(&mut self, list: &List, i: usize) {
+    fn copy(&mut self, list: &Candidates, i: usize) {
         self.rows.extend((0..list.columns.keys().len()).map(|c| list.dense[c * list.k + i]));
-        let range = list.offsets[i] as usize..list.offsets[i + 1] as usize;
+        let range = list.row_starts[i] as usize..list.row_starts[i + 1] as usize;
         self.sparse.extend(range.map(|p| (list.local.keys()[list.ids[p] as usize], list.values[p])));
         self.given.extend_from_slice(list.given(i));
         self.end(list.text(i), list.fingerprint[i], list.class[i]);
     }
 
     fn end(&mut self, text: &str, print: u128, class: u32) {
-        self.offsets.push(self.sparse.len() as u32);
+        self.row_starts.push(self.sparse.len() as u32);
         self.fingerprint.push(print);
         self.class.push(class);
         self.text.push_str(text);
@@ -357,7 +357,7 @@ impl Builder {
     }
 
     /// Renumbers the classes of two lists, the second of which begins at row `split`.
-    fn classes(&mut self, lists: [&List; 2], split: usize) -> Vec<f32> {
+    fn classes(&mut self, lists: [&Candidates; 2], split: usize) -> Vec<f32> {
         let mut stats = Vec::new();
         let mut classes = Classes::default();
         for (i, class) in self.class.iter_mut().enumerate() {
@@ -367,7 +367,7 @@ impl Builder {
         stats
     }
 
-    fn finish(self, columns: &Arc<Local>) -> List {
+    fn finish(self, columns: &Arc<Local>) -> Candidates {
         let (k, width) = (self.class.len(), columns.keys().len());
         let mut dense = vec![0.0; k * width];
         for (i, row) in self.rows.chunks_exact(width.max(1)).enumerate() {
@@ -378,18 +378,18 @@ impl Builder {
         let local = Local::new(self.sparse.iter().map(|f| f.0).collect());
         // Of known length: twice the room would be a gigabyte too much in a large pool.
         let ids = self.sparse.iter().map(|f| local.position(f.0).unwrap_or(0) as u32).collect();
-        let mut offsets = vec![0];
-        offsets.extend(self.offsets);
-        List {
+        let mut row_starts = vec![0];
+        row_starts.extend(self.row_starts);
+        Candidates {
             k,
             columns: columns.clone(),
             dense,
-            offsets,
+            row_starts,
             ids,
             values: self.sparse.iter().map(|f| f.1).collect(),
             local,
             names: Vec::new(),
-            offset: Vec::new(),
+            fixed_score: Vec::new(),
             class: self.class,
             stats: Vec::new(),
             width: 0,
@@ -409,12 +409,12 @@ mod tests {
         FeatureKey::of(name)
     }
 
-    fn list(columns: &Arc<Local>, candidates: &[(&str, &[(&str, f64)])]) -> List {
+    fn list(columns: &Arc<Local>, candidates: &[(&str, &[(&str, f64)])]) -> Candidates {
         let features: Vec<Vec<(FeatureKey, f64)>> =
             candidates.iter().map(|c| c.1.iter().map(|f| (key(f.0), f.1)).collect()).collect();
         let candidates =
             candidates.iter().zip(&features).map(|(c, f)| Candidate { text: c.0, features: f, columns: &[] });
-        let mut list = List::new(columns, candidates, true);
+        let mut list = Candidates::new(columns, candidates, true);
         let metric: Metric = "bleu".parse().unwrap();
         let mut scratch = Scratch::default();
         list.judge(&metric, &metric.prepare(&["a b c"], &mut scratch), &mut scratch);

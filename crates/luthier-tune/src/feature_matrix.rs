@@ -5,7 +5,7 @@
 //! alone, wherever each of them is added up.
 
 use crate::{
-    Fleet, List,
+    Candidates, Fleet,
     fleet::{own, pieces},
 };
 use luthier_core::Weights;
@@ -15,24 +15,24 @@ use std::{ops::Range, sync::Arc};
 
 /// The feature matrix X of a pool: one row per candidate, one column per weight, stored by segment.
 ///
-/// A product reads [`Design::size`] numbers. Sums over segments are added in an order that depends on the
+/// A product reads [`FeatureMatrix::size`] numbers. Sums over segments are added in an order that depends on the
 /// number of segments alone, so results are the same to the bit on any number of threads and processes.
 ///
 /// ```
 /// use luthier_core::Weights;
 /// use luthier_io::nbest::Rows;
-/// use luthier_tune::{Design, columns, lists};
+/// use luthier_tune::{FeatureMatrix, columns, lists};
 /// let mut rows = Rows::default();
 /// rows.push(0, "a", &[("lm", -3.0)], &[]).unwrap();
 /// rows.push(0, "b", &[("lm", -4.0)], &[]).unwrap();
 /// let lists = lists(&rows, &columns(&rows, None), None).unwrap();
 /// let lists = lists.into_iter().map(Into::into).collect();
-/// let design = Design::new(lists, &Weights::parse("w", "lm 1").unwrap());
+/// let design = FeatureMatrix::new(lists, &Weights::parse("w", "lm 1").unwrap());
 /// assert_eq!(design.scores(0, &design.gather(0, &[0.5])), [-1.5, -2.0]); // X·w
 /// assert_eq!(design.transpose(0, &[1.0, -1.0]), [1.0]); // Xᵀ·d = −3 + 4
 /// ```
-pub struct Design {
-    lists: Vec<Arc<List>>,
+pub struct FeatureMatrix {
+    lists: Vec<Arc<Candidates>>,
     dense: Vec<u32>,
     /// By segment: numbers of its sparse features in the piece that it belongs to.
     sparse: Vec<Vec<u32>>,
@@ -52,10 +52,10 @@ struct Piece {
 /// What a segment gives: something to keep, and a local gradient.
 type Given<T> = (T, Vec<f64>);
 
-impl Design {
+impl FeatureMatrix {
     /// Builds the matrix of some lists with the same dense columns. Every feature must have been committed to
     /// `weights` before.
-    pub fn new(lists: Vec<Arc<List>>, weights: &Weights) -> Self {
+    pub fn new(lists: Vec<Arc<Candidates>>, weights: &Weights) -> Self {
         let dense = lists.first().map_or(Vec::new(), |l| weights.places(&l.columns));
         let mut sparse: Vec<Vec<u32>> = lists.par_iter().map(|l| weights.places(&l.local)).collect();
         let mut piece = vec![0; lists.len()];
@@ -71,7 +71,7 @@ impl Design {
             piece[segments.clone()].fill(number as u32);
             all.push(Piece { segments, places: [&dense[..], &known].concat() });
         }
-        Design { lists, dense, sparse, piece, pieces: all, dim: weights.len() }
+        FeatureMatrix { lists, dense, sparse, piece, pieces: all, dim: weights.len() }
     }
 
     /// Returns the number of columns of X, which is the number of weights.
@@ -80,7 +80,7 @@ impl Design {
     }
 
     /// Returns the lists that the matrix was built of, one per segment.
-    pub fn lists(&self) -> &[Arc<List>] {
+    pub fn lists(&self) -> &[Arc<Candidates>] {
         &self.lists
     }
 
@@ -124,7 +124,7 @@ impl Design {
         dense.filter(|f| f.1 != 0.0).chain(sparse)
     }
 
-    /// Returns the scores X·w of a segment's candidates; `local` are the weights that [`Design::gather`]
+    /// Returns the scores X·w of a segment's candidates; `local` are the weights that [`FeatureMatrix::gather`]
     /// returned.
     pub fn scores(&self, segment: usize, local: &[f64]) -> Vec<f64> {
         let list = &*self.lists[segment];
@@ -215,7 +215,7 @@ impl Design {
 
 /// The sparse features of a candidate.
 #[inline]
-fn row(list: &List, i: usize) -> impl Iterator<Item = (u32, f32)> {
-    let range = list.offsets[i] as usize..list.offsets[i + 1] as usize;
+fn row(list: &Candidates, i: usize) -> impl Iterator<Item = (u32, f32)> {
+    let range = list.row_starts[i] as usize..list.row_starts[i + 1] as usize;
     list.ids[range.clone()].iter().copied().zip(list.values[range].iter().copied())
 }

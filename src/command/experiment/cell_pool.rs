@@ -1,6 +1,6 @@
 //! Where cells run: as many processes as there is room for.
 
-use crate::again::{Again, last_error, shown};
+use crate::subprocess::{Rerun, last_error, shown};
 use luthier::core::{Error, Result};
 use std::{
     collections::VecDeque,
@@ -48,9 +48,9 @@ pub(super) struct Running {
 pub(super) type Ended = (Cell, Result<String>, u64);
 
 /// Where cells run.
-pub(super) struct Floor<'a> {
+pub(super) struct CellPool<'a> {
     limits: &'a Limits,
-    again: &'a Again<'a>,
+    again: &'a Rerun<'a>,
     pub(super) running: Vec<Running>,
     /// The most that a cell of each system has needed so far.
     peaks: Vec<u64>,
@@ -61,9 +61,9 @@ pub(super) struct Floor<'a> {
 /// What a cell is taken to need before one has been seen.
 const UNKNOWN: u64 = 512 << 20;
 
-impl<'a> Floor<'a> {
-    pub(super) fn new(limits: &'a Limits, again: &'a Again<'a>, systems: usize) -> Self {
-        Floor { limits, again, running: Vec::new(), peaks: vec![0; systems], most: limits.jobs }
+impl<'a> CellPool<'a> {
+    pub(super) fn new(limits: &'a Limits, again: &'a Rerun<'a>, systems: usize) -> Self {
+        CellPool { limits, again, running: Vec::new(), peaks: vec![0; systems], most: limits.jobs }
     }
 
     /// What a cell of a system has needed before.
@@ -154,7 +154,7 @@ impl<'a> Floor<'a> {
     }
 }
 
-impl Drop for Floor<'_> {
+impl Drop for CellPool<'_> {
     /// Nothing goes on alone when an error ends the experiment.
     fn drop(&mut self) {
         for r in &mut self.running {
@@ -194,41 +194,41 @@ mod tests {
     fn memory_is_kept() {
         let dir = tempfile::tempdir().unwrap();
         let common = Common { threads: None, seed: None, quiet: true, json_errors: true };
-        let again = Again::new(&common, Talk { quiet: true }).unwrap().with_program("sh");
+        let again = Rerun::new(&common, Talk { quiet: true }).unwrap().with_program("sh");
         let limits = Limits { threads: 4, jobs: 3, memory: 60 << 20 };
-        let mut floor = Floor::new(&limits, &again, 1);
+        let mut pool = CellPool::new(&limits, &again, 1);
         let steps = |script: &str| VecDeque::from([vec!["-c".to_owned(), script.to_owned()]]);
         let cell = |replica| Cell { group: 0, replica };
         let at = |_: Cell| dir.path().to_owned();
-        floor.known(0, 25 << 20);
+        pool.known(0, 25 << 20);
         for replica in 0..2 {
-            assert!(floor.has_room(0));
+            assert!(pool.has_room(0));
             let much = "x=$(head -c 50000000 /dev/zero | tr '\\0' a); sleep 20; echo $x";
-            floor.start(cell(replica), 0, steps(much), dir.path()).unwrap();
+            pool.start(cell(replica), 0, steps(much), dir.path()).unwrap();
         }
-        assert!(!floor.has_room(0), "a third one would have more than there is");
+        assert!(!pool.has_room(0), "a third one would have more than there is");
         let mut stopped = None;
         for _ in 0..600 {
-            floor.measure();
-            stopped = floor.make_room();
+            pool.measure();
+            stopped = pool.make_room();
             if stopped.is_some() {
                 break;
             }
-            assert!(floor.ended(&at).unwrap().is_empty());
+            assert!(pool.ended(&at).unwrap().is_empty());
             sleep(Duration::from_millis(50));
         }
         assert_eq!(stopped.map(|c| c.replica), Some(1));
-        assert_eq!((floor.running.len(), floor.has_room(0)), (1, false));
-        drop(floor);
+        assert_eq!((pool.running.len(), pool.has_room(0)), (1, false));
+        drop(pool);
         // What ends tells how: in steps, with its last words.
-        let mut floor = Floor::new(&limits, &again, 1);
+        let mut pool = CellPool::new(&limits, &again, 1);
         let mut two = steps("exit 0");
         two.extend(steps("echo luthier: bad >&2; exit 2"));
-        floor.start(cell(7), 0, two, dir.path()).unwrap();
+        pool.start(cell(7), 0, two, dir.path()).unwrap();
         let mut ended = Vec::new();
         while ended.is_empty() {
             sleep(Duration::from_millis(10));
-            ended = floor.ended(&at).unwrap();
+            ended = pool.ended(&at).unwrap();
         }
         let (which, how, _) = ended.remove(0);
         assert_eq!((which.replica, how), (7, Err(Error::new("bad"))));
