@@ -18,7 +18,7 @@ const BOTTOM: f64 = 44.0;
 /// Most boundaries crowd around the middle and a few lie far out, so the picture shows the middle nine tenths of
 /// them, and always 0.
 pub(crate) fn surface(surface: &Surface, smoothing: Smoothing, metric: &Metric, title: &str) -> String {
-    let shown = |values: &[f64]| values.iter().map(|&v| metric.shown(v)).collect::<Vec<f64>>();
+    let shown = |values: &[f64]| values.iter().map(|&v| metric.display_score(v)).collect::<Vec<f64>>();
     let scores = shown(&surface.scores);
     let n = surface.bounds.len();
     let (low, high) = match n {

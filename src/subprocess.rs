@@ -62,7 +62,7 @@ impl<'a> Rerun<'a> {
         if let Some(seed) = self.common.seed.filter(|_| words[0] != "compare") {
             command.args(["--seed", &seed.to_string()]);
         }
-        let shown = shown(&words);
+        let shown = shell_quote(&words);
         let output = self.watched(&mut command, &words, &shown)?;
         self.done.set(self.done.get() + 1);
         if !matches!(output.status.code(), Some(0 | 1)) {
@@ -126,7 +126,7 @@ impl<'a> Rerun<'a> {
 }
 
 /// A command as one would type it.
-pub(crate) fn shown(words: &[String]) -> String {
+pub(crate) fn shell_quote(words: &[String]) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./,=:+@%".contains(c);
     let quoted = |word: &String| {
         if !word.is_empty() && word.chars().all(plain) {
@@ -142,7 +142,7 @@ pub(crate) fn shown(words: &[String]) -> String {
 pub(crate) fn progress(run: &Path) -> Option<String> {
     let view = RunView::open(run).ok()?;
     let last = view.events.last()?;
-    Some(format!("iteration {}: {:.2}", last.iteration, view.metric().ok()?.shown(last.score)))
+    Some(format!("iteration {}: {:.2}", last.iteration, view.metric().ok()?.display_score(last.score)))
 }
 
 /// `40 s`, `12 min`, `3.5 h`.

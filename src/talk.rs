@@ -89,7 +89,7 @@ impl ProgressLine {
                 format!("{} %  objective {value:.6}", step.done * 100 / step.total)
             }
             Some(value) => {
-                format!("{far}  best {} {:.2}", self.metric.name(), self.metric.shown(value))
+                format!("{far}  best {} {:.2}", self.metric.name(), self.metric.display_score(value))
             }
             None => far,
         };

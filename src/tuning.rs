@@ -186,9 +186,9 @@ impl<'a> Tuning<'a> {
         };
         let history = dir.events().cloned().collect();
         Ok(Tuned {
-            score: metric.shown(outcome.score),
-            initial: metric.shown(outcome.initial),
-            test: outcome.test.map(|t| metric.shown(t)),
+            score: metric.display_score(outcome.score),
+            initial: metric.display_score(outcome.initial),
+            test: outcome.test.map(|t| metric.display_score(t)),
             length_ratio: outcome.length_ratio,
             iteration: outcome.iteration,
             stop: outcome.stop,

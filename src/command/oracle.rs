@@ -38,11 +38,11 @@ pub(crate) fn run(args: &Args, common: &Common) -> Done {
             .collect();
         AtomicFile::write_all_to(path, text.as_bytes())?;
     }
-    let shown = |choice: &Choice| metric.shown(choice.score);
+    let shown = |choice: &Choice| metric.display_score(choice.score);
     let text = if args.json {
         let value = json!({
             "metric": metric.name(), "score": shown(&best), "chosen": best.chosen,
-            "first": metric.shown(first),
+            "first": metric.display_score(first),
             "anti": {"score": shown(&worst), "chosen": worst.chosen},
             "signature": signature,
         });
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args, common: &Common) -> Done {
             metric.name(),
             shown(&best),
             metric.name(),
-            metric.shown(first),
+            metric.display_score(first),
             metric.name(),
             shown(&worst),
             signature

@@ -67,7 +67,7 @@ impl Run {
     /// What the page knows of it.
     fn json(&self, metric: &Metric) -> Value {
         const FEW: usize = 24;
-        let shown = |x: Option<f64>| x.map(|x| round(metric.shown(x)));
+        let shown = |x: Option<f64>| x.map(|x| round(metric.display_score(x)));
         let events: Vec<Value> = self
             .view
             .events

@@ -180,7 +180,7 @@ fn sentences(
         let metric = metric.for_sentences();
         let one = |stats: &[f32]| {
             let wide: Vec<f64> = stats.iter().map(|&x| f64::from(x)).collect();
-            metric.shown(metric.score(&wide))
+            metric.display_score(metric.score(&wide))
         };
         let all = statistics(&metric, systems, references)?;
         scores.push(

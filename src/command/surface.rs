@@ -91,9 +91,9 @@ fn as_tsv(surface: &Surface, smoothing: Smoothing, metric: &Metric) -> String {
     let smoothed = surface.smoothed(smoothing);
     for (i, &score) in surface.scores.iter().enumerate() {
         let (from, to) = surface.interval(i);
-        let _ = write!(out, "{from}\t{to}\t{}", metric.shown(score));
+        let _ = write!(out, "{from}\t{to}\t{}", metric.display_score(score));
         if !smoothing.is_none() {
-            let _ = write!(out, "\t{}", metric.shown(smoothed[i]));
+            let _ = write!(out, "\t{}", metric.display_score(smoothed[i]));
         }
         out.push('\n');
     }
@@ -105,9 +105,10 @@ fn as_json(surface: &Surface, smoothing: Smoothing, metric: &Metric, here: f64) 
     let smoothed = surface.smoothed(smoothing);
     let interval = |i: usize| {
         let (from, to) = surface.interval(i);
-        let mut v = json!({"from": finite(from), "to": finite(to), "score": metric.shown(surface.scores[i])});
+        let mut v =
+            json!({"from": finite(from), "to": finite(to), "score": metric.display_score(surface.scores[i])});
         if !smoothing.is_none() {
-            v["smoothed"] = json!(metric.shown(smoothed[i]));
+            v["smoothed"] = json!(metric.display_score(smoothed[i]));
         }
         v
     };
@@ -116,5 +117,5 @@ fn as_json(surface: &Surface, smoothing: Smoothing, metric: &Metric, here: f64) 
     let mut best = interval(at);
     best["step"] = json!(peak.step);
     let all: Vec<Value> = (0..surface.scores.len()).map(interval).collect();
-    format!("{}\n", json!({"start": {"score": metric.shown(here)}, "best": best, "intervals": all}))
+    format!("{}\n", json!({"start": {"score": metric.display_score(here)}, "best": best, "intervals": all}))
 }

@@ -163,9 +163,9 @@ fn result(
         let value = json!({
             "algorithm": recipe.info().name,
             "iteration": outcome.iteration,
-            "score": metric.shown(outcome.score),
-            "initial": metric.shown(outcome.initial),
-            "test": outcome.test.map(|t| metric.shown(t)),
+            "score": metric.display_score(outcome.score),
+            "initial": metric.display_score(outcome.initial),
+            "test": outcome.test.map(|t| metric.display_score(t)),
             "signature": signature,
             "recipe": recipe,
             "weights": weights,
@@ -173,13 +173,13 @@ fn result(
         });
         return format!("{value}\n");
     }
-    let test = outcome.test.map_or(String::new(), |t| format!(", test {:.2}", metric.shown(t)));
+    let test = outcome.test.map_or(String::new(), |t| format!(", test {:.2}", metric.display_score(t)));
     format!(
         "{}{} {:.2} -> {:.2}{test} ({signature})\nweights in {}\n",
         if selected { "selection " } else { "" },
         metric.name(),
-        metric.shown(outcome.initial),
-        metric.shown(outcome.score),
+        metric.display_score(outcome.initial),
+        metric.display_score(outcome.score),
         RunView::best_path(&input.run).display()
     )
 }

@@ -125,7 +125,7 @@ impl Reader {
     }
 
     fn no_arpa(&self, first: &str) -> Error {
-        let message = format!("begins with `{}` and has no \\data\\ in its first lines", shown(first));
+        let message = format!("begins with `{}` and has no \\data\\ in its first lines", excerpt(first));
         Error::in_file(self.input.name(), message)
             .hint("is this an ARPA file? text is made into a model by `luthier lm build`")
     }
@@ -160,7 +160,7 @@ impl Reader {
                 Some((n, count)) if n == counts.len() + 1 => counts.push(count),
                 _ => {
                     let expected = format!("ngram {}=COUNT", counts.len() + 1);
-                    return Err(self.input.error(format!("found `{}`, expected {expected}", shown(&line))));
+                    return Err(self.input.error(format!("found `{}`, expected {expected}", excerpt(&line))));
                 }
             }
         }
@@ -193,7 +193,7 @@ impl Reader {
             if line.starts_with('\\') {
                 return Err(self
                     .input
-                    .error(format!("found {} after {i} {n}-grams, but the header says {count}", shown(&line)))
+                    .error(format!("found {} after {i} {n}-grams, but the header says {count}", excerpt(&line)))
                     .hint("the counts under \\data\\ are wrong, or lines are missing"));
             }
             self.gram(&line, n, order, vocabulary, &mut grams)?;
@@ -212,7 +212,7 @@ impl Reader {
         let mut words = line.split_ascii_whitespace();
         let number =
             words.next().is_some_and(|w| w.parse::<f32>().is_ok()) && words.take(n + 2).count() <= n + 1;
-        let error = self.input.error(format!("found `{}`, expected {title}", shown(line)));
+        let error = self.input.error(format!("found `{}`, expected {title}", excerpt(line)));
         if number && n > 0 {
             error.hint(format!("there are more {n}-grams than the header says"))
         } else {
@@ -236,7 +236,7 @@ impl Reader {
                 return Ok(-99.0);
             }
             word.parse().ok().filter(|v: &f32| v.is_finite()).ok_or_else(|| {
-                self.input.error(format!("the {what} is `{}`, expected a number", shown(word)))
+                self.input.error(format!("the {what} is `{}`, expected a number", excerpt(word)))
             })
         };
         let p = number(parts.next(), "log-probability")?;
@@ -255,7 +255,7 @@ impl Reader {
             let word = if word == "<UNK>" { "<unk>" } else { word };
             let id = if n == 1 { vocabulary.add(word) } else { vocabulary.get(word).unwrap_or(u32::MAX) };
             if id == u32::MAX {
-                return Err(self.input.error(format!("`{}` is not among the 1-grams", shown(word))));
+                return Err(self.input.error(format!("`{}` is not among the 1-grams", excerpt(word))));
             }
             grams.words.push(id);
         }
@@ -264,7 +264,7 @@ impl Reader {
             None => 0.0,
         };
         if let Some(more) = parts.next() {
-            let message = format!("found `{}` after the back-off, expected {n} words", shown(more));
+            let message = format!("found `{}` after the back-off, expected {n} words", excerpt(more));
             return Err(self
                 .input
                 .error(message)
@@ -315,7 +315,7 @@ impl Reader {
 }
 
 /// The beginning of something for a message.
-fn shown(text: &str) -> String {
+fn excerpt(text: &str) -> String {
     let plain = |c: char| if c.is_control() && c != '\t' { '\u{fffd}' } else { c };
     let cut: String = text.chars().take(40).map(plain).collect();
     if text.chars().nth(40).is_some() { cut + "…" } else { cut }

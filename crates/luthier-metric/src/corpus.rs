@@ -32,7 +32,7 @@ impl Score {
     pub fn from_totals(metric: &Metric, total: &[f64], references: Option<usize>) -> Self {
         Score {
             metric: metric.name(),
-            value: metric.shown(metric.score(total)),
+            value: metric.display_score(metric.score(total)),
             signature: metric.signature(references, ""),
             details: metric.details(total),
         }

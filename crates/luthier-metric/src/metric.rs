@@ -252,7 +252,7 @@ impl Metric {
     }
 
     /// A score, or a difference of scores, as it is published: error rates become positive, lower is better.
-    pub fn shown(&self, score: f64) -> f64 {
+    pub fn display_score(&self, score: f64) -> f64 {
         // Adding 0 turns −0 into 0.
         if self.is_error() { 0.0 - score } else { score + 0.0 }
     }
@@ -440,7 +440,7 @@ mod tests {
                 }
                 let copies: Vec<_> = pairs.iter().map(|p| (p.1.clone(), p.1.clone())).collect();
                 if metric.is_error() {
-                    prop_assert_eq!(metric.shown(metric.score(&totals(&metric, &copies))), 0.0);
+                    prop_assert_eq!(metric.display_score(metric.score(&totals(&metric, &copies))), 0.0);
                 }
             }
         }

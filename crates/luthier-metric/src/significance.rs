@@ -123,8 +123,8 @@ pub fn compare(metric: &Metric, systems: &[&[f32]], question: Question) -> Vec<V
         .map(|i| {
             let (mean, interval) = spread(metric, &resampled[i]);
             Verdict {
-                score: metric.shown(scores[i]),
-                delta: metric.shown(scores[i] - scores[0]),
+                score: metric.display_score(scores[i]),
+                delta: metric.display_score(scores[i] - scores[0]),
                 mean,
                 interval,
                 p_value: i.checked_sub(1).map(|j| p_values[j]),
@@ -175,7 +175,7 @@ fn one_sample(metric: &Metric, stats: &[f32], rows: &[u32]) -> f64 {
 
 /// Mean and half the 95 % interval of resampled scores, as people see them.
 fn spread(metric: &Metric, scores: &[f64]) -> (f64, f64) {
-    let mut sorted: Vec<f64> = scores.iter().map(|&s| metric.shown(s)).collect();
+    let mut sorted: Vec<f64> = scores.iter().map(|&s| metric.display_score(s)).collect();
     sorted.sort_by(f64::total_cmp);
     let low = sorted.len() / 40;
     let (low, high) = (sorted[low], sorted[sorted.len() - low - 1]);

@@ -158,7 +158,7 @@ impl Ascent {
     }
 
     /// Makes a move, or takes it back: a plateau can be so narrow that rounding misses it. True if it was made.
-    fn go(&self, walker: &mut dyn Walker, direction: Direction<'_>, peak: Peak) -> bool {
+    fn take_step(&self, walker: &mut dyn Walker, direction: Direction<'_>, peak: Peak) -> bool {
         let (before, point) = (walker.score(), walker.point().to_vec());
         walker.step(direction, peak.step);
         let made = self.smoothed || walker.score() > before;
@@ -188,7 +188,7 @@ impl Ascent {
                 }
             }
             let Some((i, peak)) = best else { return };
-            if self.go(walker, directions[i], peak) {
+            if self.take_step(walker, directions[i], peak) {
                 missed.fill(false);
                 done = if self.smoothed || i >= self.free.len() { usize::MAX } else { i };
             } else {
@@ -245,7 +245,7 @@ impl Ascent {
     /// Goes to the peak of a line; returns what it brought.
     fn along(&self, walker: &mut dyn Walker, direction: Direction<'_>) -> f64 {
         let peak = self.peak(walker, direction);
-        if peak.gain > self.min_gain && self.go(walker, direction, peak) { peak.gain } else { 0.0 }
+        if peak.gain > self.min_gain && self.take_step(walker, direction, peak) { peak.gain } else { 0.0 }
     }
 
     fn random(&self, walker: &mut dyn Walker, normal: &mut dyn FnMut() -> f64) {

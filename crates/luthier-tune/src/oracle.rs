@@ -38,7 +38,7 @@ const EXHAUSTIVE: usize = 100_000;
 /// let lists = lists(&rows, &columns(&rows, None), Some(judge)).unwrap();
 /// let best = oracle(&lists, &metric, false, 1);
 /// assert_eq!(best.chosen, [1, 0]);
-/// assert!((metric.shown(best.score) - 100.0 / 6.0).abs() < 1e-9); // 1 edit in 6 words
+/// assert!((metric.display_score(best.score) - 100.0 / 6.0).abs() < 1e-9); // 1 edit in 6 words
 /// assert!(oracle(&lists, &metric, true, 1).score < best.score);
 /// ```
 pub fn oracle<L: AsRef<Candidates>>(lists: &[L], metric: &Metric, worst: bool, seed: u64) -> Choice {

@@ -334,7 +334,7 @@ impl RunDir {
         let mut comments = vec![format!(
             "{} {:.4}{} at iteration {}",
             metric.name(),
-            metric.shown(best.select.unwrap_or(best.score)),
+            metric.display_score(best.select.unwrap_or(best.score)),
             if best.select.is_some() { " on the selection set" } else { "" },
             best.iteration
         )];

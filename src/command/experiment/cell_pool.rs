@@ -1,6 +1,6 @@
 //! Where cells run: as many processes as there is room for.
 
-use crate::subprocess::{Rerun, last_error, shown};
+use crate::subprocess::{Rerun, last_error, shell_quote};
 use luthier::core::{Error, Result};
 use std::{
     collections::VecDeque,
@@ -88,7 +88,15 @@ impl<'a> CellPool<'a> {
     ) -> Result<()> {
         let first = steps.pop_front().unwrap_or_default();
         let child = self.launch(&first, dir)?;
-        self.running.push(Running { cell, system, steps, child, command: shown(&first), now: 0, peak: 0 });
+        self.running.push(Running {
+            cell,
+            system,
+            steps,
+            child,
+            command: shell_quote(&first),
+            now: 0,
+            peak: 0,
+        });
         Ok(())
     }
 

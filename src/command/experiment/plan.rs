@@ -657,7 +657,7 @@ impl Value {
         })
     }
 
-    pub(super) fn shown(&self, x: f64) -> String {
+    pub(super) fn format(&self, x: f64) -> String {
         let ratio = |name: &str| name.ends_with("ratio");
         match self {
             Value::Length(_) => format!("{x:.3}"),

@@ -108,14 +108,14 @@ impl<'a> Results<'a> {
                 Value::Iteration => Some(r.iteration as f64),
                 Value::Seconds => Some(r.seconds),
                 Value::Logged(name, at) => {
-                    logged(f, name, *at).map(|x| if is_score(name) { metric.shown(x) } else { x })
+                    logged(f, name, *at).map(|x| if is_score(name) { metric.display_score(x) } else { x })
                 }
             }
         };
         self.experiment.finished[group].iter().filter_map(one).collect()
     }
 
-    fn shown(&self, group: usize, value: &Value) -> String {
+    fn cell_text(&self, group: usize, value: &Value) -> String {
         let Some(mean) = Mean::of(&self.values(group, value)) else { return "–".to_owned() };
         let star = match value {
             Value::Test(i)
@@ -126,8 +126,8 @@ impl<'a> Results<'a> {
             _ => "",
         };
         match mean.spread {
-            Some(spread) => format!("{}{star} ± {}", value.shown(mean.mean), value.shown(spread)),
-            None => format!("{}{star}", value.shown(mean.mean)),
+            Some(spread) => format!("{}{star} ± {}", value.format(mean.mean), value.format(spread)),
+            None => format!("{}{star}", value.format(mean.mean)),
         }
     }
 
@@ -196,7 +196,9 @@ impl<'a> Results<'a> {
                     cells.push(row.and_then(|r| r.paper.get(i)).cloned().unwrap_or_default());
                 }
                 let own = row.and_then(|r| r.values.as_ref()).map_or(value, |v| &v[i]);
-                cells.push(group.zip(Value::parse(own)).map_or_else(String::new, |(g, v)| self.shown(g, &v)));
+                cells.push(
+                    group.zip(Value::parse(own)).map_or_else(String::new, |(g, v)| self.cell_text(g, &v)),
+                );
             }
             if tests {
                 let against = group.and_then(|g| self.against[g][0]);
@@ -229,7 +231,7 @@ impl<'a> Results<'a> {
             let replicas = self.experiment.finished[g].len();
             let mut cells =
                 vec![plan.systems[group.system].name.clone(), plan.label(group), replicas.to_string()];
-            cells.extend(columns.iter().map(|c| self.shown(g, &c.1)));
+            cells.extend(columns.iter().map(|c| self.cell_text(g, &c.1)));
             let against = self.against[g][0];
             cells.push(against.map_or_else(String::new, |a| format!("{:+.2}", a.delta)));
             cells.push(against.map_or_else(String::new, |a| format!("{:.4}", a.p)));

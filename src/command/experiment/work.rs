@@ -486,7 +486,7 @@ impl<'a> Experiment<'a> {
         for stats in &stats {
             let total = totals(&self.metric, stats);
             tests.push(Tested {
-                score: self.metric.shown(self.metric.score(&total)),
+                score: self.metric.display_score(self.metric.score(&total)),
                 length: self.metric.length_ratio(&total),
             });
         }
@@ -497,8 +497,8 @@ impl<'a> Experiment<'a> {
             iteration: u64::from(best.iteration),
             iterations: run.iterations() as u64,
             stop: run.end.map_or("", |e| e.stop.name()).to_owned(),
-            dev: tuned_for.shown(best.score),
-            select: best.select.map(|x| tuned_for.shown(x)),
+            dev: tuned_for.display_score(best.score),
+            select: best.select.map(|x| tuned_for.display_score(x)),
             tests,
             features: run.best_weights()?.non_zero(),
             seconds: run.seconds(),

@@ -242,7 +242,7 @@ impl Evidence {
             .map(|(s, stats)| {
                 let total = total(stats);
                 json!({
-                    "name": s.name, "run": s.run, "score": round(metric.shown(metric.score(&total))),
+                    "name": s.name, "run": s.run, "score": round(metric.display_score(metric.score(&total))),
                     "length": metric.length_ratio(&total).map(round),
                 })
             })
@@ -255,7 +255,7 @@ impl Evidence {
         json!({
             "name": self.name, "origin": self.origin, "segments": self.lists.len(), "candidates": self.lists.iter().map(|l| l.k).sum::<usize>(),
             "signature": self.signature, "systems": shown,
-            "oracle": round(metric.shown(best.score)), "anti": round(metric.shown(worst.score)),
+            "oracle": round(metric.display_score(best.score)), "anti": round(metric.display_score(worst.score)),
             "matrix": matrix(metric, &stats), "surfaces": self.surfaces(&systems, metric),
             "features": features, "weights": weights, "sentences": sentences,
         })
@@ -270,7 +270,9 @@ impl Evidence {
         most: usize,
     ) -> (Vec<String>, Vec<Value>) {
         let score = |list: &Candidates, i: usize| {
-            metric.shown(metric.sentence_score(list.stats_of(list.class[i]), SentenceSmoothing::default()))
+            metric.display_score(
+                metric.sentence_score(list.stats_of(list.class[i]), SentenceSmoothing::default()),
+            )
         };
         let spread = |s: usize| {
             let list = &self.lists[s];
@@ -392,7 +394,7 @@ fn draw(surface: &Surface, here: f64, metric: &Metric) -> Value {
     let smoothed = surface.smoothed(Smoothing::average(3));
     let n = surface.bounds.len();
     if n == 0 {
-        return json!({"plateaus": 1, "here": round(metric.shown(here))});
+        return json!({"plateaus": 1, "here": round(metric.display_score(here))});
     }
     // Some boundaries lie very far out.
     let quarter = surface.bounds[n - 1 - n / 4] - surface.bounds[n / 4];
@@ -409,18 +411,18 @@ fn draw(surface: &Surface, here: f64, metric: &Metric) -> Value {
         let seen = || surface.scores[from..=to].iter().copied();
         let (a, b) = (seen().fold(f64::INFINITY, f64::min), seen().fold(f64::NEG_INFINITY, f64::max));
         let mean = smoothed[from..=to].iter().sum::<f64>() / (to - from + 1) as f64;
-        bottom.push(round(metric.shown(a)));
-        top.push(round(metric.shown(b)));
-        middle.push(round(metric.shown(mean)));
+        bottom.push(round(metric.display_score(a)));
+        top.push(round(metric.display_score(b)));
+        middle.push(round(metric.display_score(mean)));
     }
     let zero = at(0.0);
     let (from, to) = (zero.saturating_sub(NEAR), (zero + NEAR).min(n));
-    let numbers = |some: &[f64]| some.iter().map(|&x| round(metric.shown(x))).collect::<Vec<f64>>();
+    let numbers = |some: &[f64]| some.iter().map(|&x| round(metric.display_score(x))).collect::<Vec<f64>>();
     let peak = surface.peak(here, Smoothing::NONE, (f64::NEG_INFINITY, f64::INFINITY));
     let best = surface.peak(here, Smoothing::average(3), (f64::NEG_INFINITY, f64::INFINITY));
     json!({
-        "plateaus": surface.scores.len(), "here": round(metric.shown(here)), "from": round(low), "to": round(high),
-        "low": bottom, "high": top, "smooth": middle, "step": round(peak.step), "gain": round(metric.shown(peak.gain)), "smooth_step": round(best.step),
+        "plateaus": surface.scores.len(), "here": round(metric.display_score(here)), "from": round(low), "to": round(high),
+        "low": bottom, "high": top, "smooth": middle, "step": round(peak.step), "gain": round(metric.display_score(peak.gain)), "smooth_step": round(best.step),
         "near": {
             "bounds": surface.bounds[from..to].iter().map(|&x| round(x)).collect::<Vec<f64>>(),
             "scores": numbers(&surface.scores[from..=to]), "smooth": numbers(&smoothed[from..=to]),

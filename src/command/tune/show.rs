@@ -47,7 +47,7 @@ pub(super) fn warnings(job: &Job<'_>, outcome: &Outcome, last: Option<&Event>, r
     {
         talk.warn(&format!(
             "what was learned scores {:.2}, less than the initial weights, which are kept; it is in {}",
-            metric.shown(last.select.unwrap_or(last.score)),
+            metric.display_score(last.select.unwrap_or(last.score)),
             RunView::weights_path(run, last.iteration).display()
         ));
     }
@@ -74,11 +74,11 @@ pub(super) fn event(event: &Event, metric: &Metric, units: Units, talk: Talk) {
         ));
     }
     let mut line =
-        format!("iteration {}  {} {:.2}", event.iteration, metric.name(), metric.shown(event.score));
+        format!("iteration {}  {} {:.2}", event.iteration, metric.name(), metric.display_score(event.score));
     let parts = [("select", event.select), ("test", event.test), ("surrogate", event.surrogate)];
     for (name, score) in parts {
         if let Some(score) = score {
-            line += &format!("  {name} {:.2}", metric.shown(score));
+            line += &format!("  {name} {:.2}", metric.display_score(score));
         }
     }
     if let Some(ratio) = event.length_ratio {
