@@ -9,9 +9,11 @@ mod demo;
 mod experiment;
 mod extract;
 mod generate;
+mod help;
 mod import;
 mod lm;
 mod loss;
+mod mistakes;
 mod oracle;
 mod recipes;
 mod report;
@@ -21,24 +23,32 @@ mod surface;
 mod table;
 mod train;
 mod tune;
+mod words;
 
-use crate::{launch, talk::Talk};
-use clap::{CommandFactory, Parser, Subcommand, error::ContextKind, error::ErrorKind};
+use crate::{
+    interrupt, launch,
+    talk::{Color, Talk},
+};
+use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 use luthier::{
     core::{self, Error, FeatureKey, Weights},
     io::{AtomicFile, nbest::Rows, text::Lines},
     metric::Metric,
 };
 use std::{
+    ffi::OsString,
     io::{self, Write},
     path::{Path, PathBuf},
     process::ExitCode,
 };
+use words::Words;
 
-/// Builds translation models, and tunes the weights of anything that scores n-best lists with a linear model.
+/// Tunes the weights of anything that scores n-best lists with a linear model, and builds translation systems.
 #[derive(Debug, Parser)]
-#[command(name = "luthier", version, max_term_width = 100, disable_help_subcommand = true)]
-#[command(after_help = "Exit codes: 0 done, 1 the answer is no, 2 error.")]
+#[command(name = "luthier", version, max_term_width = 100)]
+#[command(
+    after_help = "`luthier help tune mert`, or any flags with --help, prints all flags.\nExit codes: 0 success, 1 negative answer (compare: not significant), 2 error, 130 interrupted."
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -46,70 +56,125 @@ pub(crate) struct Cli {
     pub(crate) common: Common,
 }
 
-/// Settings of every verb.
-#[derive(Debug, Clone, clap::Args)]
+/// Flags of every command.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "General")]
 pub(crate) struct Common {
-    /// Threads; results are the same for any number [default: all cores, shared with other processes of a job].
+    /// Number of threads (does not affect results) [default: all cores].
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Seed of all random choices [default: 1; compare: 12345, sacreBLEU's].
-    #[arg(long, global = true, value_name = "N")]
+    /// Random seed [default: 1; compare: 12345, as sacreBLEU].
+    #[arg(long, global = true, value_name = "N", hide_short_help = true)]
     pub(crate) seed: Option<u64>,
-    /// Say nothing but errors.
+    /// Print results, warnings and errors as JSON.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Suppress progress output and warnings.
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
+    /// Print more details.
+    #[arg(long, short, global = true, conflicts_with = "quiet", hide_short_help = true)]
+    pub(crate) verbose: bool,
+    /// Colour of messages and help; auto obeys NO_COLOR.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_short_help = true)]
+    pub(crate) color: Color,
     /// Report an error as one line of JSON; for programs that start this one.
     #[arg(long, global = true, hide = true)]
     pub(crate) json_errors: bool,
 }
 
+impl Common {
+    /// How messages are printed.
+    pub(crate) fn talk(&self) -> Talk {
+        Talk {
+            quiet: self.quiet || !launch::is_first(),
+            verbose: self.verbose,
+            json: self.json,
+            color: self.color.on(&io::stderr()),
+        }
+    }
+
+    /// How errors are printed.
+    pub(crate) fn error_talk(&self) -> Talk {
+        Talk { json: self.json || self.json_errors, ..self.talk() }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Learn weights from n-best lists and references.
+    /// Learn weights from n-best lists, or with a decoder in the loop.
     Tune(Box<tune::Args>),
-    /// Pick the best candidate of each segment under given weights.
+    /// Select the best candidate of each segment under given weights.
     Rerank(rerank::Args),
-    /// Rewrite n-best lists in another dialect.
-    Convert(convert::Args),
+    /// Best and worst score that n-best lists allow.
+    Oracle(oracle::Args),
+    /// Exact score along a line through given weights.
+    Surface(surface::Args),
+    /// Value and gradient of a learner's objective.
+    Loss(loss::Args),
     /// Score translations against references.
     Score(score::Args),
-    /// Test whether systems differ by more than chance.
+    /// Test whether systems differ significantly.
     Compare(compare::Args),
-    /// The best and worst possible choice from n-best lists.
-    Oracle(oracle::Args),
-    /// Value and gradient of what a tuner minimises.
-    Loss(loss::Args),
-    /// The score along a line through given weights.
-    Surface(surface::Args),
-    Generate(generate::Args),
-    Align(align::Args),
-    Extract(extract::Args),
-    Table(table::Args),
+    Report(Box<report::Args>),
+    Experiment(Box<experiment::Args>),
     Train(train::Args),
     Decode(decode::Args),
     Import(import::Args),
+    Align(align::Args),
+    Extract(extract::Args),
     /// Estimate, compile and query language models.
     Lm(lm::Args),
+    Table(table::Args),
+    Generate(generate::Args),
     Demo(demo::Args),
-    Experiment(Box<experiment::Args>),
-    Report(Box<report::Args>),
+    /// Convert n-best lists to another format.
+    Convert(convert::Args),
     /// Print a completion script for a shell.
     Completions {
-        /// Which shell.
+        /// Name of the shell.
         shell: clap_complete::Shell,
     },
+    Man(help::ManArgs),
 }
 
-/// What a metric may be called.
-const METRICS_HELP: &str = "\
-Metrics, each with its settings after a colon:
-  bleu        order=4, tokenize=13a|intl|zh|char|none, smooth=exp|floor|add-k|none, smooth-value=V,
-              effective-order, lowercase
-  chrf        char-order=6, word-order=0, beta=2, whitespace, lowercase; chrf++ is chrf:word-order=2
-  ter         case, normalized, no-punct
-  wer, cer    lowercase
-  column:NAME the mean of a number that comes with each segment (JSON lines, or a number a line)
-  0.5*bleu+0.5*chrf  a weighted sum; error rates count negatively";
+impl Verb {
+    fn name(&self) -> &'static str {
+        match self {
+            Verb::Tune(_) => "tune",
+            Verb::Train(_) => "train",
+            Verb::Import(_) => "import",
+            Verb::Demo(_) => "demo",
+            Verb::Experiment(_) => "experiment",
+            _ => "",
+        }
+    }
+}
+
+/// The command line with its help pages.
+pub(crate) fn command() -> Command {
+    help::arrange(Cli::command())
+}
+
+/// Parses the words after the program's name. An error has been printed, and help too; its exit code is returned.
+pub(crate) fn parse() -> Result<Cli, ExitCode> {
+    let typed: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let Words { words, warnings } = Words::new(typed.iter().cloned());
+    match parsed(&words) {
+        Ok(cli) => {
+            warnings.iter().for_each(|w| cli.common.talk().warn(w));
+            Ok(cli)
+        }
+        Err(e) => Err(usage(&e, &words)),
+    }
+}
+
+fn parsed(words: &[OsString]) -> Result<Cli, clap::Error> {
+    let words = std::iter::once(OsString::from("luthier")).chain(words.iter().cloned());
+    let mut command = command();
+    let matches = command.try_get_matches_from_mut(words)?;
+    Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
+}
 
 /// Why a command ended early.
 pub(crate) enum Failure {
@@ -142,87 +207,102 @@ const STACK: usize = 8 << 20;
 pub(crate) type Done = Result<ExitCode, Failure>;
 
 pub(crate) fn run(cli: Cli) -> Done {
-    let talk = Talk { quiet: cli.common.quiet || !launch::is_first() };
+    let (common, talk) = (&cli.common, cli.common.talk());
     if !matches!(cli.verb, Verb::Tune(_) | Verb::Decode(_)) {
         launch::only_one(&verb_typed())?;
     }
+    interrupt::listen(cli.verb.name(), cli.common.error_talk());
     match cli.verb {
-        Verb::Tune(args) => tune::run(&args, &cli.common, talk),
-        Verb::Rerank(args) => rerank::run(&args, talk),
-        Verb::Convert(args) => convert::run(&args, talk),
-        Verb::Score(args) => score::run(&args, talk),
-        Verb::Compare(args) => compare::run(&args, &cli.common, talk),
-        Verb::Oracle(args) => oracle::run(&args, &cli.common),
-        Verb::Loss(args) => loss::run(&args, &cli.common, talk),
-        Verb::Surface(args) => surface::run(&args, talk),
-        Verb::Generate(args) => generate::run(&args, &cli.common, talk),
-        Verb::Align(args) => align::run(&args, &cli.common, talk),
-        Verb::Extract(args) => extract::run(&args, &cli.common, talk),
-        Verb::Table(args) => table::run(&args, talk),
-        Verb::Import(args) => import::run(&args, talk),
-        Verb::Decode(args) => decode::run(&args, talk),
-        Verb::Train(args) => train::run(&args, &cli.common, talk),
-        Verb::Lm(args) => lm::run(&args, &cli.common, talk),
-        Verb::Demo(args) => demo::run(&args, &cli.common, talk),
-        Verb::Experiment(args) => experiment::run(&args, &cli.common, talk),
-        Verb::Report(args) => report::run(&args, talk),
-        Verb::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "luthier", &mut script);
-            write_out(None, &script)?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Verb::Tune(args) => tune::run(&args, common, talk),
+        Verb::Rerank(args) => rerank::run(&args, common, talk),
+        Verb::Convert(args) => convert::run(&args, common, talk),
+        Verb::Score(args) => score::run(&args, common, talk),
+        Verb::Compare(args) => compare::run(&args, common, talk),
+        Verb::Oracle(args) => oracle::run(&args, common, talk),
+        Verb::Loss(args) => loss::run(&args, common, talk),
+        Verb::Surface(args) => surface::run(&args, common, talk),
+        Verb::Generate(args) => generate::run(&args, common, talk),
+        Verb::Align(args) => align::run(&args, common, talk),
+        Verb::Extract(args) => extract::run(&args, common, talk),
+        Verb::Table(args) => table::run(&args, common, talk),
+        Verb::Import(args) => import::run(&args, common, talk),
+        Verb::Decode(args) => decode::run(&args, common, talk),
+        Verb::Train(args) => train::run(&args, common, talk),
+        Verb::Lm(args) => lm::run(&args, common, talk),
+        Verb::Demo(args) => demo::run(&args, common, talk),
+        Verb::Experiment(args) => experiment::run(&args, common, talk),
+        Verb::Report(args) => report::run(&args, common, talk),
+        Verb::Completions { shell } => completions(shell, common),
+        Verb::Man(args) => help::man(&args, common, talk, command()),
     }
 }
 
-/// Help and version go to standard output; a mistake is one line with the nearest flag, and exit code 2.
-pub(crate) fn usage(e: &clap::Error) -> ExitCode {
-    if matches!(
-        e.kind(),
-        ErrorKind::DisplayHelp
-            | ErrorKind::DisplayVersion
-            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
-    ) {
-        let _ = write_out(None, e.render().to_string().as_bytes());
-        return if e.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
+/// Prints a completion script.
+fn completions(shell: clap_complete::Shell, common: &Common) -> Done {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command(), "luthier", &mut script);
+    if common.json {
+        let script = String::from_utf8_lossy(&script);
+        print_json(&serde_json::json!({"shell": shell.to_string(), "script": script}))?;
+    } else {
+        write_out(None, &script)?;
     }
-    let line = mistake(e);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints one line of JSON on standard output.
+pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+    write_out(None, format!("{value}\n").as_bytes())
+}
+
+/// Help and version go to standard output; a mistake is one line with what to type, and exit code 2.
+fn usage(e: &clap::Error, words: &[OsString]) -> ExitCode {
+    let color = color_typed(words);
+    if matches!(e.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        let page = e.render();
+        let page = if color.on(&io::stdout()) { page.ansi().to_string() } else { page.to_string() };
+        let _ = write_out(None, page.as_bytes());
+        return ExitCode::SUCCESS;
+    }
+    // `luthier` alone shows what there is.
+    if words.is_empty() {
+        let _ = write_out(None, command().render_help().to_string().as_bytes());
+        return ExitCode::from(2);
+    }
     if launch::tells_usage() {
-        crate::talk::line(&format!("luthier: {line} (see {} --help)", verb_typed()));
+        let json = words::has_flag(words, "--json") || words::has_flag(words, "--json-errors");
+        let talk = Talk { json, color: color.on(&io::stderr()), ..Talk::default() };
+        talk.error(&mistakes::explain(e, &command(), words));
     }
     ExitCode::from(2)
 }
 
-/// A mistake in one line, with the nearest flag.
-fn mistake(e: &clap::Error) -> String {
-    let text = e.render().to_string();
-    let words: Vec<&str> = text
-        .lines()
-        .take_while(|l| !l.starts_with("Usage:") && !l.starts_with("For more"))
-        .map(str::trim)
-        .filter(|l| !l.is_empty() && !l.starts_with("tip:"))
-        .collect();
-    let mut line = words.join(" ").trim_start_matches("error: ").to_owned();
-    let suggested =
-        [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue];
-    if let Some(nearest) = suggested.iter().find_map(|k| e.get(*k)) {
-        line += &format!("; did you mean {nearest}?");
+/// What `--color` says where the rest of the words is not understood.
+fn color_typed(words: &[OsString]) -> Color {
+    let says = |value: &str| {
+        let joined = words.iter().any(|w| *w == *format!("--color={value}"));
+        joined || words.windows(2).any(|w| w[0] == "--color" && w[1] == value)
+    };
+    match (says("always"), says("never")) {
+        (true, _) => Color::Always,
+        (_, true) => Color::Never,
+        _ => Color::Auto,
     }
-    line
 }
 
 /// What is wrong with some words after `luthier`.
 pub(crate) fn misunderstood(words: &[String]) -> Option<String> {
-    let words = std::iter::once("luthier".to_owned()).chain(words.iter().cloned());
-    Cli::try_parse_from(words).err().map(|e| mistake(&e))
+    let words = Words::of(words).words;
+    parsed(&words).err().map(|e| mistakes::explain(&e, &command(), &words).to_string())
 }
 
-/// `luthier tune` if that was typed, else `luthier`.
+/// `luthier tune mert` if that was typed, else `luthier`.
 pub(crate) fn verb_typed() -> String {
-    let mut typed = "luthier".to_owned();
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     let mut command = Cli::command();
-    for word in std::env::args().skip(1) {
-        let Some(inner) = command.find_subcommand(&word) else { break };
+    let mut typed = "luthier".to_owned();
+    for word in words::command_of(&words).split(' ') {
+        let Some(inner) = command.find_subcommand(word) else { break };
         typed += &format!(" {word}");
         command = inner.clone();
     }
@@ -283,7 +363,7 @@ pub(crate) fn check_outputs(outputs: &[Option<&Path>], inputs: &[&Path]) -> Resu
 pub(crate) fn read_references(paths: &[PathBuf]) -> Result<Vec<Lines>, Error> {
     let files = paths.iter().map(|p| luthier::io::text::read_lines(p)).collect::<Result<Vec<_>, _>>()?;
     match files.iter().find(|f| f.lines.is_empty()) {
-        Some(empty) => Err(Error::in_file(&empty.file, "is empty, expected one reference a line")),
+        Some(empty) => Err(Error::in_file(&empty.file, "is empty, expected one reference per line")),
         None => Ok(files),
     }
 }

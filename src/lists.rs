@@ -1,6 +1,6 @@
 //! N-best lists as commands take them.
 
-use crate::command::read_references;
+use crate::{command::read_references, talk::Talk};
 pub(crate) use luthier::nbest::{check_references, read_rows, reference_file, references_of};
 use luthier::{
     core::{Error, Local, Result},
@@ -8,7 +8,7 @@ use luthier::{
         Input,
         nbest::{Dialect, Options, RowFile, Rows},
     },
-    metric::Metric,
+    metric::{Metric, Tokenizer, looks_untokenized},
     tune::{Candidates, Judge, columns, lists},
 };
 use std::{
@@ -16,41 +16,41 @@ use std::{
     sync::Arc,
 };
 
-/// Where candidates come from.
+/// Files of candidates, and how they are read.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Input")]
 pub(crate) struct ListArgs {
-    /// N-best lists in any dialect, told by content, also gz, bz2, xz or zst; several are merged. `-` is standard
-    /// input.
+    /// N-best lists in any format, plain or compressed; several files are merged, `-` is standard input.
     #[arg(long, num_args = 1.., value_name = "FILE")]
     pub(crate) nbest: Vec<PathBuf>,
-    /// The dialect, where content misleads: moses, cdec, joshua, travatar, marian, phrasal, jsonl, tsv, fairseq,
-    /// flat, feats.
-    #[arg(long, value_name = "NAME", value_parser = dialect)]
+    /// Input format, overrides auto-detection: moses, cdec, joshua, travatar, marian, phrasal, jsonl, tsv, fairseq, flat,
+    /// feats.
+    #[arg(long, value_name = "NAME", value_parser = format)]
     nbest_format: Option<Dialect>,
-    /// Candidates per segment, for text without segment numbers.
+    /// Number of candidates per segment, for text without segment numbers.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     per_source: Option<u32>,
-    /// A feature from a file with one number per candidate, in their order; repeat it.
+    /// Feature from a file with one number per candidate, in the order of the lists; repeatable.
     #[arg(long, value_name = "NAME=FILE", value_parser = named_file)]
     score_file: Vec<(String, PathBuf)>,
-    /// Go on where a segment has no candidate.
+    /// Skip segments without candidates.
     #[arg(long)]
     pub(crate) allow_missing: bool,
 }
 
 impl ListArgs {
-    /// Whether anything says how files are understood.
-    pub(crate) fn says_how(&self) -> bool {
+    /// Whether a flag says how files are read.
+    pub(crate) fn has_format_flags(&self) -> bool {
         let none = self.nbest_format.is_none() && self.per_source.is_none();
         !none || !self.score_file.is_empty() || self.allow_missing
     }
 
-    /// How lists are to be read.
+    /// Options of the reader.
     pub(crate) fn options(&self) -> Options {
         Options { dialect: self.nbest_format, per_source: self.per_source }
     }
 
-    /// Reads everything, files in parallel.
+    /// Reads all files, in parallel, and adds features from score files.
     pub(crate) fn read(&self) -> Result<Rows> {
         if self.nbest.is_empty() {
             return Err(Error::new("no n-best list: give it with --nbest FILE"));
@@ -71,20 +71,62 @@ impl ListArgs {
     }
 }
 
-/// Lists with what judges them, as `oracle`, `surface` and `loss` take them.
+/// The metric of commands that score candidates.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Metric")]
+pub(crate) struct MetricArgs {
+    /// Metric; candidates and references are taken as tokenised already unless --tokenize is given.
+    #[arg(long, short, default_value = "bleu", value_name = "METRIC")]
+    metric: String,
+    /// Tokeniser of BLEU [default: none].
+    #[arg(long, value_name = "NAME", hide_possible_values = true, long_help = TOKENIZE)]
+    tokenize: Option<Tokenizer>,
+}
+
+const TOKENIZE: &str = "Tokeniser of BLEU: 13a (sacreBLEU's default), intl, zh, char, or none for tokenised text [default: none]";
+
+impl MetricArgs {
+    /// Parses the metric.
+    pub(crate) fn parse(&self) -> Result<Metric> {
+        let tokenize = self.tokenize.unwrap_or_default();
+        Metric::parse(&self.metric, tokenize).map_err(|e| Error::new(format!("{e}")))
+    }
+
+    /// The name to record: as it was typed, with the tokeniser if one was given.
+    pub(crate) fn name(&self, metric: &Metric) -> String {
+        if self.tokenize.is_some() { metric.to_string() } else { self.metric.clone() }
+    }
+
+    /// Warns about text that looks untokenised although BLEU does not tokenise it.
+    pub(crate) fn check_tokens<'a>(
+        &self,
+        metric: &Metric,
+        file: &str,
+        lines: impl ExactSizeIterator<Item = &'a str>,
+        talk: Talk,
+    ) {
+        if metric.as_bleu().is_some() && !metric.tokenizes() && looks_untokenized(lines) {
+            talk.warn(&format!(
+                "{file} looks untokenised (lines end in a word with a full stop), and BLEU splits at spaces only: use \
+                 --tokenize 13a, or tokenise candidates and references"
+            ));
+        }
+    }
+}
+
+/// N-best lists, references and a metric, as `oracle`, `surface` and `loss` take them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct JudgedArgs {
     #[command(flatten)]
     nbest: ListArgs,
-    /// References, one segment a line; repeat it for several. Not needed for columns.
-    #[arg(long = "ref", value_name = "FILE")]
+    /// References, one segment per line; repeatable, not needed for column metrics.
+    #[arg(long = "ref", value_name = "FILE", help_heading = "Input")]
     references: Vec<PathBuf>,
-    /// The metric. Candidates are taken to be in tokens already (tokenize=none).
-    #[arg(long, short, default_value = "bleu", value_name = "METRIC")]
-    metric: String,
+    #[command(flatten)]
+    metric: MetricArgs,
 }
 
-/// Judged lists.
+/// Lists with the statistics of their candidates.
 pub(crate) struct Judged {
     pub(crate) metric: Metric,
     pub(crate) rows: Rows,
@@ -92,21 +134,20 @@ pub(crate) struct Judged {
     pub(crate) lists: Vec<Arc<Candidates>>,
     /// References by segment.
     pub(crate) references: Vec<Vec<String>>,
-    /// The settings behind their scores.
+    /// Signature of their scores.
     pub(crate) signature: String,
 }
 
 impl JudgedArgs {
-    /// Understands the metric's name.
-    pub(crate) fn metric(&self) -> Result<Metric> {
-        self.metric.parse().map_err(|e| Error::new(format!("{e}")))
-    }
-
-    /// Reads and judges. Unless they shall be distinct, candidates stay as they are, repeated ones too.
-    pub(crate) fn read(&self, distinct: bool) -> Result<Judged> {
-        let metric = self.metric()?;
+    /// Reads lists and references and computes the statistics of all candidates. Unless `distinct`, repeated candidates
+    /// are kept.
+    pub(crate) fn read(&self, distinct: bool, talk: Talk) -> Result<Judged> {
+        let metric = self.metric.parse()?;
         let files = read_references(&self.references)?;
         check_references(&files, &metric)?;
+        if let Some(first) = files.first() {
+            self.metric.check_tokens(&metric, &first.file, first.lines.iter().map(String::as_str), talk);
+        }
         let rows = self.nbest.read()?;
         let references = references_of(&files, &rows, self.nbest.allow_missing)?;
         let mut judge = Judge::new(&metric, &references, reference_file(&files));
@@ -119,7 +160,7 @@ impl JudgedArgs {
     }
 }
 
-/// One number a line, as many as there are candidates.
+/// Reads one number per candidate.
 fn numbers(path: &Path, n: usize) -> Result<(Vec<f64>, String)> {
     let mut input = Input::open(path)?;
     let (mut buffer, mut out) = (Vec::new(), Vec::with_capacity(n));
@@ -131,15 +172,14 @@ fn numbers(path: &Path, n: usize) -> Result<(Vec<f64>, String)> {
     if out.len() == n {
         return Ok((out, input.digest()?));
     }
-    let message = format!("{} numbers for {n} candidates", out.len());
-    Err(Error::in_file(input.name(), message)
-        .hint("there must be one a candidate, in the order of the lists"))
+    let message = format!("found {} numbers, expected {n}: one per candidate", out.len());
+    Err(Error::in_file(input.name(), message).hint("give one number per line, in the order of the lists"))
 }
 
-fn dialect(text: &str) -> std::result::Result<Dialect, String> {
+fn format(text: &str) -> std::result::Result<Dialect, String> {
     let known = Dialect::NAMES.iter().find(|(name, _)| *name == text);
     known.map(|k| k.1).ok_or_else(|| {
-        format!("known: {}", Dialect::NAMES.iter().map(|n| n.0).collect::<Vec<_>>().join(", "))
+        format!("expected one of {}", Dialect::NAMES.iter().map(|n| n.0).collect::<Vec<_>>().join(", "))
     })
 }
 

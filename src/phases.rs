@@ -1,6 +1,9 @@
 //! Progress of long work on standard error: on a terminal a line that moves, and one line for each phase that has ended.
 
-use crate::talk::{Busy, Talk, thousands};
+use crate::{
+    interrupt,
+    talk::{Busy, Remark, Talk, thousands},
+};
 use luthier::core::Step;
 use std::{
     ops::ControlFlow,
@@ -25,7 +28,7 @@ impl<'a> Phases<'a> {
         Phases { talk, line, begun: Mutex::new(Instant::now()), busy: talk.busy(""), last: Mutex::new(None) }
     }
 
-    /// Takes one step. The work is never stopped: whoever wants that ends the process.
+    /// Shows a step; stops the work after Ctrl-C.
     pub(crate) fn show(&self, step: &Step) -> ControlFlow<()> {
         if let Some(busy) = &self.busy {
             busy.show(&counted(step));
@@ -37,7 +40,7 @@ impl<'a> Phases<'a> {
                 self.say(&ended);
             }
         }
-        ControlFlow::Continue(())
+        interrupt::flow()
     }
 
     /// Says what the last phase has to say; work that failed does not get here.
@@ -52,11 +55,20 @@ impl<'a> Phases<'a> {
         *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Says a line, above the one that moves if there is one.
-    pub(crate) fn tell(&self, line: &str) {
+    /// Prints a line, above the moving one if there is one.
+    fn tell(&self, line: &str) {
         match &self.busy {
             Some(busy) => busy.say(line),
             None => self.talk.say(line),
+        }
+    }
+
+    /// Prints remarks, above the moving line if there is one.
+    pub(crate) fn remarks(&self, remarks: &[Remark]) {
+        let print = || self.talk.remarks(remarks);
+        match &self.busy {
+            Some(busy) => busy.suspend(print),
+            None => print(),
         }
     }
 

@@ -1,24 +1,47 @@
 //! What goes to standard error.
 
-use luthier::{core::Step, metric::Metric};
+use crate::interrupt;
+use luthier::{
+    core::{Error, Step},
+    metric::Metric,
+};
 use std::{
     io::{IsTerminal, Write},
     ops::ControlFlow,
     sync::{Mutex, PoisonError},
 };
 
-/// Lines to standard error, unless `--quiet`.
-#[derive(Debug, Clone, Copy)]
+/// How messages go to standard error.
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Talk {
+    /// Whether progress and warnings are suppressed.
     pub(crate) quiet: bool,
+    /// Whether details are printed besides.
+    pub(crate) verbose: bool,
+    /// Whether results are JSON on standard output; then warnings are JSON, too, and progress is suppressed.
+    pub(crate) json: bool,
+    /// Whether messages are coloured.
+    pub(crate) color: bool,
 }
 
 impl Talk {
-    /// A line of progress.
+    /// Prints a line of progress.
     pub(crate) fn say(self, line: &str) {
-        if !self.quiet {
+        if !self.silent() {
             self::line(line);
         }
+    }
+
+    /// Prints a detail, with `--verbose` only.
+    pub(crate) fn detail(self, line: &str) {
+        if self.verbose {
+            self.say(line);
+        }
+    }
+
+    /// Whether progress is suppressed.
+    fn silent(self) -> bool {
+        self.quiet || self.json
     }
 
     /// A line that shows how far work is, with scores of a metric; on a terminal only.
@@ -29,13 +52,13 @@ impl Talk {
             );
             Some(indicatif::ProgressBar::new(1).with_style(style.ok()?))
         };
-        let bar = if self.quiet || !std::io::stderr().is_terminal() { None } else { show() };
+        let bar = if self.silent() || !std::io::stderr().is_terminal() { None } else { show() };
         ProgressLine { bar, metric: metric.clone(), what: Mutex::default() }
     }
 
     /// A line that moves while something runs, if a person is looking; it goes when the answer is dropped.
     pub(crate) fn busy(self, what: &str) -> Option<Busy> {
-        if self.quiet || !std::io::stderr().is_terminal() {
+        if self.silent() || !std::io::stderr().is_terminal() {
             return None;
         }
         let style = indicatif::ProgressStyle::with_template("{spinner} {elapsed:>4} {wide_msg}").ok()?;
@@ -44,16 +67,82 @@ impl Talk {
         Some(Busy(bar))
     }
 
-    /// Something that works but is probably not meant.
+    /// Prints a warning: something works, but is probably not what was meant.
     pub(crate) fn warn(self, line: &str) {
-        self.say(&warning(line));
+        if !self.quiet {
+            self::line(&self.warning(line));
+        }
+    }
+
+    /// Formats a warning.
+    fn warning(self, line: &str) -> String {
+        match (self.json, self.color) {
+            (true, _) => serde_json::json!({ "warning": { "message": line } }).to_string(),
+            (false, true) => format!("{YELLOW}luthier: warning:{RESET} {line}"),
+            (false, false) => format!("luthier: warning: {line}"),
+        }
+    }
+
+    /// Prints remarks: progress and warnings in their order.
+    pub(crate) fn remarks(self, remarks: &[Remark]) {
+        for remark in remarks {
+            match remark {
+                Remark::Line(line) => self.say(line),
+                Remark::Warning(line) => self.warn(line),
+            }
+        }
+    }
+
+    /// Prints an error.
+    pub(crate) fn error(self, e: &Error) {
+        self::line(&match (self.json, self.color) {
+            (true, _) => serde_json::json!({ "error": e }).to_string(),
+            (false, true) => format!("{RED}luthier:{RESET} {e}"),
+            (false, false) => format!("luthier: {e}"),
+        });
     }
 }
 
-/// A warning as it is shown.
-pub(crate) fn warning(line: &str) -> String {
-    format!("luthier: warning: {line}")
+/// A message about work that is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Remark {
+    /// A line of progress.
+    Line(String),
+    /// A warning.
+    Warning(String),
 }
+
+/// When output is coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless NO_COLOR is set or TERM is dumb.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Color {
+    /// Whether output to a stream is coloured.
+    pub(crate) fn on(self, stream: &impl IsTerminal) -> bool {
+        let set = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
+        match self {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => {
+                stream.is_terminal()
+                    && !set("NO_COLOR")
+                    && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
+            }
+        }
+    }
+}
+
+const RED: &str = "\x1b[1;31m";
+const YELLOW: &str = "\x1b[1;33m";
+const RESET: &str = "\x1b[0m";
 
 /// A line to standard error, in one piece: other processes may write there. If it cannot be written, nobody can be told.
 pub(crate) fn line(text: &str) {
@@ -72,12 +161,10 @@ pub(crate) struct ProgressLine {
 }
 
 impl ProgressLine {
-    /// Shows a step; never stops the work.
+    /// Shows a step; stops the work after Ctrl-C.
     pub(crate) fn show(&self, step: &Step) -> ControlFlow<()> {
         let shown = step.total > 0 && COUNTED.contains(&step.what);
-        let Some(bar) = self.bar.as_ref().filter(|_| shown) else {
-            return ControlFlow::Continue(());
-        };
+        let Some(bar) = self.bar.as_ref().filter(|_| shown) else { return interrupt::flow() };
         let mut what = self.what.lock().unwrap_or_else(PoisonError::into_inner);
         if *what != step.what || step.done <= 1 {
             *what = step.what;
@@ -96,7 +183,7 @@ impl ProgressLine {
         bar.set_length(step.total);
         bar.set_message(message);
         bar.set_position(step.done);
-        ControlFlow::Continue(())
+        interrupt::flow()
     }
 
     /// Removes the line, so that another can be written.
@@ -118,7 +205,12 @@ impl Busy {
 
     /// A line that stays, above the one that moves.
     pub(crate) fn say(&self, line: &str) {
-        self.0.suspend(|| self::line(line));
+        self.suspend(|| self::line(line));
+    }
+
+    /// Takes the moving line away while `print` prints.
+    pub(crate) fn suspend(&self, print: impl FnOnce()) {
+        self.0.suspend(print);
     }
 }
 

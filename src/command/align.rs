@@ -1,9 +1,9 @@
 //! `luthier align`.
 
-use super::{Common, Done, check_outputs, write_out};
+use super::{Common, Done, check_outputs, print_json, write_out};
 use crate::{
     phases::Phases,
-    talk::{Talk, thousands, warning},
+    talk::{Remark, Talk, thousands},
 };
 use luthier::{
     core::{Error, Progress, Step},
@@ -14,6 +14,7 @@ use luthier::{
         links,
     },
 };
+use serde_json::json;
 use std::{
     io::Write as _,
     path::{Path, PathBuf},
@@ -24,32 +25,31 @@ use std::{
 /// Align the words of parallel text, in Pharaoh format.
 ///
 /// Each output line has the links of one line of text, such as `0-0 1-2`: source and target position, from 0. Pairs that are
-/// left out (an empty side, too many words) have an empty line.
+/// skipped (an empty side, too many words) have an empty line. With --json, links are JSON, one line per sentence pair; with
+/// --output besides, a summary is printed as JSON.
 #[derive(Debug, clap::Args)]
-// In `train`, --model is the model directory.
-#[command(mut_arg("align-model", |flag| flag.long("model")))]
 pub(crate) struct Args {
     #[command(flatten)]
     text: TextArgs,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Alignment")]
     settings: Settings,
     /// Align with a saved aligner instead of training one.
-    #[arg(long, value_name = "MODEL", conflicts_with_all = ["align-model", "rounds", "first_rounds", "null", "prior", "agreement", "save"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["aligner", "iterations", "model1_iterations", "null", "prior", "agreement", "save"], help_heading = "Alignment")]
     force: Option<PathBuf>,
-    /// Save the trained aligner, for `--force`; compressed if the name ends in .gz.
-    #[arg(long, value_name = "FILE")]
+    /// Output file for the trained aligner, for --force; compressed if the name ends in .gz.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     save: Option<PathBuf>,
-    /// Compare with this alignment (Pharaoh format, all links sure) and print the alignment error rate: on standard output
-    /// with `-o FILE`, else on standard error.
-    #[arg(long, value_name = "FILE")]
+    /// Gold alignment (Pharaoh format, all links sure): print the alignment error rate.
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
     gold: Option<PathBuf>,
     /// Output file, one line of links per line of text [default: standard output].
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 }
 
 /// Parallel text.
 #[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Input")]
 pub(crate) struct TextArgs {
     /// Tokenised source text, one sentence per line.
     #[arg(long, value_name = "FILE")]
@@ -65,12 +65,12 @@ pub(crate) struct TextArgs {
 impl TextArgs {
     fn inputs(&self) -> Result<[Input; 2], Error> {
         if self.source.as_os_str() == "-" && self.target.as_os_str() == "-" {
-            return Err(Error::new("standard input can be one of the files only"));
+            return Err(Error::new("`-` (standard input) can stand for one file only"));
         }
         Ok([Input::open(&self.source)?, Input::open(&self.target)?])
     }
 
-    /// Reads the text and says what is left out.
+    /// Reads the text and reports which pairs are skipped.
     pub(crate) fn read(&self, start: Corpus, talk: Talk) -> Result<Corpus, Error> {
         let [mut source, mut target] = self.inputs()?;
         let corpus = {
@@ -78,30 +78,28 @@ impl TextArgs {
             let show = |step: &Step| phases.show(step);
             Corpus::with(&mut source, &mut target, self.max_words.into(), start, Progress::new(&show))?
         };
-        for line in told(&corpus, self.max_words) {
-            talk.say(&line);
-        }
+        talk.remarks(&told(&corpus, self.max_words));
         Ok(corpus)
     }
 }
 
-/// What is left out of a text and what is odd about it, in lines.
-pub(crate) fn told(corpus: &Corpus, max_words: u16) -> Vec<String> {
-    let mut lines = vec![kept(corpus, max_words)];
+/// Remarks about a text: how many pairs are kept, and odd characters.
+pub(crate) fn told(corpus: &Corpus, max_words: u16) -> Vec<Remark> {
+    let mut remarks = vec![Remark::Line(kept(corpus, max_words))];
     if corpus.odd_blanks > 0 {
-        lines.push(warning(&format!(
-            "{} lines have no-break or other odd blanks: they stay inside words, only ASCII blanks part them",
+        remarks.push(Remark::Warning(format!(
+            "{} lines have no-break spaces or other Unicode spaces, which do not separate words: only ASCII spaces do",
             thousands(corpus.odd_blanks)
         )));
     }
-    lines
+    remarks
 }
 
-/// What is kept and what is not, and why.
+/// How many pairs are kept, and why others are skipped.
 fn kept(corpus: &Corpus, max_words: u16) -> String {
     let d = corpus.dropped;
     let mut line = format!(
-        "{} of {} pairs, {} and {} words, {} and {} different",
+        "{} of {} pairs kept, {} and {} words, {} and {} distinct",
         thousands(corpus.len()),
         thousands(corpus.total),
         thousands(corpus.source.tokens()),
@@ -112,10 +110,10 @@ fn kept(corpus: &Corpus, max_words: u16) -> String {
     let reasons = [
         (d.empty, "with an empty side".to_owned()),
         (d.long, format!("with more than {max_words} words on a side")),
-        (d.marks, "with |||, <s> or another mark as a word".to_owned()),
+        (d.marks, "with a reserved word such as ||| or <s>".to_owned()),
     ];
     for (n, why) in reasons.iter().filter(|r| r.0 > 0) {
-        line += &format!("; left out: {} {why}", thousands(*n));
+        line += &format!("; skipped: {} {why}", thousands(*n));
     }
     line
 }
@@ -147,11 +145,11 @@ fn aligned(
     model.align(corpus, settings.symmetrize, Progress::new(&|step: &Step| phases.show(step)))
 }
 
-pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
+pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let clock = Instant::now();
     check_files(args)?;
     args.settings.check()?;
-    // What cannot be written is said before the work.
+    // Outputs that cannot be written are refused before the work.
     let mut out = args.output.as_deref().map(AtomicFile::create).transpose()?;
     let saved = args.save.as_deref().map(AtomicFile::create).transpose()?;
     let (model, corpus, gold) = prepare(args, talk)?;
@@ -160,7 +158,8 @@ pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
         model.save(&corpus, &path.display().to_string(), &mut file, Progress::NONE)?;
         file.commit()?;
     }
-    let text = links::to_text(&corpus, &found);
+    let lines = links::to_text(&corpus, &found);
+    let text = if common.json && args.output.is_none() { as_json(&lines) } else { lines };
     match (&args.output, out.take()) {
         (Some(path), Some(mut file)) => {
             let name = path.display().to_string();
@@ -169,16 +168,20 @@ pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
         }
         _ => write_out(None, text.as_bytes())?,
     }
-    if let Some(gold) = gold {
-        let line = compared(&found, &gold);
-        // Standard output may have the links.
-        if args.output.as_deref().is_some_and(|p| p.as_os_str() != "-") {
-            write_out(None, format!("{line}\n").as_bytes())?;
-        } else {
-            talk.say(&line);
-        }
-    }
     let links: usize = found.iter().map(Vec::len).sum();
+    let agreement = gold.map(|gold| agreement(&found, &gold));
+    // Standard output may have the links.
+    let free = args.output.as_deref().is_some_and(|p| p.as_os_str() != "-");
+    if free && common.json {
+        let rate = agreement.as_ref().map(links::Agreement::error_rate);
+        print_json(
+            &json!({"output": args.output, "pairs": corpus.len(), "lines": corpus.total, "links": links,
+                           "alignment_error_rate": rate}),
+        )?;
+    } else if let Some(agreement) = &agreement {
+        let line = compared(agreement);
+        if free { write_out(None, format!("{line}\n").as_bytes())? } else { talk.say(&line) }
+    }
     talk.say(&format!("{} links in {:.1} s", thousands(links), clock.elapsed().as_secs_f64()));
     Ok(ExitCode::SUCCESS)
 }
@@ -192,7 +195,7 @@ fn check_files(args: &Args) -> Result<(), Error> {
     )?;
     let standard = [Some(source), args.force.as_deref(), args.gold.as_deref(), Some(target)];
     if standard.iter().flatten().filter(|p| p.as_os_str() == "-").count() > 1 {
-        return Err(Error::new("standard input can be one of the files only"));
+        return Err(Error::new("`-` (standard input) can stand for one file only"));
     }
     Ok(())
 }
@@ -213,16 +216,33 @@ fn prepare(args: &Args, talk: Talk) -> Result<Prepared, Error> {
     let gold = gold(&corpus)?;
     let model = train(&corpus, &args.settings, talk)?;
     let [target, source] = model.perplexities(&corpus);
-    talk.say(&format!("perplexity of a target word {target:.2}, of a source word {source:.2}"));
+    talk.say(&format!("perplexity per target word {target:.2}, per source word {source:.2}"));
     Ok((model, corpus, gold))
 }
 
-/// The alignment error rate, in a line.
-fn compared(found: &[Vec<links::Link>], gold: &[Vec<links::Link>]) -> String {
+/// One line of JSON per line of links.
+fn as_json(lines: &str) -> String {
+    let line = |(id, line): (usize, &str)| {
+        let links: Vec<Vec<u32>> = line
+            .split_ascii_whitespace()
+            .map(|l| l.split('-').filter_map(|n| n.parse().ok()).collect())
+            .collect();
+        format!("{}\n", json!({"id": id, "links": links}))
+    };
+    lines.lines().enumerate().map(line).collect()
+}
+
+/// Agreement with a gold alignment.
+fn agreement(found: &[Vec<links::Link>], gold: &[Vec<links::Link>]) -> links::Agreement {
     let mut agreement = links::Agreement::default();
     for (found, expected) in found.iter().zip(gold) {
         agreement.add(found, expected);
     }
+    agreement
+}
+
+/// The alignment error rate in a line.
+fn compared(agreement: &links::Agreement) -> String {
     format!(
         "alignment error rate {:.2} % ({} links, {} expected, {} common)",
         100.0 * agreement.error_rate(),

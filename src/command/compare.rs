@@ -16,13 +16,14 @@ use luthier::{
 use serde_json::json;
 use std::{path::PathBuf, process::ExitCode};
 
-/// Tests whether systems differ from a baseline by more than chance. With sacreBLEU's seed the p-values are
-/// sacreBLEU's. Exit code 1 if no difference is significant.
+/// Test whether systems differ significantly from a baseline.
+///
+/// With sacreBLEU's seed, which is the default, p-values equal sacreBLEU's. The exit code is 1 if no difference is
+/// significant.
 #[derive(Debug, clap::Args)]
-#[command(after_help = super::METRICS_HELP)]
 pub(crate) struct Args {
     /// Baseline that the other systems are compared with.
-    #[arg(long, value_name = "HYP")]
+    #[arg(long, value_name = "HYP", help_heading = "Input")]
     baseline: PathBuf,
     /// Systems to compare with the baseline.
     #[arg(required = true, value_name = "HYP")]
@@ -30,17 +31,14 @@ pub(crate) struct Args {
     #[command(flatten)]
     judging: Judging,
     /// Significance test.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, help_heading = "Test")]
     test: Test,
     /// Number of samples [default: 1000 for bootstrap, 10000 for randomization].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000), help_heading = "Test")]
     samples: Option<u32>,
     /// P-value below which a difference is significant.
-    #[arg(long, default_value_t = 0.05, value_name = "P", value_parser = probability)]
+    #[arg(long, default_value_t = 0.05, value_name = "P", value_parser = probability, help_heading = "Test")]
     alpha: f64,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
 }
 
 fn probability(text: &str) -> Result<f64, String> {
@@ -77,7 +75,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let names: Vec<&str> = systems.iter().map(|s| s.file.as_str()).collect();
     let count = reference_count(&references);
     let signature = |m: &Metric| m.signature(count, &question.signature());
-    let text = if args.json {
+    let text = if common.json {
         as_json(&names, &results, signature)?
     } else {
         as_table(args, &names, &results, signature)

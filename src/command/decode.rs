@@ -1,8 +1,8 @@
 //! `luthier decode`.
 
-use super::{Done, Failure, write_out};
+use super::{Common, Done, Failure, write_out};
 use crate::{
-    launch,
+    interrupt, launch,
     talk::{Talk, thousands},
 };
 use luthier::{
@@ -19,7 +19,7 @@ use luthier::{
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, json};
+use serde_json::{Map, json as object};
 use std::{
     io::Write as _,
     path::{Path, PathBuf},
@@ -30,51 +30,53 @@ use std::{
 
 /// Translate text with a model directory of `train` or `import`.
 ///
-/// Each line is a sentence in tokens; its translation is a line, in order, as soon as those before it are done.
+/// Input is tokenised, one sentence per line; translations are written in the same order, as soon as they are ready. With
+/// --json each is one line: `{"id":0,"text":"…","score":…,"features":{…}}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The model directory.
-    #[arg(long, value_name = "DIR")]
+    /// Model directory.
+    #[arg(long, value_name = "DIR", help_heading = "Input")]
     model: PathBuf,
-    /// Weights: `name value` a line, or a Moses configuration [default: those of the model].
-    #[arg(long, value_name = "FILE")]
+    /// Weights, one `name value` per line, or a Moses configuration [default: those of the model].
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
     weights: Option<PathBuf>,
     /// Text to translate; `-` is standard input.
-    #[arg(long = "in", value_name = "TEXT", default_value = "-")]
+    #[arg(long, short, value_name = "FILE", default_value = "-", help_heading = "Input")]
     input: PathBuf,
-    /// Where translations go [default: standard output].
-    #[arg(long, short, value_name = "FILE")]
+    /// Output file for translations [default: standard output].
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// How many translations of each sentence go to the n-best list; they differ in words.
-    #[arg(long, value_name = "K", requires = "nbest_out", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Number of translations per sentence in the n-best list, distinct as text.
+    #[arg(long, value_name = "K", requires = "nbest_out", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Output")]
     nbest: Option<u32>,
-    /// Where the n-best list goes, in Moses' format; `-` is standard output, and then only the list is written.
-    #[arg(long, value_name = "FILE", requires = "nbest")]
+    /// Output file for the n-best list, in Moses' format; `-` is standard output, which then has nothing else.
+    #[arg(long, value_name = "FILE", requires = "nbest", help_heading = "Output")]
     nbest_out: Option<PathBuf>,
-    /// Where forests go: a line of JSON for each sentence, where `-` is standard output, and then only forests are written; or
-    /// one binary file.
-    #[arg(long, value_name = "FILE")]
+    /// Output file for forests: one line of JSON per sentence, or one binary file (see --forest-kind).
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     forest_out: Option<PathBuf>,
-    /// What forests hold: what the search has found, or which rules fit which spans, for --forests; then nothing is translated,
-    /// and of all limits only --span-limit counts.
-    #[arg(long, value_name = "KIND", requires = "forest_out", value_enum, default_value_t = ForestKind::default())]
+    /// Content of the forests.
+    ///
+    /// `grammar` saves which rules match which spans, for --forests; nothing is translated then, and only --span-limit has an
+    /// effect.
+    #[arg(long, value_name = "KIND", requires = "forest_out", value_enum, default_value_t = ForestKind::default(), help_heading = "Output")]
     forest_kind: ForestKind,
-    /// Translate the sentences of a file of --forest-kind grammar: what does not depend on weights stands there.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["input", "force", "max_bleu"])]
+    /// Translate the sentences of a file written with --forest-kind grammar, without parsing them again.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["input", "force", "max_bleu"], help_heading = "Input")]
     forests: Option<PathBuf>,
-    /// Make only the lines of this file, by their best derivations. Where there is none, the answer is an empty line. Tells
-    /// how many could be made.
-    #[arg(long, value_name = "FILE", conflicts_with = "max_bleu")]
+    /// Force-decode these references: output is the reference where it is reachable, else an empty line.
+    ///
+    /// The number of reachable references is reported at the end.
+    #[arg(long, value_name = "FILE", conflicts_with = "max_bleu", help_heading = "Constrained decoding")]
     force: Option<PathBuf>,
-    /// Make what has the highest sentence BLEU against this reference, whatever the model likes; repeat it for several. BLEU
-    /// has four orders here, and words are the decoder's own.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["nbest", "forest_out"])]
+    /// Search for the translation with the highest sentence BLEU against these references, not for the best model score;
+    /// repeatable.
+    ///
+    /// BLEU has four orders here and is computed on the decoder's tokens.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["nbest", "forest_out"], help_heading = "Constrained decoding")]
     max_bleu: Vec<PathBuf>,
-    /// Print JSON: `{"id":0,"text":"…","score":…,"features":{…}}` per line.
-    #[arg(long)]
-    json: bool,
-    /// Say in the end how fast it was and what the search did.
-    #[arg(long)]
+    /// Report speed and search statistics at the end.
+    #[arg(long, help_heading = "Output")]
     stats: bool,
     #[command(flatten)]
     features: FeatureSelection,
@@ -95,7 +97,9 @@ enum Goal<'m> {
 impl<'m> Goal<'m> {
     fn new(args: &Args, model: &'m Model, limits: Limits) -> Result<Self, Error> {
         if model.is_hierarchical() && (args.force.is_some() || !args.max_bleu.is_empty()) {
-            return Err(Error::new("--force and --max-bleu are for phrase-based models so far"));
+            return Err(Error::new(
+                "--force and --max-bleu are for phrase-based models, but the model is hierarchical",
+            ));
         }
         if let Some(path) = &args.force {
             return Ok(Goal::Force(text::read_lines(path)?));
@@ -215,7 +219,7 @@ impl Opened {
         Ok(Opened { dir, weights, model, asked, limits, forests })
     }
 
-    fn spec(&self, args: &Args, goal: &Goal<'_>) -> Result<DecodeSpec, Error> {
+    fn spec(&self, args: &Args, json: bool, goal: &Goal<'_>) -> Result<DecodeSpec, Error> {
         let print = |bytes: &[u8]| format!("{:032x}", Fingerprint::default().bytes(bytes).finish());
         Ok(DecodeSpec {
             search: SearchSpec::new(&self.dir.config, &self.dir.digests()?, &self.model, self.asked),
@@ -224,18 +228,20 @@ impl Opened {
             max_bleu: args.max_bleu.len(),
             nbest: args.nbest.unwrap_or(0),
             forest_out: args.forest_out.is_some(),
-            json: args.json,
+            json,
             lines: goal.files().iter().map(|f| f.digest.clone()).collect(),
             forests: self.forests.as_ref().map(|f| print(&sentences(f))),
         })
     }
 }
 
-pub(crate) fn run(args: &Args, talk: Talk) -> Done {
+pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let clock = Instant::now();
     let fleet = launch::fleet();
     let outputs = [args.output.as_deref(), args.nbest_out.as_deref(), args.forest_out.as_deref()];
-    let progress = Progress::NONE;
+    let stop = |_: &luthier::core::Step| interrupt::flow();
+    let progress = Progress::new(&stop);
+    let json = common.json;
     let dir = launch::agree(ModelDir::open(&args.model).and_then(|dir| {
         check_files(args, &dir, &outputs)?;
         if args.forest_kind == ForestKind::Grammar {
@@ -244,13 +250,13 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
         Ok(dir)
     }))?;
     if args.forest_kind == ForestKind::Grammar {
-        return save(args, &dir, talk, progress);
+        return save(args, json, &dir, talk, progress);
     }
     let opened = launch::agree(Opened::new(args, dir, talk))?;
     let Opened { weights, model, limits, forests, .. } = &opened;
     let goal = launch::agree(Goal::new(args, model, opened.asked))?;
     if !fleet.is_alone() {
-        launch::same(&launch::agree(opened.spec(args, &goal))?)?;
+        launch::same(&launch::agree(opened.spec(args, json, &goal))?)?;
     }
     let decoder = match forests {
         Some(forests) => Decoder::over(model, weights, *limits, forests),
@@ -269,10 +275,10 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
         Ok(lines)
     }))?;
     let clock = Instant::now();
-    let done = translate(args, &decoder, &goal, (lines.as_ref(), out), progress)?;
+    let done = translate(args, json, &decoder, &goal, (lines.as_ref(), out), progress)?;
     if matches!(goal, Goal::Force(_)) {
         talk.say(&format!(
-            "{} of {} lines can be made ({:.1} %)",
+            "{} of {} references are reachable ({:.1} %)",
             thousands(done.reached),
             thousands(done.sentences),
             100.0 * done.reached as f64 / done.sentences.max(1) as f64
@@ -296,6 +302,7 @@ struct Tally {
 /// Translates all lines in their order. The first process has the lines and the outputs.
 fn translate(
     args: &Args,
+    json: bool,
     decoder: &Decoder<'_>,
     goal: &Goal<'_>,
     (lines, mut out): (Option<&Lines>, Option<Outputs<'_>>),
@@ -320,7 +327,7 @@ fn translate(
         let mine = fleet.mine(batch.len() as u32);
         let answers: Result<Vec<Answer>, Error> = mine
             .into_par_iter()
-            .map(|k| answer(args, decoder, goal, (&batch[k as usize], first + k as usize), progress))
+            .map(|k| answer(args, json, decoder, goal, (&batch[k as usize], first + k as usize), progress))
             .collect();
         let answers = fleet.collect(answers)?.into_iter().collect::<Result<Vec<_>, _>>()?;
         for a in answers.iter().flatten() {
@@ -358,7 +365,7 @@ fn check_files(args: &Args, dir: &ModelDir, outputs: &[Option<&Path>]) -> Result
     super::check_outputs(outputs, &inputs)?;
     let standard = |p: &Path| p.as_os_str() == "-";
     if inputs.iter().filter(|p| standard(p)).count() > 1 {
-        return Err(Error::new("standard input can be one of the files only"));
+        return Err(Error::new("`-` (standard input) can stand for one file only"));
     }
     let mut for_all = args.weights.iter().chain(&args.force).chain(&args.max_bleu);
     launch::no_standard_input(for_all.any(|p| standard(p)))
@@ -372,9 +379,8 @@ pub(crate) fn open_forests(
     limits: Limits,
 ) -> Result<Forests, Error> {
     if !model.is_hierarchical() {
-        return Err(
-            Error::new("--forests is for hierarchical models: others have no grammar").hint("leave it out")
-        );
+        return Err(Error::new("--forests is for hierarchical models, but the model is phrase-based")
+            .hint("leave --forests out"));
     }
     Forests::open(path, model, digests, limits.span())
 }
@@ -390,7 +396,7 @@ fn sentences(forests: &Forests) -> Vec<u8> {
 }
 
 /// Refuses flags that have no effect where nothing is translated.
-fn check_grammar(args: &Args) -> Result<(), Error> {
+fn check_grammar(args: &Args, json: bool) -> Result<(), Error> {
     let one_of = "--weights, --output, --nbest-out, --force, --max-bleu, --forests, --json, --stats, --dense, --sparse, \
                   --table-limit, --beam or --drop-unknown";
     let limits_too =
@@ -404,25 +410,29 @@ fn check_grammar(args: &Args) -> Result<(), Error> {
         || args.force.is_some()
         || !args.max_bleu.is_empty()
         || args.forests.is_some()
-        || args.json
+        || json
     {
-        return Err(Error::new(format!("--forest-kind grammar translates nothing, so {one_of} has no use"))
-            .hint("leave it out, or save forests in a command of its own"));
+        return Err(Error::new(format!(
+            "--forest-kind grammar translates nothing, so {one_of} cannot be given"
+        ))
+        .hint("leave them out, or translate in another command"));
     }
     Ok(())
 }
 
 /// Saves which rules fit which spans of a text.
-fn save(args: &Args, dir: &ModelDir, talk: Talk, progress: Progress<'_>) -> Done {
+fn save(args: &Args, json: bool, dir: &ModelDir, talk: Talk, progress: Progress<'_>) -> Done {
     let limits = args.limits.resolve(&dir.config);
     let clock = Instant::now();
     let Some(path) = &args.forest_out else { return Ok(ExitCode::SUCCESS) };
-    check_grammar(args)?;
+    check_grammar(args, json)?;
     let model = &Model::open(dir)?;
     if !model.is_hierarchical() {
-        return Err(Error::new("--forest-kind grammar is for hierarchical models")
-            .hint("phrase-based ones have search forests only")
-            .into());
+        return Err(Error::new(
+            "--forest-kind grammar is for hierarchical models, but the model is phrase-based",
+        )
+        .hint("use --forest-kind search")
+        .into());
     }
     let lines = read_ahead(Input::open(&args.input)?);
     let mut writer = ForestsWriter::create(path, model, &dir.digests()?, limits.span())?;
@@ -458,7 +468,7 @@ fn save(args: &Args, dir: &ModelDir, talk: Talk, progress: Progress<'_>) -> Done
 fn tell(talk: Talk, done: &Tally, (seconds, opened): (f64, f64)) {
     let total = done.stats;
     talk.say(&format!(
-        "{} sentences, {} words ({} unknown) in {seconds:.2} s, {:.0} words a second; model opened in {opened:.2} s",
+        "{} sentences, {} words ({} unknown) in {seconds:.2} s, {:.0} words per second; model opened in {opened:.2} s",
         thousands(done.sentences),
         thousands(total.words as usize),
         thousands(total.unknown as usize),
@@ -473,7 +483,7 @@ fn tell(talk: Talk, done: &Tally, (seconds, opened): (f64, f64)) {
     ));
     if total.rule_seconds > 0.0 {
         talk.say(&format!(
-            "parsing {:.2} s, weighing rules {:.2} s, both summed over threads",
+            "parsing {:.2} s, scoring rules {:.2} s, both summed over threads",
             total.parse_seconds, total.rule_seconds
         ));
     }
@@ -578,23 +588,23 @@ fn next_batch(lines: &Lines, processes: usize) -> (Vec<String>, Option<Error>) {
 
 fn answer(
     args: &Args,
+    json: bool,
     decoder: &Decoder<'_>,
     goal: &Goal<'_>,
     (line, id): (&str, usize),
     progress: Progress<'_>,
 ) -> Result<Answer, Error> {
     let Some(lattice) = goal.search(decoder, line, id, progress)? else {
-        let text = if args.json { format!("{}\n", json!({"id": id, "text": null})) } else { "\n".to_owned() };
+        let text = if json { format!("{}\n", object!({"id": id, "text": null})) } else { "\n".to_owned() };
         let forest = if args.forest_out.is_some() { empty_forest(id) } else { String::new() };
         return Ok(Answer { text, forest, ..Answer::default() });
     };
     let mut answer = Answer { reached: true, stats: lattice.stats(), ..Answer::default() };
     let names = decoder.model().names();
     let k = args.nbest.unwrap_or(0) as usize;
-    let needed = k > 0 || args.json || args.forest_out.is_some();
+    let needed = k > 0 || json || args.forest_out.is_some();
     let forest = if needed { lattice.forest() } else { Forest::default() };
-    let list =
-        if k > 0 || args.json { translations(decoder, &forest, k.max(1), progress)? } else { Vec::new() };
+    let list = if k > 0 || json { translations(decoder, &forest, k.max(1), progress)? } else { Vec::new() };
     let (text, score) = match list.first() {
         Some(best) => (best.text.clone(), best.score),
         None => lattice.best().unwrap_or_default(),
@@ -602,13 +612,14 @@ fn answer(
     answer.score = score;
     let sparse = sparse_names(&lattice, &list);
     let name_of = |key: &FeatureKey| sparse.get(key).map_or("", String::as_str);
-    if args.json {
+    if json {
         let mut features = Map::new();
         if let Some(best) = list.first() {
-            features.extend(names.iter().cloned().zip(best.features.iter().map(|v| json!(v))));
-            features.extend(best.sparse.iter().map(|(k, v)| (name_of(k).to_owned(), json!(v))));
+            features.extend(names.iter().cloned().zip(best.features.iter().map(|v| object!(v))));
+            features.extend(best.sparse.iter().map(|(k, v)| (name_of(k).to_owned(), object!(v))));
         }
-        answer.text = format!("{}\n", json!({"id": id, "text": text, "score": score, "features": features}));
+        answer.text =
+            format!("{}\n", object!({"id": id, "text": text, "score": score, "features": features}));
     } else {
         answer.text = text + "\n";
     }

@@ -16,25 +16,22 @@ use std::{
     time::Instant,
 };
 
-/// See all of it at work: train, tune, translate, compare.
+/// Run a demonstration: generate a corpus, train, tune, translate, compare.
 ///
-/// Makes a corpus, trains a phrase-based and a hierarchical system on it, tunes both with six algorithms, translates a test
-/// set with what each of them has learned, tests whether the differences are more than chance, and draws it all on a page for a
-/// browser. Every step is a command of its own, which is shown. The same command again goes on where it was stopped.
+/// Trains a phrase-based and a hierarchical system on a generated corpus, tunes both with six algorithms, translates a test set
+/// with each result, tests significance and writes an HTML report. Every step is a command of its own, which is shown. Re-run
+/// the same command to resume.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Directory that everything goes to.
-    #[arg(long, value_name = "DIR", default_value = "luthier-demo")]
-    out: PathBuf,
-    /// A corpus of your own, in tokens: train, dev and test, each in two languages (train.de, train.en and so on).
+    /// Output directory; created, or resumed if it exists.
+    #[arg(long, short, value_name = "DIR", default_value = "luthier-demo")]
+    output: PathBuf,
+    /// Directory of a tokenised corpus of your own: train, dev and test in two languages, such as train.de and train.en.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// The endings of its files, source first.
+    /// File name extensions of the corpus, source first.
     #[arg(long, value_name = "FROM-TO", default_value = "de-en", requires = "data", value_parser = corpus::endings)]
     languages: (String, String),
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
 }
 
 /// A kind of system.
@@ -87,12 +84,12 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         untuned.push(before);
     }
     let report = demo.report(&cells)?;
-    let text = if args.json { as_json(&untuned, &cells) } else { demo.as_text(&untuned, &cells)? };
+    let text = if common.json { as_json(&untuned, &cells) } else { demo.as_text(&untuned, &cells)? };
     write_out(None, text.as_bytes())?;
     talk.say(&format!(
-        "{:.1} s in all; everything is in {}, and {report} shows it in a browser",
+        "{:.1} s in total; results are in {}; open {report} in a browser",
         clock.elapsed().as_secs_f64(),
-        args.out.display()
+        args.output.display()
     ));
     Ok(ExitCode::SUCCESS)
 }
@@ -107,7 +104,7 @@ struct Untuned {
 }
 
 struct Demo<'a> {
-    again: Rerun<'a>,
+    rerun: Rerun<'a>,
     out: &'a Path,
     /// Where the corpus is, and the endings of its files.
     data: PathBuf,
@@ -117,25 +114,25 @@ struct Demo<'a> {
 impl<'a> Demo<'a> {
     /// With the corpus in place.
     fn new(args: &'a Args, common: &'a Common, talk: Talk) -> Result<Self> {
-        let data = args.data.clone().unwrap_or_else(|| args.out.join("corpus"));
+        let data = args.data.clone().unwrap_or_else(|| args.output.join("corpus"));
         let demo = Demo {
-            again: Rerun::new(common, talk)?.expecting(COMMANDS),
-            out: &args.out,
+            rerun: Rerun::new(common, talk)?.expecting(COMMANDS),
+            out: &args.output,
             data,
             languages: &args.languages,
         };
         if args.data.is_none() {
-            fs::create_dir_all(&args.out)
-                .map_err(|e| Error::io(args.out.display().to_string(), "make it", &e))?;
+            fs::create_dir_all(&args.output)
+                .map_err(|e| Error::io(args.output.display().to_string(), "create it", &e))?;
             let out = demo.data.display().to_string();
-            demo.again
-                .run(&["generate", "--out", &out, "--train", "5000", "--dev", "400", "--test", "500"])?;
+            demo.rerun
+                .run(&["generate", "--output", &out, "--train", "5000", "--dev", "400", "--test", "500"])?;
         }
         for part in ["train", "dev", "test"] {
             corpus::check_sides(Path::new(&demo.source(part)), Path::new(&demo.target(part)))?;
         }
-        fs::create_dir_all(&args.out)
-            .map_err(|e| Error::io(args.out.display().to_string(), "make it", &e))?;
+        fs::create_dir_all(&args.output)
+            .map_err(|e| Error::io(args.output.display().to_string(), "create it", &e))?;
         Ok(demo)
     }
 
@@ -156,14 +153,14 @@ impl<'a> Demo<'a> {
         let model = self.made(name);
         let (source, target) = (self.source("train"), self.target("train"));
         let train = ["train", "--source", &source, "--target", &target, "--model", &model];
-        self.again.run(&[&train, system.train].concat())?;
+        self.rerun.run(&[&train, system.train].concat())?;
         let (output, list) = (self.made(&format!("{name}.untuned")), self.made(&format!("{name}.nbest.gz")));
         let (source, target) = (self.source("test"), self.target("test"));
         let decode = [
             "decode",
             "--model",
             &model,
-            "--in",
+            "--input",
             &source,
             "-o",
             &output,
@@ -172,9 +169,9 @@ impl<'a> Demo<'a> {
             "--nbest-out",
             &list,
         ];
-        self.again.run(&[&decode, system.limits].concat())?;
-        let score = self.again.json(&["score", &output, "--ref", &target, "--tokenize", "none"])?;
-        let oracle = self.again.json(&["oracle", "--nbest", &list, "--ref", &target])?;
+        self.rerun.run(&[&decode, system.limits].concat())?;
+        let score = self.rerun.json(&["score", &output, "--ref", &target, "--tokenize", "none"])?;
+        let oracle = self.rerun.json(&["oracle", "--nbest", &list, "--ref", &target])?;
         let number = |v: &Value| v.as_f64().unwrap_or(f64::NAN);
         Ok(Untuned {
             system: name,
@@ -198,12 +195,13 @@ impl<'a> Demo<'a> {
             let run = self.made(&format!("{name}.{algorithm}"));
             let given = ["--model", &model, "--source", &source, "--ref", &target, "--run", &run];
             let init: &[&str] = if algorithm == "O-ORO-L" { &["--init", &nothing] } else { &[] };
-            let found = self.again.json(&[&["tune"], how, &given, system.limits, init].concat())?;
+            let found = self.rerun.json(&[&["tune"], how, &given, system.limits, init].concat())?;
             let seconds = clock.elapsed().as_secs_f64();
             let output = self.made(&format!("{name}.{algorithm}.out"));
             let weights = RunView::best_path(Path::new(&run)).display().to_string();
-            let decode = ["decode", "--model", &model, "--weights", &weights, "--in", &test, "-o", &output];
-            self.again.run(&[&decode, system.limits].concat())?;
+            let decode =
+                ["decode", "--model", &model, "--weights", &weights, "--input", &test, "-o", &output];
+            self.rerun.run(&[&decode, system.limits].concat())?;
             let dev = found["score"].as_f64().unwrap_or(f64::NAN);
             let (output, nan) = (output.into(), f64::NAN);
             cells.push(Cell { system: name, algorithm, dev, test: nan, delta: nan, p: nan, seconds, output });
@@ -213,7 +211,7 @@ impl<'a> Demo<'a> {
         let reference = self.target("test");
         let mut words = vec!["compare", "--baseline", &baseline, "--ref", &reference, "--tokenize", "none"];
         words.extend(outputs.iter().map(String::as_str));
-        let found = self.again.json(&words)?;
+        let found = self.rerun.json(&words)?;
         for (cell, one) in cells.iter_mut().zip(found["systems"].as_array().into_iter().flatten()) {
             let number = |key: &str| one[key].as_f64().unwrap_or(f64::NAN);
             (cell.test, cell.delta, cell.p) = (number("score"), number("delta"), number("p_value"));
@@ -229,14 +227,14 @@ impl<'a> Demo<'a> {
         let mut words = vec!["report"];
         words.extend(runs.iter().map(String::as_str));
         words.extend(["-o", &page, "--title", "Luthier demo"]);
-        self.again.run(&words)?;
+        self.rerun.run(&words)?;
         Ok(page)
     }
 
     /// A table, and three sentences before and after.
     fn as_text(&self, untuned: &[Untuned], cells: &[Cell]) -> Result<String> {
         let mut table = Table::new("system");
-        for column in ["dev", "test", "difference", "p", "s"] {
+        for column in ["tuning (dev)", "test", "difference", "p", "seconds"] {
             table.column(column);
         }
         for before in untuned {
@@ -259,7 +257,8 @@ impl<'a> Demo<'a> {
             }
         }
         let mut text = format!(
-            "{table}BLEU; differences from the untuned system, * for p < 0.05 by bootstrap resampling\n"
+            "{table}BLEU on dev, which the weights were tuned on, and on test; test differences from the untuned system, * for p < 0.05 \
+             (paired bootstrap)\n"
         );
         let best = cells.iter().max_by(|a, b| a.test.total_cmp(&b.test));
         if let Some(best) = best {
@@ -269,7 +268,7 @@ impl<'a> Demo<'a> {
         Ok(text)
     }
 
-    /// Three sentences that got better most.
+    /// The three test sentences whose sentence BLEU improved most.
     fn sentences(&self, best: &Cell, before: &Path) -> Result<String> {
         let read = |path: &Path| text::read_lines(path).map(|l| l.lines);
         let (old, new) = (read(before)?, read(&best.output)?);
@@ -288,7 +287,8 @@ impl<'a> Demo<'a> {
         };
         let mut order: Vec<(f64, usize)> = (0..new.len()).map(|at| (gain(at), at)).collect();
         order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        let mut text = format!("\nthree sentences, before and after {} ({}):\n", best.algorithm, best.system);
+        let mut text =
+            format!("\nThe three test sentences that {} ({}) improved most:\n", best.algorithm, best.system);
         for &(_, at) in order.iter().take(3) {
             text += &format!(
                 "\n  source     {}\n  untuned    {}\n  tuned      {}\n  reference  {}\n",

@@ -18,59 +18,51 @@ use std::{
 };
 use work::Experiment;
 
-/// Compare tuners: systems × algorithms × settings × replicas, with significance.
+/// Compare tuning algorithms: systems × algorithms × settings × replicas, with significance.
 ///
 /// Trains the systems, tunes each of them with each algorithm, translates the test sets and writes results.md, results.tsv and
-/// results.json: means and spreads over replicas, differences from a baseline with their p-values, and the tables of a paper
-/// with our figures beside its own. Cells run side by side as long as memory allows. The same command again goes on where it
-/// was stopped; only cells that were running lose anything, and those go on from their last iteration.
+/// results.json: means and standard deviations over replicas, differences from a baseline with p-values, and the tables of a
+/// paper with our figures beside its own. Cells run in parallel as long as memory allows. Re-run the same command to resume;
+/// cells that were running continue from their last iteration.
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER)]
 pub(crate) struct Args {
-    /// A file in TOML, or one of watanabe2012, arun2007, cer2008, dreyer2015.
+    /// Experiment file (TOML), or one of watanabe2012, arun2007, cer2008, dreyer2015.
     #[arg(value_name = "FILE")]
     plan: PathBuf,
-    /// Directory that everything goes to [default: the plan's name].
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// A corpus of your own, in tokens: train, dev and test, each in two languages (train.de, train.en and so on)
-    /// [default: what the file says, else a generated one].
-    #[arg(long, value_name = "DIR")]
+    /// Output directory; created, or resumed if it exists [default: the experiment's name].
+    #[arg(long, short, value_name = "DIR", help_heading = "Output")]
+    output: Option<PathBuf>,
+    /// Directory of a tokenised corpus: train, dev and test in two languages, such as train.de and train.en [default:
+    /// the file's, else a generated corpus].
+    #[arg(long, value_name = "DIR", help_heading = "Input")]
     data: Option<PathBuf>,
-    /// The endings of its files, source first [default: what the file says, else de-en].
-    #[arg(long, value_name = "FROM-TO")]
+    /// File name extensions of the corpus, source first [default: the file's, else de-en].
+    #[arg(long, value_name = "FROM-TO", help_heading = "Input")]
     languages: Option<String>,
-    /// The small version: minutes, not hours.
-    #[arg(long)]
+    /// Run the small version, in minutes instead of hours.
+    #[arg(long, help_heading = "Cells")]
     quick: bool,
-    /// Iterations at most, in all cells; cells that were to have more say so.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Maximum number of iterations of all cells; cells that are truncated by it are marked.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Cells")]
     iterations: Option<u32>,
-    /// Runs of each cell with seeds of their own [default: what the file says].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Number of runs per cell, each with its own seed [default: the file's].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), help_heading = "Cells")]
     replicas: Option<u32>,
-    /// Only the cell with this name, or else those whose names contain it; may be repeated. The baseline is always there.
-    #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    /// Run only the cell of this name, or all whose names contain it, besides the baseline; repeatable.
+    #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new(), help_heading = "Cells")]
     only: Vec<String>,
-    /// Cells at the same time [default: one for each thread].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    /// Number of cells to run in parallel [default: one per thread].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Cells")]
     jobs: Option<u16>,
-    /// Memory for all cells together, such as 4G [default: three quarters of what is free].
-    #[arg(long, value_name = "SIZE", value_parser = super::lm::bytes)]
+    /// Memory for all cells together, such as 4G [default: three quarters of the free memory].
+    #[arg(long, value_name = "SIZE", value_parser = super::lm::bytes, help_heading = "Cells")]
     memory: Option<usize>,
-    /// Print the file and do nothing.
-    #[arg(long, conflicts_with_all = ["out", "data", "languages", "quick", "iterations", "replicas", "only", "jobs", "memory", "json"])]
+    /// Print the experiment file and exit.
+    #[arg(long, conflicts_with_all = ["output", "data", "languages", "quick", "iterations", "replicas", "only", "jobs", "memory"], help_heading = "Output")]
     show: bool,
-    /// Print results.json instead of results.md.
-    #[arg(long)]
-    json: bool,
 }
 
-const AFTER: &str = "\
-A file has `title`, `baseline`, [[systems]] with `name` and flags of train, [[algorithms]] with `name`, `command` and flags of
-tune, and [[tables]] with columns and rows. `luthier experiment cer2008 --show` prints one to begin with; docs/experiments.md has all keys.";
-
-/// What comes with the program.
+/// Experiments that are shipped with the program.
 const SHIPPED: [(&str, &str); 4] = [
     ("watanabe2012", include_str!("../../experiments/watanabe2012.toml")),
     ("arun2007", include_str!("../../experiments/arun2007.toml")),
@@ -81,7 +73,7 @@ const SHIPPED: [(&str, &str); 4] = [
 const KIND: WorkKind = WorkKind {
     file: "experiment.toml",
     what: "experiment",
-    flag: "--out",
+    flag: "--output",
     parts: &["corpus", "text", "systems", "cells"],
 };
 
@@ -104,7 +96,7 @@ fn read(path: &Path) -> Result<(String, String)> {
     Ok((name, text))
 }
 
-/// What all cells of an experiment have in common.
+/// Settings that all cells of an experiment share.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct ExperimentSpec {
     format: u32,
@@ -118,7 +110,11 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let clock = Instant::now();
     let (name, text) = read(&args.plan)?;
     if args.show {
-        write_out(None, text.as_bytes())?;
+        if common.json {
+            super::print_json(&serde_json::json!({"name": name, "text": text}))?;
+        } else {
+            write_out(None, text.as_bytes())?;
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let wishes = Wishes {
@@ -130,7 +126,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     };
     let plan = Plan::parse(&name, &text, &wishes)?;
     let stem = || PathBuf::from(args.plan.file_stem().unwrap_or(args.plan.as_os_str()));
-    let out = args.out.clone().unwrap_or_else(|| {
+    let out = args.output.clone().unwrap_or_else(|| {
         let stem = stem();
         if args.quick { PathBuf::from(format!("{}-quick", stem.display())) } else { stem }
     });
@@ -144,29 +140,29 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     };
     experiment.check_commands(&name, &super::misunderstood)?;
     let _lock = WorkDir::open(&out, &KIND, &spec, |_| true)?;
-    let again = Rerun::new(common, talk)?;
-    experiment.prepare(&again)?;
+    let rerun = Rerun::new(common, talk)?;
+    experiment.prepare(&rerun)?;
     let threads = common.threads.map_or_else(rayon::current_num_threads, usize::from);
     let limits = cell_pool::Limits {
         threads,
         jobs: args.jobs.map_or(threads, usize::from),
         memory: args.memory.map_or_else(cell_pool::free_memory, |m| m as u64),
     };
-    let failed = experiment.work(&again, &limits, talk)?;
+    let failed = experiment.work(&rerun, &limits, talk)?;
     let results = show::Results::new(&experiment, clock.elapsed().as_secs_f64());
     let (markdown, json) = (results.markdown(&out)?, results.json()?);
     for (file, text) in [("results.md", &markdown), ("results.tsv", &results.tsv()), ("results.json", &json)]
     {
         AtomicFile::write_all_to(&out.join(file), text.as_bytes())?;
     }
-    write_out(None, if args.json { &json } else { &markdown }.as_bytes())?;
-    talk.say(&format!("{:.1} s; everything is in {}", clock.elapsed().as_secs_f64(), out.display()));
+    write_out(None, if common.json { &json } else { &markdown }.as_bytes())?;
+    talk.say(&format!("{:.1} s; results are in {}", clock.elapsed().as_secs_f64(), out.display()));
     match failed.as_slice() {
         [] => Ok(ExitCode::SUCCESS),
         [first, rest @ ..] => {
             let more =
                 if rest.is_empty() { String::new() } else { format!(" (and {} more cells)", rest.len()) };
-            Err(Error::new(format!("{first}{more}")).hint("the same command tries again").into())
+            Err(Error::new(format!("{first}{more}")).hint("re-run the same command to try again").into())
         }
     }
 }

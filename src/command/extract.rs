@@ -3,7 +3,7 @@
 use super::{Common, Done, align::TextArgs};
 use crate::{
     phases::{Phases, counted},
-    talk::{Talk, thousands, warning},
+    talk::{Remark, Talk, thousands},
 };
 use clap::Subcommand;
 use luthier::{
@@ -15,6 +15,7 @@ use luthier::{
         links,
     },
 };
+use serde_json::json;
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
@@ -23,7 +24,7 @@ use std::{
 
 /// Extract tables of phrases or hierarchical rules from aligned text.
 #[derive(Debug, clap::Args)]
-#[command(arg_required_else_help = true)]
+#[command(subcommand_required = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     kind: Kind,
@@ -64,14 +65,14 @@ struct FromArgs {
     #[command(flatten)]
     text: TextArgs,
     /// Word alignment in Pharaoh format, one line of links per line of text.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
     alignment: PathBuf,
     /// Output directory of the tables.
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    #[arg(long, short, value_name = "DIR", help_heading = "Output")]
+    output: PathBuf,
 }
 
-pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
+pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let clock = Instant::now();
     let (from, settings) = match &args.kind {
         Kind::Phrase(args) => (&args.from, settings(What::Phrases(args.phrases), &args.sort)),
@@ -79,19 +80,21 @@ pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
     };
     let corpus = from.text.read(Corpus::default(), talk)?;
     let links = links::read(&from.alignment, &corpus)?;
-    let made = !from.out.exists();
-    std::fs::create_dir_all(&from.out)
-        .map_err(|e| Error::io(from.out.display().to_string(), "make the directory", &e))?;
-    let done = write_text(&corpus, &links, &settings, &from.out, talk);
+    let made = !from.output.exists();
+    std::fs::create_dir_all(&from.output)
+        .map_err(|e| Error::io(from.output.display().to_string(), "create the directory", &e))?;
+    let done = write_text(&corpus, &links, &settings, &from.output, talk);
     if done.is_err() && made {
-        // Nothing half-done stays; it is empty unless somebody else wrote to it.
-        let _ = std::fs::remove_dir(&from.out);
+        // Nothing unfinished stays; the directory is empty unless somebody else wrote to it.
+        let _ = std::fs::remove_dir(&from.output);
     }
     let report = done?;
-    for line in told(&report, settings.what.is_rules()) {
-        talk.say(&line);
+    talk.remarks(&told(&report, settings.what.is_rules()));
+    if common.json {
+        super::print_json(&json!({"output": from.output, "hierarchical": settings.what.is_rules(),
+            "entries": report.pairs, "sources": report.sources, "instances": report.found}))?;
     }
-    talk.say(&format!("{} in {:.1} s", from.out.display(), clock.elapsed().as_secs_f64()));
+    talk.say(&format!("{} in {:.1} s", from.output.display(), clock.elapsed().as_secs_f64()));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -118,20 +121,21 @@ fn write_text(
     Ok(report)
 }
 
-/// What was found, in lines, with a warning if smoothing had nothing to go by.
-pub(crate) fn told(report: &Report, hierarchical: bool) -> Vec<String> {
+/// Remarks about an extraction, with a warning if discounts could not be estimated.
+pub(crate) fn told(report: &Report, hierarchical: bool) -> Vec<Remark> {
     let guess = report.guessed.then(|| {
-        warning(
-            "pairs are not seen 1, 2, 3 and 4 times as often as natural text has them, so discounts are a guess: is the text tiny?",
+        Remark::Warning(
+            "too few pairs occur once to four times to estimate discounts, so fixed ones are used; the text may be too small"
+                .to_owned(),
         )
     });
-    guess.into_iter().chain([summary(report, hierarchical)]).collect()
+    guess.into_iter().chain([Remark::Line(summary(report, hierarchical))]).collect()
 }
 
-/// What was found, in a line.
+/// The figures of an extraction in a line.
 fn summary(report: &Report, hierarchical: bool) -> String {
     let mut line = format!(
-        "{} {} of {} sources, from {} found",
+        "{} distinct {} of {} source sides, from {} instances",
         thousands(report.pairs as usize),
         if hierarchical { "rules" } else { "phrase pairs" },
         thousands(report.sources as usize),

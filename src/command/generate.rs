@@ -7,40 +7,42 @@ use luthier::{
     generate::{Generator, Part},
     io::AtomicFile,
 };
+use serde_json::json;
 use std::{fmt::Write as _, path::PathBuf, process::ExitCode};
 
-/// Make a German–English corpus to try things with: travel and town, in tokens and lower case.
+/// Generate a German–English toy corpus (tokenised, lower case).
 ///
-/// Each part has NAME.de, its translations NAME.en (or NAME.en0, NAME.en1…) and the gold links NAME.links between the
-/// source and its first translation. No sentence of test or dev stands in train.
+/// Each part has NAME.de, its translations NAME.en (or NAME.en0, NAME.en1, …) and the gold word alignment NAME.links of the
+/// source and its first translation. No sentence of test or dev occurs in train.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Directory that the files go to.
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
-    /// Sentences to train on.
+    /// Output directory.
+    #[arg(long, short, value_name = "DIR", help_heading = "Output")]
+    output: PathBuf,
+    /// Number of training sentences.
     #[arg(long, value_name = "N", default_value_t = 5000, allow_negative_numbers = true)]
     train: u32,
-    /// Sentences to tune on.
+    /// Number of development sentences.
     #[arg(long, value_name = "N", default_value_t = 500, allow_negative_numbers = true)]
     dev: u32,
-    /// Sentences to test on.
+    /// Number of test sentences.
     #[arg(long, value_name = "N", default_value_t = 500, allow_negative_numbers = true)]
     test: u32,
-    /// Translations of each sentence of dev and test.
+    /// Number of translations per sentence of dev and test, from 1 to 4.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=4))]
     references: u8,
 }
 
 pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
-    std::fs::create_dir_all(&args.out)
-        .map_err(|e| Error::io(args.out.display().to_string(), "make the directory", &e))?;
+    std::fs::create_dir_all(&args.output)
+        .map_err(|e| Error::io(args.output.display().to_string(), "create the directory", &e))?;
     let mut corpus = Generator::new(common.seed.unwrap_or(1));
     let parts = [
         (Part::Test, "test", args.test, args.references.into()),
         (Part::Dev, "dev", args.dev, args.references.into()),
         (Part::Train, "train", args.train, 1),
     ];
+    let mut summary = Vec::new();
     // Parts that come later leave out the sentences of earlier ones, so the test set is the same for any training size.
     for (part, name, sentences, references) in parts {
         let (mut source, mut links) = (String::new(), String::new());
@@ -57,18 +59,22 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
             let _ = writeln!(links, "{}", pairs.join(" "));
         }
         let write = |end: &str, text: &str| {
-            AtomicFile::write_all_to(&args.out.join(format!("{name}.{end}")), text.as_bytes())
+            AtomicFile::write_all_to(&args.output.join(format!("{name}.{end}")), text.as_bytes())
         };
         write("de", &source)?;
         write("links", &links)?;
         for (k, text) in targets.iter().enumerate() {
             write(&if references > 1 { format!("en{k}") } else { "en".to_owned() }, text)?;
         }
+        summary.push(json!({"name": name, "sentences": sentences, "source_words": words}));
         talk.say(&format!(
             "{name}: {} sentences, {} German words",
             thousands(sentences as usize),
             thousands(words)
         ));
+    }
+    if common.json {
+        super::print_json(&json!({"output": args.output, "parts": summary}))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,6 @@
 //! `luthier import`.
 
-use super::Done;
+use super::{Common, Done};
 use crate::talk::{Talk, thousands};
 use luthier::{
     core::{Error, FeatureKey, Progress, Weights},
@@ -18,15 +18,15 @@ use std::{
     time::Instant,
 };
 
-/// Make a model directory of a Moses configuration, phrase-based or hierarchical.
+/// Convert a Moses model to a model directory.
 ///
-/// Tables and language models are compiled; the weights of the configuration become weights.txt.
+/// Compiles the tables and language models of a moses.ini, phrase-based or hierarchical; its weights become weights.txt.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The configuration, moses.ini. Paths in it are looked for from here, then from its own directory.
+    /// Moses configuration (moses.ini); its paths are relative to the working directory or to its own.
     ini: PathBuf,
-    /// Directory that the model goes to.
-    #[arg(long, value_name = "DIR")]
+    /// Model directory to create.
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
     model: PathBuf,
 }
 
@@ -128,11 +128,11 @@ fn find(ini: &Path, feature: &Feature) -> Result<PathBuf, Error> {
             }
         }
     }
-    Err(Error::at(&name, feature.line, format!("the file {path} of {} is not there", feature.name))
-        .hint(format!("looked for it as {} and {}", candidates[0].display(), candidates[1].display())))
+    Err(Error::at(&name, feature.line, format!("the file {path} of {} does not exist", feature.name))
+        .hint(format!("tried {} and {}", candidates[0].display(), candidates[1].display())))
 }
 
-pub(crate) fn run(args: &Args, talk: Talk) -> Done {
+pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let clock = Instant::now();
     let lines = read_lines(&args.ini)?;
     if !moses_ini::is_moses_ini(&lines.lines.join("\n")) {
@@ -145,7 +145,7 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let plan = Planner::new(&args.ini, &lines.file, &ini).plan()?;
     if !ini.ignored.is_empty() {
         talk.warn(&format!(
-            "[{}] of {} is not taken over: give limits of the search to decode and tune",
+            "[{}] of {} is ignored: give search limits to decode and tune as flags",
             ini.ignored.join("], ["),
             lines.file
         ));
@@ -154,6 +154,12 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
     let work = WorkDir::open(&args.model, &KIND, &spec, ModelDir::exists)?;
     match convert(args, plan.config.clone(), &plan, &weights, talk) {
         Ok(()) => {
+            if common.json {
+                let kind = plan.config.kind;
+                super::print_json(
+                    &serde_json::json!({"model": args.model, "kind": kind, "lm": plan.lms.len()}),
+                )?;
+            }
             talk.say(&format!("{} in {:.1} s", args.model.display(), clock.elapsed().as_secs_f64()));
             Ok(ExitCode::SUCCESS)
         }
@@ -286,8 +292,8 @@ impl<'a> Planner<'a> {
                 Ok(())
             }
             other => Err(self
-                .wrong(feature, format!("the feature {other} is not known"))
-                .hint("remove it, and tune again")),
+                .wrong(feature, format!("feature {other} is not supported"))
+                .hint("remove its line and its weight, then tune")),
         }
     }
 
@@ -301,8 +307,8 @@ impl<'a> Planner<'a> {
             return Ok(());
         }
         Err(self
-            .wrong(feature, format!("a second {} stands here", feature.kind))
-            .hint("models with one phrase table and one reordering table can be imported"))
+            .wrong(feature, format!("a second {}, expected one", feature.kind))
+            .hint("only models with one phrase table and one reordering table can be imported"))
     }
 
     /// The table; of a hierarchical model also the glue grammar, which comes second.
@@ -311,8 +317,8 @@ impl<'a> Planner<'a> {
         self.once(feature, second && (!self.ini.chart || self.config.glue.is_some()))?;
         if feature.kind != "PhraseDictionaryMemory" {
             return Err(self
-                .wrong(feature, format!("{} is a binary of Moses", feature.kind))
-                .hint("name the text table that it was made of, as PhraseDictionaryMemory"));
+                .wrong(feature, format!("{} is a binary table of Moses", feature.kind))
+                .hint("give the text table that it was compiled from, as PhraseDictionaryMemory"));
         }
         let path = find(self.path, feature)?;
         if second {
@@ -334,7 +340,7 @@ impl<'a> Planner<'a> {
         let plain = kind.strip_prefix("wbe-").unwrap_or(kind);
         if plain.strip_suffix("-allff").unwrap_or(plain) != "msd-bidirectional-fe" {
             return Err(self
-                .wrong(feature, format!("the reordering is of type {kind:?}"))
+                .wrong(feature, format!("reordering of type {kind:?} is not supported"))
                 .hint("expected wbe-msd-bidirectional-fe-allff"));
         }
         self.reordering = Some(find(self.path, feature)?);
@@ -399,7 +405,7 @@ fn check_weights(args: &Args, plan: &Plan, weights: &Weights, table: &Table) -> 
                 args.ini.display().to_string(),
                 format!("has {found} weights for {there}, expected {expected}"),
             )
-            .hint("names under [weight] must be those under [feature]"));
+            .hint("use the same names under [weight] and [feature]"));
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 use super::{Common, Done, write_out};
 use crate::{
     phases::{Phases, counted},
-    talk::{Talk, thousands, warning},
+    talk::{Remark, Talk, thousands},
 };
 use clap::Subcommand;
 use luthier::{
@@ -21,7 +21,7 @@ use std::{
 
 /// N-gram language models.
 #[derive(Debug, clap::Args)]
-#[command(arg_required_else_help = true)]
+#[command(subcommand_required = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -29,11 +29,13 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Estimate a model of text: interpolated modified Kneser–Ney, as an ARPA file.
+    /// Estimate a model from text (interpolated modified Kneser–Ney) and write it as an ARPA file.
     Build(BuildArgs),
     /// Convert an ARPA file to a memory-mapped binary.
     Compile(CompileArgs),
     /// Score text, one sentence per line.
+    ///
+    /// Prints log₁₀ of the probability, words and unknown words of each sentence, and the perplexity of the text last.
     Query(QueryArgs),
     /// Show the size of a model.
     Info(InfoArgs),
@@ -41,8 +43,8 @@ enum Verb {
 
 #[derive(Debug, clap::Args)]
 struct BuildArgs {
-    /// Text in the decoder's tokens, one sentence per line; `-` is standard input.
-    #[arg(long = "in", value_name = "TEXT", default_value = "-")]
+    /// Tokenised text, one sentence per line; `-` is standard input.
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
     input: PathBuf,
     #[command(flatten)]
     settings: Settings,
@@ -53,7 +55,7 @@ struct BuildArgs {
 
 #[derive(Debug, clap::Args)]
 struct CompileArgs {
-    /// The ARPA file.
+    /// ARPA file.
     arpa: PathBuf,
     /// Output file of the binary.
     #[arg(long, short, value_name = "FILE")]
@@ -62,53 +64,53 @@ struct CompileArgs {
 
 #[derive(Debug, clap::Args)]
 struct QueryArgs {
-    /// The model, binary or ARPA.
+    /// Language model, binary or ARPA.
     model: PathBuf,
-    /// Text, one sentence per line; `-` is standard input.
-    #[arg(long = "in", value_name = "TEXT", default_value = "-")]
+    /// Tokenised text, one sentence per line; `-` is standard input.
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
     input: PathBuf,
-    /// Print JSON: one line per sentence, the whole text last.
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Debug, clap::Args)]
 struct InfoArgs {
-    /// The model, binary or ARPA.
+    /// Language model, binary or ARPA.
     model: PathBuf,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
 }
 
-pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
+pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     match &args.verb {
-        Verb::Build(args) => build(args, talk),
-        Verb::Compile(args) => compile(args, talk),
-        Verb::Query(args) => query(args),
-        Verb::Info(args) => info(args),
+        Verb::Build(args) => build(args, common, talk),
+        Verb::Compile(args) => compile(args, common, talk),
+        Verb::Query(args) => query(args, common),
+        Verb::Info(args) => info(args, common),
     }
 }
 
-fn build(args: &BuildArgs, talk: Talk) -> Done {
+fn build(args: &BuildArgs, common: &Common, talk: Talk) -> Done {
     let clock = Instant::now();
     let phases = Phases::new(talk, &|step| (step.what == "lines").then(|| counted(step)));
     let show = |step: &Step| phases.show(step);
     let report = estimate_file(&args.input, &args.settings, &args.output, Progress::new(&show))?;
     phases.end();
     drop(phases);
-    for line in told(&report) {
-        talk.say(&line);
+    talk.remarks(&told(&report));
+    if common.json {
+        super::print_json(
+            &json!({"output": args.output, "sentences": report.sentences, "words": report.words,
+            "distinct_words": report.different, "ngrams": report.grams, "pruned": report.pruned}),
+        )?;
     }
     talk.say(&format!("{} in {:.1} s", args.output.display(), clock.elapsed().as_secs_f64()));
     Ok(ExitCode::SUCCESS)
 }
 
-/// The size of the text and of its model, in lines, with a warning if discounts are a guess.
-pub(crate) fn told(report: &Report) -> Vec<String> {
+/// Remarks about an estimated model: the size of the text and of the model, and a warning if discounts could not be
+/// estimated.
+pub(crate) fn told(report: &Report) -> Vec<Remark> {
     let [sentences, words, different] =
         [report.sentences, report.words, report.different].map(|n| thousands(n as usize));
-    let mut lines = vec![format!("{sentences} sentences, {words} words, {different} different")];
+    let mut remarks =
+        vec![Remark::Line(format!("{sentences} sentences, {words} words, {different} distinct"))];
     let guessed: Vec<String> = report
         .discounts
         .iter()
@@ -117,9 +119,9 @@ pub(crate) fn told(report: &Report) -> Vec<String> {
         .map(|(n, _)| format!("{}-grams", n + 1))
         .collect();
     if !guessed.is_empty() {
-        lines.push(warning(&format!(
-            "{} do not occur 1, 2, 3 and 4 times as often as natural text has them, so their discounts are a guess (0.5, 1, \
-             1.5): is the text tiny, made up, or without repetitions?",
+        remarks.push(Remark::Warning(format!(
+            "too few {} occur once to four times to estimate discounts, so fixed ones are used (0.5, 1, 1.5); the text may be \
+             too small, generated or deduplicated",
             guessed.join(", ")
         )));
     }
@@ -127,19 +129,19 @@ pub(crate) fn told(report: &Report) -> Vec<String> {
         let d = report.discounts[n].amount;
         let pruned =
             if *pruned > 0 { format!(", {} pruned", thousands(*pruned as usize)) } else { String::new() };
-        lines.push(format!(
+        remarks.push(Remark::Line(format!(
             "{}-grams: {}{pruned}, discounts {:.4} {:.4} {:.4}",
             n + 1,
             thousands(*grams as usize),
             d[1],
             d[2],
             d[3]
-        ));
+        )));
     }
-    lines
+    remarks
 }
 
-fn compile(args: &CompileArgs, talk: Talk) -> Done {
+fn compile(args: &CompileArgs, common: &Common, talk: Talk) -> Done {
     let clock = Instant::now();
     if Model::is_binary(&args.arpa) {
         return Err(Error::in_file(
@@ -152,6 +154,12 @@ fn compile(args: &CompileArgs, talk: Talk) -> Done {
     let show = |step: &Step| phases.show(step);
     let model = Model::compile_file(&args.arpa, &args.output, Progress::new(&show))?;
     drop(phases);
+    if common.json {
+        super::print_json(
+            &json!({"output": args.output, "order": model.info().order, "words": model.words(),
+            "bytes": model.info().bytes}),
+        )?;
+    }
     talk.say(&format!(
         "{}: {} bytes in {:.1} s",
         args.output.display(),
@@ -162,10 +170,10 @@ fn compile(args: &CompileArgs, talk: Talk) -> Done {
 }
 
 /// One line per sentence: log₁₀ of its probability, words, unknown words; then the perplexity of all.
-fn query(args: &QueryArgs) -> Done {
+fn query(args: &QueryArgs, common: &Common) -> Done {
     if args.model.as_os_str() == "-" && args.input.as_os_str() == "-" {
         return Err(Error::new("standard input cannot be both the model and the text")
-            .hint("give the text with --in FILE")
+            .hint("give the text with --input FILE")
             .into());
     }
     let model = Model::open(&args.model)?;
@@ -176,7 +184,7 @@ fn query(args: &QueryArgs) -> Done {
         words.clear();
         words.extend(input.utf8(&buffer)?.split_ascii_whitespace().map(|w| model.word(w)));
         let Sentence { log10: score, known_log10, unknown: missing } = model.sentence(&words);
-        if args.json {
+        if common.json {
             let line = json!({"log10": score, "words": words.len(), "unknown": missing});
             let _ = writeln!(out, "{line}");
         } else {
@@ -194,7 +202,7 @@ fn query(args: &QueryArgs) -> Done {
     }
     let perplexity = |log: f64, n: usize| if n > 0 { 10f64.powf(-log / n as f64) } else { f64::NAN };
     let (with, without) = (perplexity(total, tokens), perplexity(known, tokens - unknown));
-    if args.json {
+    if common.json {
         let line = json!({
             "sentences": sentences, "words": tokens - sentences, "unknown": unknown, "log10": total,
             "perplexity": with, "perplexity_without_unknown": without,
@@ -212,21 +220,21 @@ fn query(args: &QueryArgs) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-fn info(args: &InfoArgs) -> Done {
+fn info(args: &InfoArgs, common: &Common) -> Done {
     let clock = Instant::now();
     let model = Model::open(&args.model)?;
     let seconds = clock.elapsed().as_secs_f64();
     let info = model.info();
-    let text = if args.json {
+    let text = if common.json {
         format!(
             "{}\n",
             json!({"order": info.order, "counts": info.counts, "words": model.words(), "bytes": info.bytes,
                    "mapped": info.mapped, "opened_in": seconds})
         )
     } else {
-        let kind = if info.mapped { "binary, mapped" } else { "ARPA" };
+        let kind = if info.mapped { "binary, memory-mapped" } else { "ARPA" };
         let mut text = format!(
-            "{kind}, order {}, {} words, {} bytes for queries, opened in {:.1} ms\n",
+            "{kind}, order {}, {} words, {} bytes, opened in {:.1} ms\n",
             info.order,
             thousands(model.words()),
             thousands(info.bytes),

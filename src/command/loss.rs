@@ -19,10 +19,11 @@ use luthier::{
 use serde_json::json;
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
-/// Value and gradient of the objective that a tuner minimises, at given weights. It takes the tuner's flags; of several
-/// --gamma the last one counts, and the minimiser's limits have no effect.
+/// Value and gradient of a learner's objective at given weights.
+///
+/// Takes the flags of `tune`; of several --gamma the last one counts, and the minimiser's limits have no effect.
 #[derive(Debug, clap::Args)]
-#[command(subcommand_value_name = "LOSS", subcommand_help_heading = "Losses", arg_required_else_help = true)]
+#[command(subcommand_value_name = "LOSS", subcommand_help_heading = "Losses", subcommand_required = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     loss: WithRecipe<Input>,
@@ -34,11 +35,8 @@ pub(crate) struct Input {
     #[command(flatten)]
     judged: JudgedArgs,
     /// Weights to evaluate the objective at.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
     weights: PathBuf,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
 }
 
 impl RecipeInput for Input {
@@ -53,7 +51,7 @@ impl RecipeInput for Input {
 
 pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let WithRecipe { recipe, input } = &args.loss;
-    let Judged { metric, rows, columns, lists, references, .. } = input.judged.read(true)?;
+    let Judged { metric, rows, columns, lists, references, .. } = input.judged.read(true, talk)?;
     let (seed, references) = (common.seed.unwrap_or(1), Some(Arc::new(references)));
     let context = Context { metric: &metric, seed, source: SourceKind::Fixed, references };
     let objective = recipe.objective(&context)?;
@@ -67,7 +65,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let value = objective.objective(&lists, &weights, 0).evaluate(weights.values(), &mut gradient);
     let named = weights.iter().map(|w| w.0).zip(&gradient);
     let loss = recipe.info().name;
-    let text = if input.json {
+    let text = if common.json {
         let gradient: serde_json::Map<_, _> = named.map(|(n, g)| (n.to_owned(), json!(g))).collect();
         let candidates: usize = lists.iter().map(|l| l.k).sum();
         let value = json!({

@@ -1,7 +1,10 @@
 //! `luthier oracle`.
 
 use super::{Common, Done, one_line, write_out};
-use crate::lists::{Judged, JudgedArgs};
+use crate::{
+    lists::{Judged, JudgedArgs},
+    talk::Talk,
+};
 use luthier::{
     io::AtomicFile,
     metric::Metric,
@@ -10,22 +13,20 @@ use luthier::{
 use serde_json::json;
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
-/// The best and the worst score that a choice of one candidate per segment can reach: the headroom.
+/// Best and worst score that a choice of one candidate per segment can reach: the headroom of reranking.
+///
+/// The oracle is found by local search from several starts; `first` takes the first candidate of each list.
 #[derive(Debug, clap::Args)]
-#[command(after_help = super::METRICS_HELP)]
 pub(crate) struct Args {
     #[command(flatten)]
     judged: JudgedArgs,
     /// Output file for the best candidates, one per line.
-    #[arg(long, short, value_name = "FILE")]
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// Print JSON, with the candidates chosen.
-    #[arg(long)]
-    json: bool,
 }
 
-pub(crate) fn run(args: &Args, common: &Common) -> Done {
-    let Judged { metric, lists, signature, .. } = args.judged.read(false)?;
+pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
+    let Judged { metric, lists, signature, .. } = args.judged.read(false, talk)?;
     let seed = common.seed.unwrap_or(1);
     let best = oracle(&lists, &metric, false, seed);
     let worst = oracle(&lists, &metric, true, seed);
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &Args, common: &Common) -> Done {
         AtomicFile::write_all_to(path, text.as_bytes())?;
     }
     let shown = |choice: &Choice| metric.display_score(choice.score);
-    let text = if args.json {
+    let text = if common.json {
         let value = json!({
             "metric": metric.name(), "score": shown(&best), "chosen": best.chosen,
             "first": metric.display_score(first),

@@ -1,5 +1,6 @@
 //! Algorithms on the command line: the settings of a recipe and the inputs of a verb as flags of one subcommand.
 
+use super::help;
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand, error::ErrorKind};
 use luthier::tune::recipe::{Recipe, RecipeInfo};
 
@@ -40,18 +41,19 @@ impl<I: RecipeInput> Subcommand for WithRecipe<I> {
     }
 }
 
-/// A subcommand with the verb's inputs first and the algorithm's settings after them.
+/// A subcommand with the verb's inputs and the algorithm's settings, in the order of their sections.
 fn joined<I: RecipeInput>(info: RecipeInfo, recipe: &Command) -> Command {
-    let mut command = I::augment_args(Command::new(info.name));
+    let verb = I::augment_args(Command::new(info.name));
     let ignored = I::ignored();
-    for arg in recipe.get_arguments() {
-        command = command.arg(arg.clone().hide(ignored.contains(&arg.get_id().to_string())));
-    }
-    for group in recipe.get_groups().filter(|g| g.get_args().count() > 0) {
-        command = command.group(group.clone());
-    }
+    let own = recipe.get_arguments().cloned().map(|a| {
+        let hide = ignored.contains(&a.get_id().to_string());
+        a.hide(hide)
+    });
+    let args = help::in_sections(verb.get_arguments().cloned().chain(own).collect());
+    let groups = verb.get_groups().chain(recipe.get_groups()).filter(|g| g.get_args().count() > 0);
+    let command = Command::new(info.name).args(args).groups(groups.cloned());
     let about = recipe.get_about().cloned().unwrap_or_default();
-    command.about(about).long_about(None).after_help(super::METRICS_HELP)
+    command.about(about).subcommand_required(false)
 }
 
 impl<I: RecipeInput> FromArgMatches for WithRecipe<I> {
@@ -65,7 +67,7 @@ impl<I: RecipeInput> FromArgMatches for WithRecipe<I> {
         };
         if let Some(id) = I::ignored().iter().find(typed) {
             let flag = id.replace('_', "-");
-            let message = format!("--{flag} has no effect here: it is about tuning with a decoder\n");
+            let message = format!("--{flag} has no effect here: it is for tuning with a decoder\n");
             return Err(clap::Error::raw(ErrorKind::UnknownArgument, message));
         }
         Ok(WithRecipe { recipe: Recipe::from_arg_matches(matches)?, input: I::from_arg_matches(sub)? })

@@ -2,7 +2,7 @@
 
 mod evidence;
 
-use super::Done;
+use super::{Common, Done};
 use crate::{lists::ListArgs, talk::Talk};
 use evidence::Evidence;
 use luthier::{
@@ -18,33 +18,32 @@ use std::{
     process::ExitCode,
 };
 
-/// Draw runs of `tune` as one page that needs nothing else: a browser opens it, also without a network.
+/// Write an HTML report of runs, one file without external resources.
 ///
-/// Learning curves, weights over time, lengths, settings; and where lists are at hand, on those: what the weights of each run
-/// choose, how far that is from the best choice, whether runs differ by more than chance, the score along each feature, and
-/// every sentence with the reasons for its choice. Lists are those that runs have saved or were given, all together, so that
-/// all runs choose from the same candidates.
+/// Shows learning curves, weights, length ratios and settings; where lists are available, also the score of each run's choices,
+/// the headroom, significance, the score along each feature, and every sentence with the features that decided. The lists are
+/// those that the runs have saved or were given, merged, so that all runs choose from the same candidates.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Directories of runs; or one with runs in it, or of an experiment, which stands for all of them.
+    /// Run directories, or directories that contain runs, such as that of an experiment.
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
-    /// Where the page goes.
-    #[arg(long, short, value_name = "FILE", default_value = "report.html")]
+    /// Output file.
+    #[arg(long, short, value_name = "FILE", default_value = "report.html", help_heading = "Output")]
     output: PathBuf,
-    /// What the page is called.
-    #[arg(long, value_name = "TEXT", default_value = "Tuning")]
+    /// Title of the page.
+    #[arg(long, value_name = "TEXT", default_value = "Tuning", help_heading = "Output")]
     title: String,
     #[command(flatten)]
     lists: ListArgs,
-    /// References [default: those that the runs have read]; repeat it for several.
-    #[arg(long = "ref", value_name = "FILE")]
+    /// References [default: those of the runs]; repeatable.
+    #[arg(long = "ref", value_name = "FILE", help_heading = "Input")]
     references: Vec<PathBuf>,
-    /// Source text, to be shown beside [default: that of the first run].
-    #[arg(long, value_name = "FILE")]
+    /// Source text, shown beside the translations [default: that of the first run].
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
     source: Option<PathBuf>,
-    /// Sentences on the page; of more, those that the runs disagree about most.
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Maximum number of sentences on the page; those on which the runs disagree most are kept.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Output")]
     sentences: u32,
 }
 
@@ -134,9 +133,9 @@ fn directories(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
         if inside.is_empty() {
             return Err(Error::in_file(
                 path.display().to_string(),
-                "is no run and has no finished ones in it",
+                "is not a run directory and contains no finished runs",
             )
-            .hint("give directories that `luthier tune --run DIR` has made"));
+            .hint("give directories created by `luthier tune --run DIR`"));
         }
         all.extend(inside);
     }
@@ -188,7 +187,7 @@ fn metric_name(run: &Run) -> &str {
     run.view.setting("metric").unwrap_or("bleu")
 }
 
-pub(crate) fn run(args: &Args, talk: Talk) -> Done {
+pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let paths = directories(&args.runs)?;
     let mut runs = paths.iter().map(|p| Run::read(p)).collect::<Result<Vec<_>>>()?;
     for (run, name) in runs.iter_mut().zip(names(&paths)) {
@@ -199,28 +198,30 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
         let (a, b) = (metric_name(&runs[0]), metric_name(other));
         return Err(Error::in_file(
             other.view.path.display().to_string(),
-            format!("was tuned for {b}, but {} for {a}", runs[0].view.path.display()),
+            format!("is a run for the metric {b}, but {} is for {a}", runs[0].view.path.display()),
         )
-        .hint("a page shows runs with the same metric")
+        .hint("a report shows runs for one metric")
         .into());
     }
     let given = !args.lists.nbest.is_empty();
-    if !given && args.lists.says_how() {
-        return Err(Error::new("--nbest-format, --per-source, --score-file and --allow-missing say how lists of --nbest are read")
-            .hint("give those lists with --nbest, or leave them out")
-            .into());
+    if !given && args.lists.has_format_flags() {
+        return Err(Error::new(
+            "--nbest-format, --per-source, --score-file and --allow-missing need --nbest",
+        )
+        .hint("give lists with --nbest, or leave these flags out")
+        .into());
     }
     if let Some(path) = &args.source {
         luthier::io::text::read_lines(path)?;
     }
     let (evidence, wrong) = Evidence::gather(&runs, &metric, args);
     let mut why = wrong.into_iter().collect::<Vec<_>>();
-    // Where somebody has said what to read, it must be there.
+    // Files that were given as flags must be readable.
     if !why.is_empty() && (given || (!args.references.is_empty() && evidence.is_empty())) {
         return Err(why.remove(0).into());
     }
     for e in &why {
-        talk.warn(&format!("no sentences, surfaces and significance of some runs: {e}"));
+        talk.warn(&format!("sentences, surfaces and significance are missing for some runs: {e}"));
     }
     let found: Vec<Value> =
         evidence.iter().map(|e| e.json(&runs, &metric, args.sentences as usize)).collect();
@@ -238,7 +239,10 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
         ("data", &data),
     ]);
     AtomicFile::write_all_to(&args.output, page.as_bytes())?;
-    let many = if runs.len() == 1 { "a run".to_owned() } else { format!("{} runs", runs.len()) };
-    talk.say(&format!("{many} drawn on {} ({:.1} MB)", args.output.display(), page.len() as f64 / 1e6));
+    if common.json {
+        super::print_json(&json!({"output": args.output, "runs": runs.len(), "bytes": page.len()}))?;
+    }
+    let many = if runs.len() == 1 { "1 run".to_owned() } else { format!("{} runs", runs.len()) };
+    talk.say(&format!("{}: report of {many} ({:.1} MB)", args.output.display(), page.len() as f64 / 1e6));
     Ok(ExitCode::SUCCESS)
 }

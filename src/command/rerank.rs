@@ -1,6 +1,6 @@
 //! `luthier rerank`.
 
-use super::{Done, check_names, one_line, write_out};
+use super::{Common, Done, check_names, one_line, write_out};
 use crate::{lists::ListArgs, talk::Talk};
 use luthier::{
     io::{
@@ -9,28 +9,31 @@ use luthier::{
     },
     tune::{columns, list},
 };
+use serde_json::json;
 use std::{path::PathBuf, process::ExitCode};
 
-/// Picks the candidate with the highest weighted sum of features; the first of equals.
+/// Select the candidate with the highest weighted sum of features; of equal ones the first.
+///
+/// With --json, one line per segment: `{"segment":0,"candidate":2,"score":-1.5,"text":"…"}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     nbest: ListArgs,
-    /// Weights: `name value` a line, as `tune` writes them, or a Moses configuration.
-    #[arg(long, value_name = "FILE")]
+    /// Weights, one `name value` per line, as `tune` writes them, or a Moses configuration.
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
     weights: PathBuf,
-    /// Where the best candidates go, one a line [default: standard output].
-    #[arg(long, short, value_name = "FILE")]
+    /// Output file for the best candidates, one per line [default: standard output].
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// Write the candidates, best first, with their new scores; `.jsonl` and `.tsv` names choose those formats.
-    #[arg(long, value_name = "FILE")]
+    /// Output file for all candidates, best first, with their new scores; .jsonl or .tsv in the name selects that format.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     nbest_out: Option<PathBuf>,
-    /// Keep so many candidates of each segment in --nbest-out [default: all].
-    #[arg(long, value_name = "K", requires = "nbest_out")]
+    /// Number of candidates per segment in --nbest-out [default: all].
+    #[arg(long, value_name = "K", requires = "nbest_out", help_heading = "Output")]
     top: Option<usize>,
 }
 
-pub(crate) fn run(args: &Args, talk: Talk) -> Done {
+pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let weights = luthier::io::read_weights(&args.weights)?;
     let rows = args.nbest.read()?;
     check_names(&weights, &args.weights, &rows, None, talk)?;
@@ -49,7 +52,7 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
         }
         _ => None,
     };
-    for group in &groups {
+    for (segment, group) in groups.iter().enumerate() {
         let list = list(&rows, &columns, group);
         let mut scores = vec![0.0; list.k];
         list.scores(&dense, &weights, &mut scores);
@@ -61,7 +64,12 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
         }
         let mut order: Vec<usize> = (0..list.k).collect();
         order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
-        if let Some(&best) = order.first() {
+        let best = order.first().copied();
+        if common.json {
+            let (score, words) = (best.map(|b| scores[b]), best.map(|b| list.text(b)));
+            text +=
+                &json!({"segment": segment, "candidate": best, "score": score, "text": words}).to_string();
+        } else if let Some(best) = best {
             text.push_str(&one_line(list.text(best)));
         }
         text.push('\n');

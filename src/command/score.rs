@@ -1,6 +1,6 @@
 //! `luthier score`.
 
-use super::{Done, write_out};
+use super::{Common, Done, write_out};
 use crate::{
     hypotheses::{References, System, reference_count, statistics},
     table::Table,
@@ -14,43 +14,47 @@ use serde::Serialize;
 use serde_json::json;
 use std::{fmt::Write as _, path::PathBuf, process::ExitCode};
 
-/// Scores translations against references; BLEU, chrF and TER equal sacreBLEU's.
+/// Score translations against references; BLEU, chrF and TER equal sacreBLEU's.
+///
+/// As with sacreBLEU, `luthier score ref.txt -i hyp.txt -m bleu chrf` works, too: with -i, files without a flag are references.
 #[derive(Debug, clap::Args)]
-#[command(after_help = super::METRICS_HELP)]
 pub(crate) struct Args {
-    /// Translations, one segment per line; `-` is standard input.
-    #[arg(required = true, value_name = "HYP")]
+    /// Translations, one segment per line, `-` is standard input; with --input: references.
+    #[arg(required_unless_present = "input", value_name = "HYP")]
     hypotheses: Vec<PathBuf>,
+    /// Translations, one segment per line; files without a flag are references then.
+    #[arg(long, short, value_name = "HYP", num_args = 1.., help_heading = "Input")]
+    input: Vec<PathBuf>,
     #[command(flatten)]
     judging: Judging,
     /// Print a score for each segment.
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     sentence: bool,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
+    /// Print the score only.
+    #[arg(long, short = 'b', conflicts_with = "sentence", help_heading = "Output")]
+    score_only: bool,
 }
 
 /// References and metrics, the flags that `score` and `compare` share.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Judging {
-    /// References, one segment per line; repeat it for several. Not needed for columns.
-    #[arg(long = "ref", value_name = "FILE")]
+    /// References, one segment per line; repeatable, not needed for column metrics.
+    #[arg(long = "ref", value_name = "FILE", help_heading = "Input")]
     pub(crate) references: Vec<PathBuf>,
-    /// Take each line of a reference file as several references separated by tabs.
-    #[arg(long)]
+    /// Split each line of a reference file at tabs into several references.
+    #[arg(long, help_heading = "Input")]
     pub(crate) ref_tabs: bool,
-    /// Metrics, separated by commas.
-    #[arg(long, short, default_value = "bleu", value_name = "METRICS")]
+    /// Metrics, separated by commas or spaces.
+    #[arg(long, short, default_value = "bleu", value_name = "METRICS", help_heading = "Metric")]
     pub(crate) metric: String,
     /// Tokeniser of BLEU: 13a, intl, zh, char, or none for tokenised text.
-    #[arg(long, default_value = "13a", value_name = "NAME")]
+    #[arg(long, default_value = "13a", value_name = "NAME", help_heading = "Metric")]
     pub(crate) tokenize: String,
     /// Ignore case.
-    #[arg(long)]
+    #[arg(long, help_heading = "Metric")]
     pub(crate) lowercase: bool,
     /// Number of decimals.
-    #[arg(long, default_value_t = 2, value_name = "N", value_parser = decimals)]
+    #[arg(long, short, default_value_t = 2, value_name = "N", value_parser = decimals, help_heading = "Output")]
     pub(crate) width: usize,
 }
 
@@ -67,7 +71,7 @@ impl Judging {
             metrics.iter_mut().for_each(Metric::set_lowercase);
         }
         if self.references.is_empty() && metrics.iter().any(Metric::needs_references) {
-            return Err(Error::new("no references: give them with --ref FILE"));
+            return Err(Error::new("no references").hint("give them with --ref FILE"));
         }
         Ok(metrics)
     }
@@ -113,13 +117,32 @@ struct Row<'a> {
     segments: usize,
 }
 
-pub(crate) fn run(args: &Args, talk: Talk) -> Done {
-    let metrics = args.judging.metrics()?;
-    let (systems, references) = args.judging.read(&args.hypotheses, &metrics, talk)?;
+impl Args {
+    /// Translations and references: with `--input`, as sacreBLEU has them.
+    fn files(&self) -> Result<(&[PathBuf], Judging), Error> {
+        let mut judging = self.judging.clone();
+        if self.input.is_empty() {
+            return Ok((&self.hypotheses, judging));
+        }
+        if !judging.references.is_empty() && !self.hypotheses.is_empty() {
+            return Err(Error::new(
+                "references are given twice: after --ref, and without a flag beside --input",
+            )
+            .hint("give translations after --input, references after --ref"));
+        }
+        judging.references.extend_from_slice(&self.hypotheses);
+        Ok((&self.input, judging))
+    }
+}
+
+pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
+    let (hypotheses, judging) = args.files()?;
+    let metrics = judging.metrics()?;
+    let (systems, references) = judging.read(hypotheses, &metrics, talk)?;
     let references = references.by_segment()?;
     let count = reference_count(&references);
     let text = if args.sentence {
-        sentences(args, &metrics, &systems, &references)?
+        sentences(args, common, &metrics, &systems, &references)?
     } else {
         let mut rows = Vec::new();
         for metric in &metrics {
@@ -128,8 +151,10 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
                 rows.push(Row { system: &system.file, score, segments: system.lines.len() });
             }
         }
-        if args.json {
+        if common.json {
             serde_json::to_string(&rows).map_err(|e| Error::new(e.to_string()))? + "\n"
+        } else if args.score_only {
+            rows.iter().map(|r| format!("{:.*}\n", args.judging.width, r.score.value)).collect()
         } else if systems.len() == 1 {
             lines(&rows, args.judging.width)
         } else {
@@ -171,6 +196,7 @@ fn table(rows: &[Row<'_>], systems: usize, width: usize) -> String {
 /// One line per segment: tab-separated with a header, or JSON.
 fn sentences(
     args: &Args,
+    common: &Common,
     metrics: &[Metric],
     systems: &[System],
     references: &[Vec<&str>],
@@ -187,7 +213,7 @@ fn sentences(
             all.iter().map(|s| s.chunks_exact(metric.width()).map(one).collect()).collect::<Vec<Vec<f64>>>(),
         );
     }
-    if args.json {
+    if common.json {
         let mut rows = Vec::new();
         for (metric, by_system) in metrics.iter().zip(&scores) {
             let signature = metric.for_sentences().signature(reference_count(references), "");

@@ -1,6 +1,6 @@
 //! `luthier surface`.
 
-use super::{Done, check_names, write_out};
+use super::{Common, Done, check_names, write_out};
 use crate::{
     lists::{Judged, JudgedArgs},
     plot,
@@ -20,30 +20,26 @@ use std::{
     process::ExitCode,
 };
 
-/// The exact score along a line through given weights, plateau after plateau: what MERT sees.
+/// Exact score along a line through given weights: the plateaus that MERT's line search sees.
 #[derive(Debug, clap::Args)]
-#[command(after_help = super::METRICS_HELP)]
 pub(crate) struct Args {
     #[command(flatten)]
     judged: JudgedArgs,
     /// Weights that the line passes through.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Input")]
     weights: PathBuf,
     /// Direction of the line: a feature's name, or a weights file.
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME|FILE", help_heading = "Input")]
     direction: String,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Smoothing")]
     smoothing: Smoothing,
-    /// Draw the scores along the line as SVG.
-    #[arg(long, value_name = "FILE")]
+    /// Output file for a plot of the scores (SVG).
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     svg: Option<PathBuf>,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
 }
 
-pub(crate) fn run(args: &Args, talk: Talk) -> Done {
-    let Judged { metric, rows, columns, lists, .. } = args.judged.read(false)?;
+pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
+    let Judged { metric, rows, columns, lists, .. } = args.judged.read(false, talk)?;
     let weights = luthier::io::read_weights(&args.weights)?;
     check_names(&weights, &args.weights, &rows, Some(&metric), talk)?;
     let direction = direction(&args.direction, &columns)?;
@@ -57,7 +53,7 @@ pub(crate) fn run(args: &Args, talk: Talk) -> Done {
         let title = format!("{} along {}", metric.name(), args.direction);
         AtomicFile::write_all_to(path, plot::surface(&surface, smoothing, &metric, &title).as_bytes())?;
     }
-    let text = if args.json {
+    let text = if common.json {
         as_json(&surface, smoothing, &metric, here)
     } else {
         as_tsv(&surface, smoothing, &metric)
@@ -74,13 +70,13 @@ fn direction(text: &str, columns: &Local) -> Result<Vec<f64>, Error> {
         return Ok(d);
     }
     if !Path::new(text).exists() {
-        return Err(Error::new(format!("--direction {text} is no feature of the list and no file"))
-            .hint("a block has several features: name one, such as TM0[0]"));
+        return Err(Error::new(format!("--direction {text} is neither a feature of the lists nor a file"))
+            .hint("name one feature; of a block one index, such as TM0[0]"));
     }
     let mut d = Vec::new();
     luthier::io::read_weights(Path::new(text))?.gather(columns, &mut d);
     if d.iter().all(|x| *x == 0.0) {
-        return Err(Error::in_file(text, "is 0 for all features of the list, so it is no direction"));
+        return Err(Error::in_file(text, "is 0 for all features of the lists, expected a direction"));
     }
     Ok(d)
 }

@@ -1,6 +1,6 @@
 //! `luthier table`.
 
-use super::{Done, check_outputs, write_out};
+use super::{Common, Done, check_outputs, write_out};
 use crate::{
     phases::Phases,
     talk::{Talk, thousands},
@@ -19,9 +19,9 @@ use std::{
     time::Instant,
 };
 
-/// Compile and query tables of phrases and rules.
+/// Compile and query phrase and rule tables.
 #[derive(Debug, clap::Args)]
-#[command(arg_required_else_help = true)]
+#[command(subcommand_required = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     verb: Verb,
@@ -59,21 +59,15 @@ struct CompileArgs {
 struct QueryArgs {
     #[command(flatten)]
     table: TableArgs,
-    /// Phrases, one per line; [X] is a gap; `-` is standard input.
-    #[arg(long = "in", value_name = "TEXT", default_value = "-")]
+    /// Phrases to look up, one per line; [X] is a gap, `-` is standard input.
+    #[arg(long, short, value_name = "FILE", default_value = "-")]
     input: PathBuf,
-    /// Print JSON, one line per translation.
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Debug, clap::Args)]
 struct InfoArgs {
     #[command(flatten)]
     table: TableArgs,
-    /// Print JSON.
-    #[arg(long)]
-    json: bool,
 }
 
 /// Opens a binary table, or reads text ones.
@@ -85,30 +79,33 @@ fn open(table: &Path, reordering: Option<&Path>, talk: Talk) -> Result<Table, Er
     if let Some(other) = reordering {
         return Err(Error::in_file(
             table.display().to_string(),
-            format!("is a binary table, which {} cannot be added to", other.display()),
+            format!("is a binary table, expected a text table beside --reordering {}", other.display()),
         )
         .hint("compile both text tables together"));
     }
     Table::open(table)
 }
 
-pub(crate) fn run(args: &Args, talk: Talk) -> Done {
+pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     match &args.verb {
-        Verb::Compile(args) => compile(args, talk),
-        Verb::Query(args) => query(args, talk),
-        Verb::Info(args) => info(args, talk),
+        Verb::Compile(args) => compile(args, common, talk),
+        Verb::Query(args) => query(args, common, talk),
+        Verb::Info(args) => info(args, common, talk),
     }
 }
 
-fn compile(args: &CompileArgs, talk: Talk) -> Done {
+fn compile(args: &CompileArgs, common: &Common, talk: Talk) -> Done {
     let clock = Instant::now();
     if Table::is_binary(&args.table.table) {
         let name = args.table.table.display().to_string();
-        return Err(Error::in_file(name, "is a binary table already, expected text").into());
+        return Err(Error::in_file(name, "is a binary table already, expected a text table").into());
     }
     check_outputs(&[Some(&args.output)], &[&args.table.table])?;
     let table = open(&args.table.table, args.table.reordering.as_deref(), talk)?;
     table.write(&args.output)?;
+    if common.json {
+        super::print_json(&json!({"output": args.output, "entries": table.len(), "bytes": table.bytes()}))?;
+    }
     talk.say(&format!(
         "{}: {} entries, {} bytes in {:.1} s",
         args.output.display(),
@@ -119,10 +116,10 @@ fn compile(args: &CompileArgs, talk: Talk) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-fn query(args: &QueryArgs, talk: Talk) -> Done {
+fn query(args: &QueryArgs, common: &Common, talk: Talk) -> Done {
     if args.table.table.as_os_str() == "-" && args.input.as_os_str() == "-" {
         return Err(Error::new("standard input cannot be both the table and the phrases")
-            .hint("give the phrases with --in FILE")
+            .hint("give the phrases with --input FILE")
             .into());
     }
     let table = open(&args.table.table, args.table.reordering.as_deref(), talk)?;
@@ -146,7 +143,7 @@ fn query(args: &QueryArgs, talk: Talk) -> Done {
             };
             let words = target.iter().map(word).collect::<Vec<_>>().join(" ");
             let (first, moved) = scores.split_at(table.shape().scores.min(scores.len()));
-            if args.json {
+            if common.json {
                 let row = json!({"source": phrase.join(" "), "target": words, "log_scores": first, "log_reordering": moved,
                                  "counts": counts});
                 let _ = writeln!(out, "{row}");
@@ -170,12 +167,12 @@ fn query(args: &QueryArgs, talk: Talk) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-fn info(args: &InfoArgs, talk: Talk) -> Done {
+fn info(args: &InfoArgs, common: &Common, talk: Talk) -> Done {
     let clock = Instant::now();
     let table = open(&args.table.table, args.table.reordering.as_deref(), talk)?;
     let seconds = clock.elapsed().as_secs_f64();
     let (shape, [sources, targets]) = (table.shape(), table.words());
-    let text = if args.json {
+    let text = if common.json {
         format!(
             "{}\n",
             json!({"hierarchical": shape.hierarchical, "entries": table.len(), "sources": table.sources(),
@@ -184,8 +181,8 @@ fn info(args: &InfoArgs, talk: Talk) -> Done {
         )
     } else {
         format!(
-            "{} {} of {} sources, {} symbols at most, {} scores and {} of reordering each\n\
-             {} source and {} target words, {} bytes for look-ups, opened in {:.1} ms\n",
+            "{} {} of {} source sides, at most {} symbols, {} scores and {} reordering scores each\n\
+             {} source and {} target words, {} bytes, opened in {:.1} ms\n",
             thousands(table.len()),
             if shape.hierarchical { "rules" } else { "phrase pairs" },
             thousands(table.sources()),

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     phases::{Phases, counted},
-    talk::{Talk, thousands},
+    talk::{Remark, Talk, thousands},
 };
 use luthier::{
     Trained, Training,
@@ -27,37 +27,34 @@ use std::{
 
 /// Train a translation model from parallel text.
 ///
-/// The directory gets alignment.gz, table.bin (phrases with reordering, or rules), lm0.bin, weights.txt (initial weights)
-/// and luthier.toml, which names them; train.jsonl has one line per stage. Re-run the same command to resume. The language
-/// model is estimated from all lines of the target text, also from those that are skipped elsewhere.
+/// Writes alignment.gz, table.bin (phrases with reordering, or rules), lm0.bin, weights.txt (initial weights), luthier.toml,
+/// which names them, and train.jsonl, one line per stage. Re-run the same command to resume. The language model is estimated
+/// from all lines of the target text, including lines that alignment skips.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     text: TextArgs,
     /// Model directory; created, or resumed if it exists.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Model")]
     model: PathBuf,
     /// Kind of the model: phrases with reordering, or hierarchical rules.
-    #[arg(long, value_name = "KIND", default_value = "phrase")]
+    #[arg(long, value_name = "KIND", default_value = "phrase", help_heading = "Model")]
     kind: ModelKind,
-    /// Use this word alignment (Pharaoh format, one line of links per line of text) instead of aligning.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["align-model", "rounds", "first_rounds", "null", "prior", "agreement", "symmetrize"])]
+    /// Word alignment (Pharaoh format, one line of links per line of text), instead of aligning.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["aligner", "iterations", "model1_iterations", "null", "prior", "agreement", "symmetrize"], help_heading = "Input")]
     alignment: Option<PathBuf>,
-    /// Use this language model, ARPA or binary, instead of one of the target text. May be repeated.
-    #[arg(long, value_name = "LM")]
+    /// Language model, ARPA or binary, instead of one estimated from the target text; repeatable.
+    #[arg(long, value_name = "LM", help_heading = "Input")]
     lm: Vec<PathBuf>,
-    /// Order of the language model of the target text.
-    #[arg(long, value_name = "N", default_value_t = LmSettings::default().order, conflicts_with = "lm", value_parser = clap::value_parser!(u8).range(1..=MAX_ORDER as i64))]
+    /// Order of the language model that is estimated from the target text.
+    #[arg(long, value_name = "N", default_value_t = LmSettings::default().order, conflicts_with = "lm", value_parser = clap::value_parser!(u8).range(1..=MAX_ORDER as i64), help_heading = "Model")]
     order: u8,
     /// Add a feature for each language model that counts the words unknown to it.
-    #[arg(long)]
+    #[arg(long, help_heading = "Model")]
     oov: bool,
     /// Also write tables and language model as text.
-    #[arg(long)]
+    #[arg(long, help_heading = "Model")]
     text_tables: bool,
-    /// Print the summary as JSON.
-    #[arg(long)]
-    json: bool,
     #[command(flatten, next_help_heading = "Alignment")]
     align: AlignSettings,
     #[command(flatten, next_help_heading = "Phrases")]
@@ -104,7 +101,7 @@ impl Args {
     }
 }
 
-pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
+pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     args.check()?;
     let settings = args.settings();
     let shown = Mutex::new(Shown { words: 0, stage: Stage::Text });
@@ -114,9 +111,7 @@ pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
     let observe = |event: &Event<'_>| {
         phases.end();
         let told = shown.lock().unwrap_or_else(PoisonError::into_inner).told(event, &settings);
-        for line in told {
-            phases.tell(&line);
-        }
+        phases.remarks(&told);
         if matches!(event, Event::Begin(_)) {
             phases.begin();
         }
@@ -125,7 +120,7 @@ pub(crate) fn run(args: &Args, _: &Common, talk: Talk) -> Done {
     let training = training.settings(settings.clone()).progress(Progress::new(&show)).observe(&observe);
     let trained = training.run()?;
     drop(phases);
-    if args.json {
+    if common.json {
         let summary = serde_json::to_string(&trained);
         let summary = summary.map_err(|e| Error::new(format!("the summary cannot be written: {e}")))?;
         write_out(None, format!("{summary}\n").as_bytes())?;
@@ -156,7 +151,7 @@ impl Shown {
     }
 
     /// What to say about an event, in lines.
-    fn told(&mut self, event: &Event<'_>, settings: &Settings) -> Vec<String> {
+    fn told(&mut self, event: &Event<'_>, settings: &Settings) -> Vec<Remark> {
         match event {
             Event::Read(corpus) => {
                 self.words = corpus.source.tokens() + corpus.target.tokens();
@@ -169,9 +164,11 @@ impl Shown {
             Event::Extracted(report) => extract::told(report, settings.what.is_rules()),
             Event::Estimated(report) => lm::told(report),
             Event::End { stage, seconds, resumed: true } => {
-                vec![format!("{}: done before, in {seconds:.1} s", stage.name())]
+                vec![Remark::Line(format!("{}: already complete ({seconds:.1} s)", stage.name()))]
             }
-            Event::End { stage, seconds, .. } => vec![format!("{}: {seconds:.1} s", stage.name())],
+            Event::End { stage, seconds, .. } => {
+                vec![Remark::Line(format!("{}: {seconds:.1} s", stage.name()))]
+            }
         }
     }
 }
@@ -180,7 +177,7 @@ impl Shown {
 fn summary(trained: &Trained) -> String {
     let (t, table) = (&trained.text.figures, &trained.table.figures);
     let mut text = format!(
-        "text    {} of {} pairs kept ({} empty, {} too long, {} with marks left out)\n",
+        "text    {} of {} pairs kept (skipped: {} empty, {} too long, {} with reserved words)\n",
         thousands(t.kept),
         thousands(t.lines),
         thousands(t.dropped.empty),

@@ -23,13 +23,15 @@ use serde_json::json;
 use show::Units;
 use std::{process::ExitCode, sync::Arc};
 
-/// Learns weights. Re-run the same command to resume.
+/// Learn weights from n-best lists, or with a decoder in the loop.
+///
+/// Each algorithm has its own flags: `luthier tune mert -h`. Re-run the same command to resume an interrupted run.
 #[derive(Debug, clap::Args)]
 #[command(subcommand_value_name = "ALGORITHM", subcommand_help_heading = "Algorithms")]
-#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true, after_help = metrics_table())]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, after_long_help = metrics_table())]
 pub(crate) struct Args {
     /// List the algorithms with their papers.
-    #[arg(long)]
+    #[arg(long, required = true)]
     list: bool,
     #[command(subcommand)]
     algorithm: Option<WithRecipe<Input>>,
@@ -48,7 +50,13 @@ fn metrics_table() -> String {
 
 pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     if let Some(WithRecipe { recipe, input }) = &args.algorithm {
-        return execute(recipe, input, common.seed.unwrap_or(1), talk);
+        return execute(recipe, input, common, talk);
+    }
+    if common.json {
+        let all: Vec<&RecipeInfo> = Recipe::all().iter().map(Recipe::info).collect();
+        let entry = |i: &&RecipeInfo| json!({"name": i.name, "summary": i.summary, "papers": i.papers, "metrics": i.metrics});
+        super::print_json(&all.iter().map(entry).collect())?;
+        return Ok(ExitCode::SUCCESS);
     }
     let line = |r: Recipe| {
         let RecipeInfo { name, summary, papers, .. } = r.info();
@@ -76,7 +84,7 @@ fn prepare(
     seed: u64,
     talk: Talk,
 ) -> Result<Prepared, Error> {
-    let files = input.read_references(metric)?;
+    let files = input.read_references(metric, talk)?;
     let references = Arc::new(input::by_segment(&files)?);
     let only_statistics = input.has_statistics();
     let source = match input.kind() {
@@ -86,15 +94,15 @@ fn prepare(
     let known = (!only_statistics).then(|| references.clone());
     let tuner = recipe.build(&Context { metric, seed, source, references: known })?;
     let reference_count = (!only_statistics).then_some(files.len());
-    let mut spec = RunSpec::new(tuner.recipe.clone(), &input.metric, seed);
+    let mut spec = RunSpec::new(tuner.recipe.clone(), &input.metric.name(metric), seed);
     spec.signature = metric.signature(reference_count, "");
     let loaded = load(input, metric, &files, &references, &mut spec, talk)?;
     Ok(Prepared { tuner, loaded, references, reference_count, spec })
 }
 
 /// Reads, runs the loop, and prints the result.
-fn execute(recipe: &Recipe, input: &Input, seed: u64, talk: Talk) -> Done {
-    let metric: Metric = input.metric.parse().map_err(|e| Error::new(format!("{e}")))?;
+fn execute(recipe: &Recipe, input: &Input, common: &Common, talk: Talk) -> Done {
+    let (metric, seed) = (input.metric.parse()?, common.seed.unwrap_or(1));
     let fleet = launch::fleet();
     let standard = std::env::args_os().any(|a| a == "-" || a.to_string_lossy().ends_with("=-"));
     let prepared =
@@ -102,6 +110,7 @@ fn execute(recipe: &Recipe, input: &Input, seed: u64, talk: Talk) -> Done {
     let Prepared { tuner, loaded, references, reference_count, spec } = launch::agree(prepared)?;
     launch::same(&spec)?;
     show::processes(&tuner.schedule, fleet, talk);
+    talk.detail(luthier::io::to_toml(&spec)?.trim_end());
     let mut dir = RunDir::open(&input.run, spec, references, fleet)?;
     if let Some(stop) = dir.stopped() {
         talk.say(&format!("{} is already complete: {}", input.run.display(), stop.text()));
@@ -140,7 +149,8 @@ fn execute(recipe: &Recipe, input: &Input, seed: u64, talk: Talk) -> Done {
         talk.warn(&remark);
     }
     show::warnings(&job, &outcome, last.as_ref(), &input.run, talk);
-    let text = result(input, &tuner.recipe, &outcome, (&metric, reference_count), job.select.is_some());
+    let text =
+        result(input, common.json, &tuner.recipe, &outcome, (&metric, reference_count), job.select.is_some());
     launch::last(|| {
         input.write_moses_ini(&outcome.weights, talk)?;
         write_out(None, text.as_bytes())
@@ -151,13 +161,14 @@ fn execute(recipe: &Recipe, input: &Input, seed: u64, talk: Talk) -> Done {
 /// The result of a run as it is printed.
 fn result(
     input: &Input,
+    json: bool,
     recipe: &Recipe,
     outcome: &Outcome,
     (metric, reference_count): (&Metric, Option<usize>),
     selected: bool,
 ) -> String {
     let signature = metric.signature(reference_count, "");
-    if input.json {
+    if json {
         let weights: serde_json::Map<_, _> =
             outcome.weights.iter().map(|(n, v)| (n.to_owned(), json!(v))).collect();
         let value = json!({
@@ -175,8 +186,8 @@ fn result(
     }
     let test = outcome.test.map_or(String::new(), |t| format!(", test {:.2}", metric.display_score(t)));
     format!(
-        "{}{} {:.2} -> {:.2}{test} ({signature})\nweights in {}\n",
-        if selected { "selection " } else { "" },
+        "{} {} {:.2} -> {:.2}{test} ({signature})\nweights in {}\n",
+        if selected { "selection" } else { "tuning" },
         metric.name(),
         metric.display_score(outcome.initial),
         metric.display_score(outcome.score),

@@ -193,7 +193,10 @@ impl Reader {
             if line.starts_with('\\') {
                 return Err(self
                     .input
-                    .error(format!("found {} after {i} {n}-grams, but the header says {count}", excerpt(&line)))
+                    .error(format!(
+                        "found {} after {i} {n}-grams, but the header says {count}",
+                        excerpt(&line)
+                    ))
                     .hint("the counts under \\data\\ are wrong, or lines are missing"));
             }
             self.gram(&line, n, order, vocabulary, &mut grams)?;

@@ -41,6 +41,6 @@ pub use chrf::Chrf;
 pub use corpus::{Score, add, corpus_score};
 pub use edit::ErrorRate;
 pub use error::{Error, ErrorKind};
-pub use metric::{Column, Hypothesis, Metric, Prepared, Scratch, looks_tokenized};
+pub use metric::{Column, Hypothesis, Metric, Prepared, Scratch, looks_tokenized, looks_untokenized};
 pub use ter::Ter;
 pub use tokenize::Tokenizer;

@@ -383,6 +383,24 @@ pub fn looks_tokenized<'a>(lines: impl ExactSizeIterator<Item = &'a str>) -> boo
     apart >= 100 || (apart >= 3 && apart * 2 >= n)
 }
 
+/// Whether a text looks untokenised: 100 lines, or half of the lines and at least 3, end in a full stop, question mark or
+/// exclamation mark right after a letter or digit.
+///
+/// ```
+/// use luthier_metric::looks_untokenized;
+/// assert!(looks_untokenized(["It works.", "Does it?", "Yes, it does!"].into_iter()));
+/// assert!(!looks_untokenized(["it works .", "does it ?", "yes , it does !"].into_iter()));
+/// ```
+pub fn looks_untokenized<'a>(lines: impl ExactSizeIterator<Item = &'a str>) -> bool {
+    let n = lines.len();
+    let joined = |line: &str| {
+        let mut end = line.trim_end().chars().rev();
+        end.next().is_some_and(|c| ".?!".contains(c)) && end.next().is_some_and(char::is_alphanumeric)
+    };
+    let joined = lines.filter(|l| joined(l)).count();
+    joined >= 100 || (joined >= 3 && joined * 2 >= n)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

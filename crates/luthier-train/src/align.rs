@@ -72,19 +72,19 @@ pub struct Settings {
     #[serde(rename = "align-model")]
     #[cfg_attr(
         feature = "clap",
-        arg(id = "align-model", long, value_name = "MODEL", value_enum, default_value_t)
+        arg(id = "aligner", long, value_name = "MODEL", value_enum, default_value_t)
     )]
     pub kind: Kind,
     /// Training iterations of the alignment model.
     #[cfg_attr(
         feature = "clap",
-        arg(long, value_name = "N", default_value_t = Settings::default().rounds, allow_negative_numbers = true)
+        arg(id = "iterations", long, value_name = "N", default_value_t = Settings::default().rounds, allow_negative_numbers = true)
     )]
     pub rounds: u16,
     /// IBM Model 1 iterations before the main model.
     #[cfg_attr(
         feature = "clap",
-        arg(long, value_name = "N", default_value_t = Settings::default().first_rounds, allow_negative_numbers = true)
+        arg(id = "model1_iterations", long = "model1-iterations", value_name = "N", default_value_t = Settings::default().first_rounds, allow_negative_numbers = true)
     )]
     pub first_rounds: u16,
     /// Probability that a word has no counterpart, between 0 and 1.
@@ -150,7 +150,9 @@ impl Settings {
     /// Fails if there is no iteration at all, or if a number is out of its range.
     pub fn check(&self) -> Result<()> {
         if self.first_rounds == 0 && self.rounds == 0 {
-            return Err(Error::new("--rounds and --first-rounds are both 0: nothing would be learned"));
+            return Err(Error::new(
+                "--iterations and --model1-iterations are both 0, so nothing would be learned",
+            ));
         }
         for (name, value, good, expected) in [
             ("null", self.null, is_null(self.null), "a number between 0 and 1"),

@@ -50,7 +50,7 @@ pub(super) type Ended = (Cell, Result<String>, u64);
 /// Where cells run.
 pub(super) struct CellPool<'a> {
     limits: &'a Limits,
-    again: &'a Rerun<'a>,
+    rerun: &'a Rerun<'a>,
     pub(super) running: Vec<Running>,
     /// The most that a cell of each system has needed so far.
     peaks: Vec<u64>,
@@ -62,8 +62,8 @@ pub(super) struct CellPool<'a> {
 const UNKNOWN: u64 = 512 << 20;
 
 impl<'a> CellPool<'a> {
-    pub(super) fn new(limits: &'a Limits, again: &'a Rerun<'a>, systems: usize) -> Self {
-        CellPool { limits, again, running: Vec::new(), peaks: vec![0; systems], most: limits.jobs }
+    pub(super) fn new(limits: &'a Limits, rerun: &'a Rerun<'a>, systems: usize) -> Self {
+        CellPool { limits, rerun, running: Vec::new(), peaks: vec![0; systems], most: limits.jobs }
     }
 
     /// What a cell of a system has needed before.
@@ -104,7 +104,7 @@ impl<'a> CellPool<'a> {
         let threads = (self.limits.threads / self.limits.jobs).max(1).to_string();
         let errors = dir.join("stderr.txt");
         let file = fs::File::create(&errors).map_err(failed(&errors, "write it"))?;
-        let mut command = self.again.command(words);
+        let mut command = self.rerun.command(words);
         command.args(["--threads", &threads]).stdout(Stdio::null()).stderr(file);
         command.spawn().map_err(|e| Error::io("luthier", "start it again", &e))
     }
@@ -202,9 +202,9 @@ mod tests {
     fn memory_is_kept() {
         let dir = tempfile::tempdir().unwrap();
         let common = Common { threads: None, seed: None, quiet: true, json_errors: true };
-        let again = Rerun::new(&common, Talk { quiet: true }).unwrap().with_program("sh");
+        let rerun = Rerun::new(&common, Talk { quiet: true }).unwrap().with_program("sh");
         let limits = Limits { threads: 4, jobs: 3, memory: 60 << 20 };
-        let mut pool = CellPool::new(&limits, &again, 1);
+        let mut pool = CellPool::new(&limits, &rerun, 1);
         let steps = |script: &str| VecDeque::from([vec!["-c".to_owned(), script.to_owned()]]);
         let cell = |replica| Cell { group: 0, replica };
         let at = |_: Cell| dir.path().to_owned();
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!((pool.running.len(), pool.has_room(0)), (1, false));
         drop(pool);
         // What ends tells how: in steps, with its last words.
-        let mut pool = CellPool::new(&limits, &again, 1);
+        let mut pool = CellPool::new(&limits, &rerun, 1);
         let mut two = steps("exit 0");
         two.extend(steps("echo luthier: bad >&2; exit 2"));
         pool.start(cell(7), 0, two, dir.path()).unwrap();

@@ -221,12 +221,12 @@ impl<'a> Experiment<'a> {
     }
 
     /// The corpus, its parts, and the systems.
-    pub(super) fn prepare(&self, again: &Rerun<'_>) -> Result<()> {
+    pub(super) fn prepare(&self, rerun: &Rerun<'_>) -> Result<()> {
         if self.plan.text.data.is_none() {
             let sizes = self.plan.text.generate;
             let [train, dev, test] = [sizes.train, sizes.dev, sizes.test].map(|n| n.to_string());
             let out = self.data().display().to_string();
-            again.run(&["generate", "--out", &out, "--train", &train, "--dev", &dev, "--test", &test])?;
+            rerun.run(&["generate", "--output", &out, "--train", &train, "--dev", &dev, "--test", &test])?;
         }
         let directory = self.out.join("text");
         for part in self.parts().into_iter().filter(|p| !p.is_whole()) {
@@ -242,7 +242,7 @@ impl<'a> Experiment<'a> {
         for s in 0..self.plan.systems.len() {
             if self.groups.iter().any(|g| g.system == s) {
                 let words = self.train_words(s);
-                again.run_after(&words.iter().map(String::as_str).collect::<Vec<_>>())?;
+                rerun.run_after(&words.iter().map(String::as_str).collect::<Vec<_>>())?;
             }
         }
         Ok(())
@@ -346,15 +346,16 @@ impl<'a> Experiment<'a> {
             let weights = RunView::best_path(&Path::new(&dir).join("run")).display().to_string();
             let (weights, output) = (weights, format!("{dir}/test{}.out", i + 1));
             let source = self.text(test, 0);
-            let words = ["decode", "--model", &model, "--weights", &weights, "--in", &source, "-o", &output];
+            let words =
+                ["decode", "--model", &model, "--weights", &weights, "--input", &source, "-o", &output];
             steps.push_back(words.iter().map(ToString::to_string).chain(search.iter().cloned()).collect());
         }
         steps
     }
 
     /// Takes finished cells up and runs the others. Returns what went wrong.
-    pub(super) fn work(&mut self, again: &Rerun<'_>, limits: &Limits, talk: Talk) -> Result<Vec<String>> {
-        let mut pool = CellPool::new(limits, again, self.plan.systems.len());
+    pub(super) fn work(&mut self, rerun: &Rerun<'_>, limits: &Limits, talk: Talk) -> Result<Vec<String>> {
+        let mut pool = CellPool::new(limits, rerun, self.plan.systems.len());
         let mut waiting = VecDeque::new();
         for cell in self.cells.clone() {
             let Some(memory) = self.take_up(cell)? else {

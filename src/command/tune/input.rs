@@ -7,7 +7,7 @@ use crate::{
         keep_features, read_references,
     },
     launch,
-    lists::{ListArgs, check_references, reference_file, references_of},
+    lists::{ListArgs, MetricArgs, check_references, reference_file, references_of},
     talk::{Talk, thousands},
 };
 use luthier::{
@@ -39,46 +39,44 @@ use std::{
 pub(crate) struct Input {
     #[command(flatten)]
     nbest: ListArgs,
-    /// References, one segment per line; repeatable. Not needed for columns.
-    #[arg(long = "ref", value_name = "FILE")]
+    /// References, one segment per line; repeatable, not needed for column metrics.
+    #[arg(long = "ref", value_name = "FILE", help_heading = "Input")]
     references: Vec<PathBuf>,
-    /// BLEU statistics of Moses' extractor instead of references, one file per feature file in --nbest.
-    #[arg(long, num_args = 1.., value_name = "FILE", conflicts_with_all = ["references", "metric", "command"])]
+    /// Statistics from Moses' extractor instead of references, one file per feature file in --nbest.
+    #[arg(long, num_args = 1.., value_name = "FILE", conflicts_with_all = ["references", "metric", "tokenize", "command"], help_heading = "Input")]
     moses_scores: Vec<PathBuf>,
-    /// Metric to tune for. Candidates are expected to be tokenised already (tokenize=none).
-    #[arg(long, short, default_value = "bleu", value_name = "METRIC")]
-    pub(super) metric: String,
+    #[command(flatten)]
+    pub(super) metric: MetricArgs,
     /// Run directory; created, or resumed if it exists.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Run")]
     pub(super) run: PathBuf,
-    /// Initial weights: one `name value` per line, or a Moses configuration [default: those of the model, else all 0].
-    #[arg(long, value_name = "FILE")]
+    /// Initial weights, one `name value` per line, or a Moses configuration [default: those of the model, else all 0].
+    #[arg(long, value_name = "FILE", help_heading = "Run")]
     init: Option<PathBuf>,
-    /// A model directory of `train` or `import`: its decoder makes the lists of every iteration.
-    #[arg(long, value_name = "DIR", conflicts_with = "nbest", requires = "source")]
+    /// Model directory of `train` or `import`, whose decoder makes n-best lists in every iteration.
+    #[arg(long, value_name = "DIR", conflicts_with = "nbest", requires = "source", help_heading = "Decoder")]
     model: Option<PathBuf>,
-    /// A decoder to run in every iteration: a shell command with {weights} (a file) or '{weights:moses}', and {source}, {k},
-    /// {iteration}, {nbest} (else the list is its standard output).
-    #[arg(long, value_name = "CMD", conflicts_with = "nbest", requires = "source")]
+    /// Shell command of a decoder that makes n-best lists in every iteration.
+    ///
+    /// It contains {weights} (a file with one `name value` per line) or '{weights:moses}', {source}, {k}, {iteration} and
+    /// {nbest}, the list that it writes; without {nbest} the list is read from its standard output.
+    #[arg(long, value_name = "CMD", conflicts_with = "nbest", requires = "source", help_heading = "Decoder")]
     command: Option<String>,
-    /// Text that the decoder translates.
-    #[arg(long, value_name = "FILE", requires = "decoder")]
+    /// Text for the decoder, one segment per line.
+    #[arg(long, value_name = "FILE", requires = "decoder", help_heading = "Decoder")]
     source: Option<PathBuf>,
-    /// Forests of that text, saved by `decode --forest-kind grammar`: rescored in every iteration instead of parsing again.
-    #[arg(long, value_name = "FILE", requires = "model")]
+    /// Forests of the text, saved by `decode --forest-kind grammar`, rescored in every iteration instead of parsing again.
+    #[arg(long, value_name = "FILE", requires = "model", help_heading = "Decoder")]
     forests: Option<PathBuf>,
-    /// Candidates per segment to ask the decoder for [default: 100].
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Number of candidates per segment to ask the decoder for [default: 100].
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..), requires = "decoder", help_heading = "Decoder")]
     nbest_size: Option<u32>,
-    /// Moses configuration: initial weights, unless --init gives them.
-    #[arg(long, value_name = "FILE")]
+    /// Moses configuration with the initial weights, unless --init gives them.
+    #[arg(long, value_name = "FILE", help_heading = "Moses")]
     moses_ini: Option<PathBuf>,
-    /// Write that configuration again with the tuned weights.
-    #[arg(long, value_name = "FILE", requires = "moses_ini")]
+    /// Output file for the Moses configuration with the tuned weights.
+    #[arg(long, value_name = "FILE", requires = "moses_ini", help_heading = "Moses")]
     moses_ini_out: Option<PathBuf>,
-    /// Print the result as JSON.
-    #[arg(long)]
-    pub(super) json: bool,
     #[command(flatten)]
     held_out: HeldOutArgs,
     #[command(flatten)]
@@ -91,21 +89,21 @@ pub(crate) struct Input {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Held-out sets")]
 struct HeldOutArgs {
-    /// Text that is decoded after every iteration: the weights that score best on it are kept.
-    #[arg(long, value_name = "FILE", requires = "decoder")]
-    select_source: Option<PathBuf>,
-    /// N-best lists to select with, with --nbest.
+    /// N-best lists of the selection set: the weights that score best there are kept.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["decoder", "select_source"])]
     select_nbest: Vec<PathBuf>,
+    /// Source text of the selection set, with a decoder: the weights that score best there are kept.
+    #[arg(long, value_name = "FILE", requires = "decoder")]
+    select_source: Option<PathBuf>,
     /// References of the selection set; repeatable.
     #[arg(long, value_name = "FILE")]
     select_ref: Vec<PathBuf>,
-    /// Text that is decoded after every iteration and only reported.
-    #[arg(long, value_name = "FILE", requires = "decoder")]
-    test_source: Option<PathBuf>,
-    /// N-best lists to test with, with --nbest.
+    /// N-best lists of the test set, which is only reported.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["decoder", "test_source"])]
     test_nbest: Vec<PathBuf>,
+    /// Source text of the test set, with a decoder; only reported.
+    #[arg(long, value_name = "FILE", requires = "decoder")]
+    test_source: Option<PathBuf>,
     /// References of the test set; repeatable.
     #[arg(long, value_name = "FILE")]
     test_ref: Vec<PathBuf>,
@@ -212,8 +210,9 @@ impl Reader<'_> {
         }
         record_rows(self.spec, "nbest", &rows);
         talk.say(&format!(
-            "read {} candidates, {} of them different, in {:.2} s",
+            "read {} candidates of {} segments, {} distinct, in {:.2} s",
             thousands(rows.len()),
+            thousands(lists.len()),
             thousands(lists.iter().map(|l| l.k).sum()),
             clock.elapsed().as_secs_f64()
         ));
@@ -282,7 +281,7 @@ impl Reader<'_> {
     fn open_model(&mut self, dir: &ModelDir) -> Result<(Arc<Model>, Limits, Vec<String>)> {
         if let Some(column) = self.metric.columns().first() {
             return Err(Error::new(format!(
-                "the metric reads the column {column}, which a decoder does not make"
+                "the metric reads column `{column}`, which a decoder does not produce"
             ))
             .hint("tune for such a metric on n-best lists that have it"));
         }
@@ -291,8 +290,8 @@ impl Reader<'_> {
         let recipe = &self.spec.recipe;
         if self.input.features.has_sparse() && !recipe.learns_sparse() {
             let name = recipe.info().name;
-            return Err(Error::new(format!("{name} tunes dense features only, so --sparse has no use"))
-                .hint("perceptron, mira, oro, pro and the other learners tune sparse ones"));
+            return Err(Error::new(format!("{name} tunes dense features only, but --sparse is given"))
+                .hint("leave --sparse out, or use another algorithm, such as mira or pro"));
         }
         let mut model = Model::open(dir)?;
         self.input.features.apply(&mut model, &self.initial)?;
@@ -357,9 +356,8 @@ impl HeldOut<'_> {
     fn read_references(&self, metric: &Metric, spec: &mut RunSpec) -> Result<Vec<Lines>> {
         let name = self.name;
         if self.references.is_empty() && metric.columns().is_empty() {
-            return Err(Error::new(format!(
-                "no references for the {name} set: give them with --{name}-ref FILE"
-            )));
+            return Err(Error::new(format!("no references for the {name} set"))
+                .hint(format!("give them with --{name}-ref FILE")));
         }
         let files = read_references(self.references)?;
         check_references(&files, metric)?;
@@ -373,9 +371,8 @@ impl HeldOut<'_> {
             return Ok(());
         }
         let name = self.name;
-        Err(Error::new(format!(
-            "--{name}-ref without --{name}-{option}: there is nothing to compare with it"
-        )))
+        Err(Error::new(format!("--{name}-ref is given without --{name}-{option}"))
+            .hint(format!("give both, or leave --{name}-ref out")))
     }
 
     /// A text for a decoder.
@@ -406,7 +403,7 @@ impl HeldOut<'_> {
         }
         record_rows(spec, &format!("{}-nbest", self.name), &rows);
         if !rows.names.keys().iter().any(|k| learned.names.get(*k).is_some()) {
-            let message = format!("has no feature of the lists that are learned from ({})", self.name);
+            let message = format!("the {} lists share no feature with the lists to learn from", self.name);
             return Err(Error::in_file(self.nbest[0].display().to_string(), message)
                 .hint(format!("those have {}", learned.names.names().join(", "))));
         }
@@ -415,7 +412,7 @@ impl HeldOut<'_> {
         let missing: Vec<&str> = missing.filter_map(|key| learned.names.get(*key)).collect();
         if !missing.is_empty() {
             let (name, missing) = (self.name, missing.join(", "));
-            talk.warn(&format!("the {name} lists do not have {missing}: taken as 0 there"));
+            talk.warn(&format!("the {name} lists have no feature {missing}: taken as 0 there"));
         }
         let references = references_of(&files, &rows, input.nbest.allow_missing)?;
         let mut judge = Judge::new(metric, &references, reference_file(&files));
@@ -494,16 +491,16 @@ fn fixed(
     let (all, dense) = (rows.names.names().len(), columns.keys().len());
     if dense == 0 {
         return Err(Error::new(format!(
-            "none of the {all} features is in half of the candidates: nothing to tune"
+            "none of the {all} features occurs in half of the candidates, so there is no dense feature to tune"
         ))
-        .hint("line searches need dense features; pro, apro, mira, softmax, xbleu and risk do not"));
+        .hint("use pro, apro, mira, softmax, xbleu or risk, which tune sparse features"));
     }
     if all > dense + metric.columns().len() {
         talk.warn(&format!(
-            "{dense} of {all} features are in most candidates and tuned; the others keep their weights"
+            "tuning the {dense} of {all} features that occur in most candidates; the others keep their weights"
         ));
     } else if dense > MANY {
-        talk.warn(&format!("{dense} features are many for line searches: results vary with the seed"));
+        talk.warn(&format!("{dense} features are many for line searches: results will vary with the seed"));
     }
     Ok((lists, rows))
 }
@@ -515,7 +512,9 @@ fn moses_scores(paths: &[PathBuf], rows: &Rows) -> Result<Vec<f32>> {
     for path in paths {
         for (segment, numbers) in read_scores(path)? {
             if row >= rows.len() || rows.segment(row) != segment {
-                let message = format!("candidate {row} is of segment {segment}, elsewhere than in --nbest");
+                let message = format!(
+                    "candidate {row} belongs to segment {segment}, not to the segment of that candidate in --nbest"
+                );
                 return Err(Error::in_file(path.display().to_string(), message).hint(
                     "give the score files that were written with the feature files, in the same order",
                 ));
@@ -526,7 +525,7 @@ fn moses_scores(paths: &[PathBuf], rows: &Rows) -> Result<Vec<f32>> {
     }
     match paths.last() {
         Some(last) if row < rows.len() => {
-            let message = format!("statistics of {row} candidates for {}", rows.len());
+            let message = format!("found statistics of {row} candidates, expected {}", rows.len());
             Err(Error::in_file(last.display().to_string(), message)
                 .hint("one --moses-scores file is missing"))
         }
@@ -552,10 +551,13 @@ impl Input {
     }
 
     /// The references to tune with.
-    pub(super) fn read_references(&self, metric: &Metric) -> Result<Vec<Lines>> {
+    pub(super) fn read_references(&self, metric: &Metric, talk: Talk) -> Result<Vec<Lines>> {
         let files = read_references(&self.references)?;
         if !self.has_statistics() {
             check_references(&files, metric)?;
+        }
+        if let Some(first) = files.first() {
+            self.metric.check_tokens(metric, &first.file, first.lines.iter().map(String::as_str), talk);
         }
         Ok(files)
     }
@@ -568,10 +570,10 @@ impl Input {
     /// Flags that have no effect where forests are learned from.
     fn check_forests(&self, recipe: &Recipe) -> Result<()> {
         if recipe.forest_density().is_some() && self.nbest_size.is_some() {
-            return Err(Error::new("--nbest-size has no effect with --on forest").hint("see --density"));
+            return Err(Error::new("--nbest-size has no effect with --on forest").hint("use --density"));
         }
         if recipe.forest_density().is_some() && self.features.has_sparse() {
-            return Err(Error::new("--on forest tunes dense features only, so --sparse has no use")
+            return Err(Error::new("--on forest tunes dense features only, but --sparse is given")
                 .hint("leave it out, or use --on nbest"));
         }
         Ok(())
@@ -585,7 +587,7 @@ impl Input {
         match self.moses_ini_out.as_ref().and_then(|p| p.parent()) {
             Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => Err(Error::in_file(
                 parent.display().to_string(),
-                "is no directory, so --moses-ini-out cannot go there",
+                "is not a directory, so --moses-ini-out cannot be written there",
             )),
             _ => Ok(()),
         }

@@ -1,11 +1,11 @@
-//! What `tune` tells while it runs, and what it warns of in the end.
+//! Progress lines of `tune`, and its warnings about the result.
 
 use super::{Event, Fleet, Job, Metric, Outcome, SourceKind, Tuner};
 use crate::talk::{Talk, thousands};
 use luthier::tune::{RunView, Schedule};
 use std::path::Path;
 
-/// What is learned from.
+/// What a learner learns from, as it is counted on progress lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Units {
     /// Candidates of lists.
@@ -32,35 +32,40 @@ pub(super) fn processes(schedule: &Schedule, fleet: Fleet<'_>, talk: Talk) {
         return;
     }
     let n = fleet.0.size();
-    talk.say(&format!("{n} processes; if one is lost all end, and the same command resumes"));
+    talk.say(&format!("{n} processes; if one is lost, all end: re-run the same command to resume"));
     let shards = schedule.online.as_ref().map_or(n, |b| b.shards);
     if shards < n {
-        talk.warn(&format!("{shards} of {n} processes have a shard to learn from: see --shards"));
+        talk.warn(&format!(
+            "only {shards} of {n} processes have a shard to learn from; give --shards {n} or more"
+        ));
     }
 }
 
-/// What may not be meant about the weights that came out.
+/// Warns about results that are probably not what was meant.
 pub(super) fn warnings(job: &Job<'_>, outcome: &Outcome, last: Option<&Event>, run: &Path, talk: Talk) {
     let metric = job.metric;
     if let Some(last) = last.filter(|e| e.iteration > 0 && outcome.iteration == 0)
         && last.select.unwrap_or(last.score) < outcome.score
     {
         talk.warn(&format!(
-            "what was learned scores {:.2}, less than the initial weights, which are kept; it is in {}",
+            "the learned weights score {:.2}, less than the initial ones, which are kept; they are in {}",
             metric.display_score(last.select.unwrap_or(last.score)),
             RunView::weights_path(run, last.iteration).display()
         ));
     }
     if job.schedule.online.is_some() && job.source.kind() != SourceKind::Fixed && job.select.is_none() {
-        talk.say("without --select-source the last weights are kept, whatever they score");
+        talk.say("no selection set (--select-source): the weights of the last epoch are kept");
         if outcome.score < outcome.initial {
             let initial = RunView::weights_path(run, 0);
-            talk.warn(&format!("they score less than the initial ones, which are in {}", initial.display()));
+            talk.warn(&format!(
+                "the last weights score less than the initial ones, which are in {}",
+                initial.display()
+            ));
         }
     }
     if let Some(ratio) = outcome.length_ratio.filter(|r| !(0.95..=1.05).contains(r)) {
         talk.warn(&format!(
-            "the output is {ratio:.3} times as long as the references: a feature for length may help"
+            "the output has {ratio:.3} times the length of the references: a length feature may help"
         ));
     }
 }
@@ -69,9 +74,7 @@ pub(super) fn warnings(job: &Job<'_>, outcome: &Outcome, last: Option<&Event>, r
 pub(super) fn event(event: &Event, metric: &Metric, units: Units, talk: Talk) {
     if !event.constant.is_empty() {
         let names = event.constant.join(", ");
-        talk.warn(&format!(
-            "{names}: the same for all candidates of each segment, so the weight cannot matter"
-        ));
+        talk.warn(&format!("{names}: constant within each segment, so the weight has no effect"));
     }
     let mut line =
         format!("iteration {}  {} {:.2}", event.iteration, metric.name(), metric.display_score(event.score));

@@ -1,0 +1,263 @@
+//! Help pages: commands in groups, flags in sections, a short page for `-h` and a whole one for `--help`, and man pages.
+
+use super::{Common, Done, write_out};
+use crate::talk::Talk;
+use clap::{Arg, ArgAction, Command};
+use luthier::core::Error;
+use serde_json::json;
+use std::{fmt::Write as _, path::PathBuf, process::ExitCode};
+
+/// Commands in groups, in the order of the top-level help.
+pub(crate) const GROUPS: &[(&str, &[&str])] = &[
+    ("Tune", &["tune", "rerank", "oracle", "surface", "loss"]),
+    ("Evaluate", &["score", "compare", "report", "experiment"]),
+    ("Build", &["train", "decode", "import", "align", "extract", "lm", "table", "generate"]),
+    ("Other", &["demo", "convert", "completions", "man", "help"]),
+];
+
+/// Sections of flags in their order; those that are not named come before the held-out sets.
+const SECTIONS: &[&str] = &["Input", "Metric", "Run", "Output"];
+/// Sections after the algorithm's own ones.
+const LATER: &[&str] = &[
+    "Held-out sets",
+    "Sentence BLEU",
+    "Minimiser",
+    "Online learning",
+    "Decoder",
+    "With a decoder",
+    "Moses",
+    "Forests",
+    "Features",
+    "Search",
+    "General",
+];
+
+/// Flags on the short page of a command, by the names that clap knows them by. A command that is not named shows all of
+/// them. A flag of every command is shown where it is named.
+const SHORT: &[(&str, &[&str])] = &[
+    (
+        "tune",
+        &[
+            "nbest",
+            "references",
+            "model",
+            "source",
+            "command",
+            "metric",
+            "tokenize",
+            "run",
+            "init",
+            "iterations",
+            "select_nbest",
+            "select_source",
+            "select_ref",
+            "test_nbest",
+            "test_source",
+            "test_ref",
+            // of algorithms
+            "strategy",
+            "restarts",
+            "smooth",
+            "fix",
+            "pairs",
+            "psi",
+            "c",
+            "constraints",
+            "update",
+            "weighted",
+            "optimized",
+            "loss",
+            "eta0",
+            "batch_size",
+            "shards",
+            "oracle",
+            "gamma",
+        ],
+    ),
+    (
+        "loss",
+        &[
+            "nbest",
+            "references",
+            "metric",
+            "tokenize",
+            "weights",
+            "c",
+            "gamma",
+            "lambda",
+            "pairs",
+            "loss",
+            "json",
+        ],
+    ),
+    (
+        "oracle",
+        &["nbest", "nbest_format", "per_source", "references", "metric", "tokenize", "output", "json"],
+    ),
+    ("surface", &["nbest", "references", "metric", "tokenize", "weights", "direction", "svg", "json"]),
+    (
+        "rerank",
+        &[
+            "nbest",
+            "nbest_format",
+            "per_source",
+            "score_file",
+            "weights",
+            "output",
+            "nbest_out",
+            "top",
+            "json",
+        ],
+    ),
+    (
+        "decode",
+        &[
+            "model",
+            "weights",
+            "input",
+            "output",
+            "nbest",
+            "nbest_out",
+            "pop-limit",
+            "pop_limit",
+            "json",
+            "threads",
+        ],
+    ),
+    (
+        "train",
+        &["source", "target", "model", "kind", "alignment", "lm", "order", "max_words", "memory", "threads"],
+    ),
+    ("report", &["runs", "output", "title", "nbest", "references", "source"]),
+    (
+        "experiment",
+        &["plan", "output", "data", "languages", "quick", "iterations", "replicas", "only", "jobs", "show"],
+    ),
+    ("demo", &["output", "data", "languages", "threads"]),
+];
+
+/// The short form of the metrics' names.
+const METRICS_SHORT: &str =
+    "Metrics: bleu, chrf, chrf++, ter, wer, cer, column:NAME, or a sum such as '0.5*bleu+0.5*chrf'.";
+
+/// Names and settings of metrics.
+pub(crate) const METRICS: &str = "\
+Metrics, each with its settings after a colon:
+  bleu         order=4, tokenize=13a|intl|zh|char|none, smooth=exp|floor|add-k|none, smooth-value=V,
+               effective-order, lowercase
+  chrf         char-order=6, word-order=0, beta=2, whitespace, lowercase; chrf++ is chrf:word-order=2
+  ter          case, normalized, no-punct
+  wer, cer     lowercase
+  column:NAME  mean of a number that comes with each candidate, such as column:comet
+  '0.5*bleu+0.5*chrf'  weighted sum; error rates count negatively";
+
+/// Arranges all help pages of the command line.
+pub(crate) fn arrange(command: Command) -> Command {
+    let help = Arg::new("help")
+        .short('h')
+        .long("help")
+        .action(ArgAction::Help)
+        .global(true)
+        .help("Print help: a summary with -h, everything with --help")
+        .help_heading("General");
+    let version = Arg::new("version")
+        .short('V')
+        .long("version")
+        .action(ArgAction::Version)
+        .help("Print the version")
+        .help_heading("General");
+    let command = command.disable_help_flag(true).disable_version_flag(true).arg(help).arg(version);
+    let template = format!(
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}General:\n{{options}}{{after-help}}",
+        groups(&command)
+    );
+    let names: Vec<String> = command.get_subcommands().map(|c| c.get_name().to_owned()).collect();
+    let command = command.help_template(template);
+    names.iter().fold(command, |all, name| all.mut_subcommand(name, |c| page(c, name)))
+}
+
+/// The commands in their groups, a line each.
+fn groups(command: &Command) -> String {
+    let mut text = String::new();
+    for (group, names) in GROUPS {
+        let _ = writeln!(text, "{group}:");
+        for name in *names {
+            let about = command.find_subcommand(name).and_then(Command::get_about);
+            let about = about.map_or("Print help of a command".to_owned(), ToString::to_string);
+            let _ = writeln!(text, "  {name:<12} {about}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Arranges the pages of a command and of its subcommands.
+fn page(command: Command, name: &str) -> Command {
+    let names: Vec<String> = command.get_subcommands().map(|c| c.get_name().to_owned()).collect();
+    let command = names.iter().fold(command, |all, sub| all.mut_subcommand(sub, |c| page(c, name)));
+    let shown = SHORT.iter().find(|s| s.0 == name).map(|s| s.1);
+    let hides = |arg: &Arg| shown.is_some_and(|ids| !ids.contains(&arg.get_id().as_str()));
+    let takes_metric = command.get_arguments().any(|a| a.get_id() == "metric");
+    let command = command.disable_help_subcommand(true).mut_args(|arg| {
+        let hide = hides(&arg);
+        let bare = arg.get_help_heading().is_none() && !arg.is_positional();
+        if bare { arg.help_heading("Options") } else { arg }.hide_short_help(hide)
+    });
+    if takes_metric {
+        command.after_help(format!("{METRICS_SHORT}\n{MORE}")).after_long_help(METRICS)
+    } else {
+        command.after_help(MORE).after_long_help("")
+    }
+}
+
+/// The end of every short page.
+const MORE: &str = "--help prints all flags.";
+
+/// The place of a section among the others.
+fn rank(section: Option<&str>) -> usize {
+    let Some(section) = section else { return 0 };
+    let place = |all: &[&str]| all.iter().position(|s| *s == section);
+    place(SECTIONS).or_else(|| place(LATER).map(|p| SECTIONS.len() + 1 + p)).unwrap_or(SECTIONS.len())
+}
+
+/// Flags in the order of their sections.
+pub(crate) fn in_sections(mut args: Vec<Arg>) -> Vec<Arg> {
+    args.sort_by_key(|a| rank(a.get_help_heading()));
+    args
+}
+
+/// Print the manual page luthier(1), or write the pages of all commands.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ManArgs {
+    /// Output directory for the pages of all commands: luthier.1, luthier-tune.1, luthier-tune-mert.1 and so on.
+    #[arg(long, short, value_name = "DIR", help_heading = "Output")]
+    output: Option<PathBuf>,
+}
+
+/// `luthier man`.
+pub(crate) fn man(args: &ManArgs, common: &Common, talk: Talk, command: Command) -> Done {
+    let Some(dir) = &args.output else {
+        let mut page = Vec::new();
+        let written = clap_mangen::Man::new(command).render(&mut page);
+        written.map_err(|e| Error::io("<stdout>", "write to it", &e))?;
+        let text = String::from_utf8_lossy(&page);
+        let text = if common.json {
+            format!("{}\n", json!({"page": "luthier.1", "text": text}))
+        } else {
+            text.into_owned()
+        };
+        write_out(None, text.as_bytes())?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let failed = |e| Error::io(dir.display().to_string(), "write manual pages there", &e);
+    std::fs::create_dir_all(dir).map_err(failed)?;
+    clap_mangen::generate_to(command, dir).map_err(failed)?;
+    let entries = std::fs::read_dir(dir).map_err(failed)?;
+    let mut pages: Vec<String> = entries.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
+    pages.sort();
+    if common.json {
+        write_out(None, format!("{}\n", json!({"output": dir, "pages": pages})).as_bytes())?;
+    }
+    talk.say(&format!("{} manual pages in {}", pages.len(), dir.display()));
+    Ok(ExitCode::SUCCESS)
+}

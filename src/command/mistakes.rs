@@ -1,0 +1,340 @@
+//! What is wrong with the words of a command line: the mistake and what to type, in one line.
+
+use super::words::command_of;
+use clap::{
+    Arg, Command,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+use luthier::core::Error;
+use std::{error::Error as _, ffi::OsString};
+
+/// Explains an error of clap's.
+pub(crate) fn explain(e: &clap::Error, root: &Command, words: &[OsString]) -> Error {
+    let place = Place::new(root, words);
+    let word = |kind| first(e, kind);
+    match e.kind() {
+        ErrorKind::UnknownArgument => place.unknown(&word(ContextKind::InvalidArg)),
+        ErrorKind::InvalidSubcommand => place.unknown_command(&word(ContextKind::InvalidSubcommand)),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            place.no_command()
+        }
+        ErrorKind::MissingRequiredArgument => place.missing(&all(e, ContextKind::InvalidArg)),
+        ErrorKind::InvalidValue => place.invalid(e),
+        ErrorKind::ValueValidation => {
+            let flag = flag_of(&word(ContextKind::InvalidArg));
+            let reason = e.source().map(ToString::to_string).unwrap_or_default();
+            let value = word(ContextKind::InvalidValue);
+            Error::new(format!("{flag} is `{value}`: {}", plain(&reason)))
+        }
+        ErrorKind::ArgumentConflict => {
+            let (a, others) = (flag_of(&word(ContextKind::InvalidArg)), all(e, ContextKind::PriorArg));
+            if others.is_empty() || others.iter().any(|o| flag_of(o) == a) {
+                return Error::new(format!("{a} is given twice")).hint("give it once");
+            }
+            let others: Vec<String> = others.iter().map(|o| flag_of(o)).collect();
+            Error::new(format!("{a} and {} exclude each other", others.join(", "))).hint("give one of them")
+        }
+        _ => Error::new(rendered(e)),
+    }
+    .or_help(&place)
+}
+
+/// Adds where help is, if there is no other hint.
+trait OrHelp {
+    fn or_help(self, place: &Place<'_>) -> Self;
+}
+
+impl OrHelp for Error {
+    fn or_help(self, place: &Place<'_>) -> Self {
+        if self.advice().is_some() {
+            self
+        } else {
+            self.hint(format!("see `luthier {} -h`", place.typed).replace("  ", " "))
+        }
+    }
+}
+
+/// The command that was typed.
+struct Place<'a> {
+    root: &'a Command,
+    command: &'a Command,
+    /// Its words, such as `tune mert`.
+    typed: String,
+    /// The words after the program's name.
+    words: &'a [OsString],
+}
+
+impl<'a> Place<'a> {
+    fn new(root: &'a Command, words: &'a [OsString]) -> Self {
+        let (mut command, mut typed) = (root, Vec::new());
+        for word in command_of(words).split(' ') {
+            let Some(inner) = command.find_subcommand(word) else { break };
+            typed.push(word.to_owned());
+            command = inner;
+        }
+        Place { root, command, typed: typed.join(" "), words }
+    }
+
+    /// Whether an algorithm of `tune` is missing.
+    fn lacks_algorithm(&self) -> bool {
+        self.typed == "tune" || self.typed == "loss"
+    }
+
+    fn algorithms(&self) -> String {
+        let names: Vec<&str> = self.command.get_subcommands().map(Command::get_name).collect();
+        names.join(", ")
+    }
+
+    /// No algorithm, no verb.
+    fn no_command(&self) -> Error {
+        if self.lacks_algorithm() {
+            let rest: Vec<String> =
+                self.words.iter().skip(1).map(|w| w.to_string_lossy().into_owned()).collect();
+            let usual = if self.typed == "tune" { "mert" } else { "apro" };
+            let example = if rest.is_empty() && self.typed == "tune" {
+                "luthier tune mert --nbest FILE --ref FILE --run DIR".to_owned()
+            } else {
+                format!("luthier {} {usual} {}", self.typed, rest.join(" ")).trim_end().to_owned()
+            };
+            return Error::new(format!(
+                "no algorithm after `{}`, expected one of {}",
+                self.typed,
+                self.algorithms()
+            ))
+            .hint(format!("type `{example}`"));
+        }
+        let names: Vec<&str> = self.command.get_subcommands().map(Command::get_name).collect();
+        let place = format!("luthier {}", self.typed);
+        Error::new(format!("no command after `{}`, expected one of {}", place.trim_end(), names.join(", ")))
+    }
+
+    fn unknown_command(&self, word: &str) -> Error {
+        let names: Vec<&str> = self.command.get_subcommands().map(Command::get_name).collect();
+        let message = match self.typed.as_str() {
+            "tune" | "loss" => {
+                format!("`{word}` is not an algorithm of `{}`, which are {}", self.typed, names.join(", "))
+            }
+            "" => format!("`{word}` is not a command of luthier"),
+            typed => format!("`{word}` is not a command of `{typed}`, which are {}", names.join(", ")),
+        };
+        with_nearest(Error::new(message), word, names.into_iter())
+    }
+
+    /// A flag that the command does not have, or a word that is no flag.
+    fn unknown(&self, word: &str) -> Error {
+        if !word.starts_with('-') {
+            return self.stray(word);
+        }
+        if self.lacks_algorithm() {
+            return self.no_command();
+        }
+        let flag = word.split('=').next().unwrap_or(word);
+        let message = format!("`{}` has no flag {flag}", self.typed);
+        // The same flag elsewhere is the likeliest mistake.
+        if let Some((verb, _)) = self.typed.split_once(' ')
+            && let Some(parent) = self.root.find_subcommand(verb)
+        {
+            let others: Vec<&str> =
+                parent.get_subcommands().filter(|c| has(c, flag)).map(Command::get_name).collect();
+            if !others.is_empty() {
+                let list = others.join(", ");
+                return Error::new(message).hint(format!("it is a flag of `{verb}` {list}"));
+            }
+        }
+        let near = nearest(flag, longs(self.command).iter().map(String::as_str)).map(str::to_owned);
+        if let Some(near) = near {
+            return Error::new(message).hint(format!("did you mean {near}?"));
+        }
+        let others: Vec<&str> =
+            self.root.get_subcommands().filter(|c| has(c, flag)).map(Command::get_name).collect();
+        match others.as_slice() {
+            [] => Error::new(message),
+            others => Error::new(message).hint(format!("it is a flag of {}", others.join(", "))),
+        }
+    }
+
+    /// A word without a flag before it.
+    fn stray(&self, word: &str) -> Error {
+        if self.lacks_algorithm() {
+            return self.unknown_command(word);
+        }
+        let message = format!("`{word}` stands where `{}` expects a flag", self.typed);
+        let takes = |flag: &str| has(self.command, flag);
+        let hint = if takes("--nbest") {
+            "n-best lists go after --nbest, references after --ref"
+        } else if takes("--input") {
+            "the text goes after --input"
+        } else if takes("--source") {
+            "the text goes after --source and --target"
+        } else {
+            return Error::new(message);
+        };
+        Error::new(message).hint(hint)
+    }
+
+    /// Required flags that are not there, with their help.
+    fn missing(&self, flags: &[String]) -> Error {
+        let describe = |shown: &String| {
+            let arg =
+                self.command.get_arguments().find(|a| shown.starts_with(&a.to_string()) || same(a, shown));
+            let shown = shown.trim_end_matches("...");
+            match arg.and_then(Arg::get_help) {
+                Some(help) => {
+                    let help = help.to_string();
+                    format!("{shown} ({})", lower(help.split([';', '[']).next().unwrap_or(&help).trim()))
+                }
+                None => shown.to_owned(),
+            }
+        };
+        let flags: Vec<String> = flags.iter().map(describe).collect();
+        Error::new(format!("`{}` needs {}", self.typed, flags.join(" and ")))
+    }
+
+    /// A value that is none of those that are possible, or no value.
+    fn invalid(&self, e: &clap::Error) -> Error {
+        let flag = flag_of(&first(e, ContextKind::InvalidArg));
+        let value = first(e, ContextKind::InvalidValue);
+        let possible = all(e, ContextKind::ValidValue);
+        if value.is_empty() {
+            let arg = self.command.get_arguments().find(|a| long(a).as_deref() == Some(&flag));
+            let of = arg
+                .and_then(Arg::get_value_names)
+                .and_then(|n| n.first())
+                .map_or("a value".into(), ToString::to_string);
+            return Error::new(format!("{flag} has no value, expected {of} after it"));
+        }
+        let message = format!("{flag} is `{value}`, expected {}", list(&possible));
+        with_nearest(Error::new(message), &value, possible.iter().map(String::as_str))
+    }
+}
+
+/// `a, b or c`.
+fn list(words: &[String]) -> String {
+    match words {
+        [] => "another value".to_owned(),
+        [one] => one.clone(),
+        [rest @ .., last] => format!("{} or {last}", rest.join(", ")),
+    }
+}
+
+/// The reason of a number's parser, in words.
+fn plain(reason: &str) -> String {
+    let range = |text: &str| match text.split_once("..") {
+        Some((low, "")) => format!("at least {low}"),
+        Some((low, high)) => format!("from {low} to {}", high.trim_start_matches('=')),
+        None => text.to_owned(),
+    };
+    match reason {
+        "invalid digit found in string" => "expected a whole number, 0 or more".to_owned(),
+        "invalid float literal" => "expected a number".to_owned(),
+        "number too large to fit in target type" => "the number is too large".to_owned(),
+        "cannot parse integer from empty string" | "cannot parse float from empty string" => {
+            "expected a number".to_owned()
+        }
+        other => match other.split_once(" is not in ") {
+            Some((_, allowed)) => format!("expected a whole number, {}", range(allowed)),
+            None => other.to_owned(),
+        },
+    }
+}
+
+/// Clap's own words in one line.
+fn rendered(e: &clap::Error) -> String {
+    let text = e.render().to_string();
+    let words: Vec<&str> = text
+        .lines()
+        .take_while(|l| !l.starts_with("Usage:") && !l.starts_with("For more"))
+        .map(str::trim)
+        .filter(|l| !l.is_empty() && !l.starts_with("tip:"))
+        .collect();
+    words.join(" ").trim_start_matches("error: ").to_owned()
+}
+
+fn all(e: &clap::Error, kind: ContextKind) -> Vec<String> {
+    match e.get(kind) {
+        Some(ContextValue::String(one)) => vec![one.clone()],
+        Some(ContextValue::Strings(many)) => many.clone(),
+        _ => Vec::new(),
+    }
+}
+
+fn first(e: &clap::Error, kind: ContextKind) -> String {
+    all(e, kind).into_iter().next().unwrap_or_default()
+}
+
+/// `--metric` of `--metric <METRIC>`.
+fn flag_of(shown: &str) -> String {
+    shown.split([' ', '=']).next().unwrap_or(shown).to_owned()
+}
+
+fn long(arg: &Arg) -> Option<String> {
+    arg.get_long().map(|l| format!("--{l}"))
+}
+
+fn longs(command: &Command) -> Vec<String> {
+    command.get_arguments().filter_map(long).collect()
+}
+
+/// Whether a flag, as clap shows it, is this one.
+fn same(arg: &Arg, shown: &str) -> bool {
+    long(arg).is_some_and(|l| flag_of(shown) == l)
+}
+
+/// Whether a command, or one of its subcommands, has a flag.
+fn has(command: &Command, flag: &str) -> bool {
+    command
+        .get_arguments()
+        .any(|a| long(a).as_deref() == Some(flag) || a.get_short().is_some_and(|s| format!("-{s}") == flag))
+        || command.get_subcommands().any(|c| has(c, flag))
+}
+
+fn lower(text: &str) -> String {
+    let mut letters = text.chars();
+    // Abbreviations keep their capitals.
+    match (letters.next(), letters.clone().next()) {
+        (Some(first), Some(second)) if second.is_lowercase() => first.to_lowercase().chain(letters).collect(),
+        _ => text.to_owned(),
+    }
+}
+
+fn with_nearest<'a>(e: Error, word: &str, known: impl Iterator<Item = &'a str>) -> Error {
+    match nearest(word, known) {
+        Some(near) => e.hint(format!("did you mean {near}?")),
+        None => e,
+    }
+}
+
+/// The word that differs least, if it differs little.
+fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let most = if word.trim_start_matches('-').len() < 5 { 1 } else { 2 };
+    let close = |k: &&str| distance(word, k) <= most || (word.len() > 5 && k.starts_with(word));
+    known.filter(close).min_by_key(|k| distance(word, k))
+}
+
+/// Letters to change, add or remove (Levenshtein distance).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut corner = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let change = corner + usize::from(x != *y);
+            corner = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(corner + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances() {
+        for (a, b, d) in [("nbest", "nbets", 2), ("ref", "refs", 1), ("", "abc", 3), ("kitten", "sitting", 3)]
+        {
+            assert_eq!(distance(a, b), d, "{a} {b}");
+        }
+    }
+}

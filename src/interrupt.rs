@@ -1,0 +1,83 @@
+//! Ctrl-C: long work is asked to stop, so that nothing half-written stays behind; work that does not answer is ended.
+
+use crate::{launch, subprocess::shell_quote, talk::Talk};
+use luthier::core::{Error, ErrorKind};
+use std::{
+    ops::ControlFlow,
+    process::ExitCode,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+/// Exit code of a command that was interrupted, by the convention of shells: 128 + SIGINT.
+const CODE: u8 = 130;
+
+/// How long work may take to answer before the process ends anyway.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+static REQUESTED: AtomicBool = AtomicBool::new(false);
+static TOLD: AtomicBool = AtomicBool::new(false);
+
+/// How the command that is running is resumed, and how messages are printed.
+static COMMAND: OnceLock<(Option<String>, Talk)> = OnceLock::new();
+
+/// Commands that resume in their directory when they are typed again.
+const RESUMABLE: [&str; 5] = ["tune", "train", "import", "demo", "experiment"];
+
+/// Listens for Ctrl-C. A job of several processes leaves that to its launcher.
+pub(crate) fn listen(verb: &str, talk: Talk) {
+    if !launch::fleet().is_alone() {
+        return;
+    }
+    let resume = RESUMABLE.contains(&verb).then(|| {
+        let words: Vec<String> =
+            std::env::args_os().skip(1).map(|w| w.to_string_lossy().into_owned()).collect();
+        shell_quote(&words)
+    });
+    let _ = COMMAND.set((resume, talk));
+    // Where signals cannot be handled, Ctrl-C ends the process as it always does.
+    let _ = ctrlc::set_handler(|| {
+        if REQUESTED.swap(true, Ordering::Relaxed) {
+            end();
+        }
+        thread::spawn(|| {
+            thread::sleep(PATIENCE);
+            end();
+        });
+    });
+}
+
+/// Whether work goes on, for progress callbacks.
+pub(crate) fn flow() -> ControlFlow<()> {
+    if REQUESTED.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
+/// Prints how to resume and returns the exit code.
+pub(crate) fn ended() -> ExitCode {
+    tell();
+    ExitCode::from(CODE)
+}
+
+fn tell() {
+    if TOLD.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    if let Some((resume, talk)) = COMMAND.get() {
+        let e = Error::new("interrupted").of_kind(ErrorKind::Interrupted);
+        talk.error(&match resume {
+            Some(command) => e.hint(format!("resume with: {command}")),
+            None => e,
+        });
+    }
+}
+
+/// Ends the process at once; files that are being written keep their temporary names, as after `kill`.
+#[allow(clippy::exit)]
+fn end() {
+    tell();
+    std::process::exit(CODE.into());
+}
