@@ -1,7 +1,7 @@
-//! Scores translations, and tests whether two systems differ by more than chance.
+//! Scores translations and tests whether two systems differ significantly.
 //!
 //! ```sh
-//! cargo run --example score_and_compare                             # two systems made of examples/quickstart
+//! cargo run --example score_and_compare                             # two systems derived from examples/quickstart
 //! cargo run --example score_and_compare -- REFERENCES BASELINE SYSTEM
 //! ```
 #![allow(clippy::print_stdout)]
@@ -45,7 +45,8 @@ fn lines(path: &str) -> Result<Vec<String>> {
     Ok(read_lines(Path::new(path))?.lines)
 }
 
-/// References, the candidates under the initial weights, and those under weights that favour longer ones.
+/// Returns the references, the best candidates under the initial weights, and the best candidates under weights that
+/// favour longer candidates.
 fn quickstart() -> Result<(Vec<String>, Vec<String>, Vec<String>)> {
     let lists = NBest::read(["examples/quickstart/nbest.txt"])?;
     let texts = |weights: &Weights| -> Result<Vec<String>> {
