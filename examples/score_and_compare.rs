@@ -22,7 +22,7 @@ fn main() -> Result<()> {
     let (references, baseline, system) = match args.as_slice() {
         [references, baseline, system] => (lines(references)?, lines(baseline)?, lines(system)?),
         [] => quickstart()?,
-        _ => return Err(Error::new("expected REFERENCES BASELINE SYSTEM, or nothing")),
+        _ => return Err(Error::new("expected the arguments REFERENCES BASELINE SYSTEM, or none")),
     };
     let failed = |e: luthier::metric::Error| Error::new(e.to_string());
     for name in ["bleu", "chrf", "ter"] {

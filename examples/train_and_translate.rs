@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let dir = tempfile::tempdir().map_err(|e| Error::io("the temporary directory", "make it", &e))?;
+    let dir = tempfile::tempdir().map_err(|e| Error::io("the temporary directory", "create it", &e))?;
     let (source, target, text) = match args.as_slice() {
         [source, target, text] => (source.into(), target.into(), read_lines(Path::new(text))?.lines),
         [] => generated(dir.path())?,
-        _ => return Err(Error::new("expected SOURCE TARGET TEXT, or nothing")),
+        _ => return Err(Error::new("expected the arguments SOURCE TARGET TEXT, or none")),
     };
 
     let model = dir.path().join("model");
