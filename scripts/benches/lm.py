@@ -121,7 +121,7 @@ def main():
                     assert abs(float(ours[1]) - float(theirs[1])) < 1e-3 * abs(float(ours[1])) / 100, (ours, theirs)
                     best["us"] = max(best.get("us", 0), float(ours[0]))
                     best["them"] = max(best.get("them", 0), float(theirs[0]))
-                print(f"  {name}: {best['us'] / 1e6:.1f} million queries a second, KenLM {best['them'] / 1e6:.1f}, "
+                print(f"  {name}: {best['us'] / 1e6:.1f} million queries per second, KenLM {best['them'] / 1e6:.1f}, "
                       f"ratio {best['us'] / best['them']:.2f}", flush=True)
 
 
