@@ -1,4 +1,4 @@
-//! How fast hope–fear MIRA and APRO are: `scripts/bench batch`.
+//! Speed of hope–fear MIRA and of APRO; run by `scripts/bench batch`.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod pool;
@@ -18,7 +18,8 @@ use luthier::{
 use rayon::prelude::*;
 use std::{path::PathBuf, sync::Arc, time::Instant};
 
-/// Seconds of Moses' repaired `kbmira` for 60 epochs on this pool, on one thread of such a machine.
+/// Seconds that Moses' `kbmira`, with a bug fixed, takes for 60 epochs on the same pool, on one thread of a comparable
+/// machine.
 const MOSES: f64 = 4.6;
 
 const DENSE: usize = 20;
@@ -26,16 +27,16 @@ const SPARSE: usize = 100;
 
 fn main() {
     if std::env::args().any(|a| a == "full") {
-        println!("APRO at the paper's size (8 minutes there)");
+        println!("APRO with the list sizes of Dreyer and Dong (2015), who report 8 minutes");
         apro(2748, 3600);
         return;
     }
     if let Some(data) = std::env::var_os("LUTHIER_DATA").map(PathBuf::from) {
         mira(&data);
     } else {
-        println!("no LUTHIER_DATA: MIRA is left out");
+        println!("LUTHIER_DATA is not set: MIRA is skipped");
     }
-    println!("APRO, 687 segments, {DENSE} dense and {SPARSE} sparse features a candidate, all cores");
+    println!("APRO, 687 segments, {DENSE} dense and {SPARSE} sparse features per candidate, all cores");
     for k in [900, 1800, 3600] {
         apro(687, k);
     }
@@ -76,8 +77,8 @@ fn apro(segments: usize, k: usize) {
     let a_pass = seconds / ended.passes as f64;
     let n = (segments * k) as f64;
     println!(
-        "  k = {k}: {:.0} million numbers, {} steps, {} passes, {seconds:.1} s, {:.2} ns a number and pass, {:.1} ns \
-         a candidate and pass and log2 k, most memory {:.1} GB{}",
+        "  k = {k}: {:.0} million numbers, {} steps, {} passes, {seconds:.1} s, {:.2} ns per number and pass, {:.1} ns \
+         per candidate, pass and log2 k, peak memory {:.1} GB{}",
         size as f64 / 1e6,
         ended.steps,
         ended.passes,
@@ -88,7 +89,8 @@ fn apro(segments: usize, k: usize) {
     );
 }
 
-/// Lists whose candidates share most features, as n-best lists do; quality depends on both kinds.
+/// Generates lists whose candidates share most of their features, as in n-best lists; the quality of a candidate depends
+/// on its dense and sparse features. Returns the lists and weights of 0 for all features.
 fn generate(segments: usize, k: usize) -> (Vec<Arc<Candidates>>, Weights) {
     let dense: Vec<FeatureKey> = (0..DENSE).map(|c| FeatureKey::of(&format!("d{c}"))).collect();
     let columns = Arc::new(Local::new(dense.clone()));
@@ -96,7 +98,7 @@ fn generate(segments: usize, k: usize) -> (Vec<Arc<Candidates>>, Weights) {
     let keys: Vec<FeatureKey> = names.iter().map(|n| FeatureKey::of(n)).collect();
     let one = |segment: usize| {
         let mut s = Stream::new(1, Purpose::Test, 0, segment as u32);
-        // What the segment's candidates can have, and what most of them do have.
+        // Sparse features that the segment's candidates can have, and the common level of their dense features.
         let mut can: Vec<usize> = (0..4 * SPARSE).map(|_| s.below(keys.len() as u64) as usize).collect();
         can.sort_unstable();
         can.dedup();
@@ -123,7 +125,7 @@ fn generate(segments: usize, k: usize) -> (Vec<Arc<Candidates>>, Weights) {
         let rows = features.chunks_exact_mut(DENSE + SPARSE).map(|row| {
             let sparse = &mut row[DENSE..];
             sparse.sort_unstable_by_key(|f| f.0);
-            // A feature twice counts as another one.
+            // A feature that was drawn twice is replaced by another key.
             for i in 1..sparse.len() {
                 if sparse[i].0 <= sparse[i - 1].0 {
                     sparse[i].0 = FeatureKey(sparse[i - 1].0.0 + 1);
@@ -151,7 +153,7 @@ fn generate(segments: usize, k: usize) -> (Vec<Arc<Candidates>>, Weights) {
     (pool, weights)
 }
 
-/// In gigabytes, of the whole process so far.
+/// Returns the peak resident memory of this process in gigabytes.
 fn peak_memory() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|l| l.starts_with("VmHWM")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Queries with carried state; `scripts/bench lm` runs this beside a loop over `KenLM`.
+//! Query speed of the language model with carried state; `scripts/bench lm` compares it with the same loop over `KenLM`.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use luthier::lm::{END, Model};
@@ -7,7 +7,7 @@ use std::{path::Path, time::Instant};
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let [model, text, passes] = &arguments[..] else {
-        println!("scripts/bench lm runs this");
+        println!("this benchmark is run by scripts/bench lm");
         return;
     };
     let clock = Instant::now();

@@ -1,4 +1,4 @@
-//! How fast MERT's line searches are, against a plain one in the same run: `scripts/bench mert`.
+//! Speed of MERT's line search against a simple implementation in the same run; run by `scripts/bench mert`.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod pool;
@@ -17,12 +17,12 @@ use luthier::{
 };
 use std::{path::PathBuf, sync::Arc, time::Instant};
 
-/// Seconds of Moses' `mert` for 21 starts on this pool, on one thread of such a machine.
+/// Seconds that Moses' `mert` takes for 21 starting points on the same pool, on one thread of a comparable machine.
 const MOSES: f64 = 115.0;
 
 fn main() {
     let Some(data) = std::env::var_os("LUTHIER_DATA").map(PathBuf::from) else {
-        println!("set LUTHIER_DATA; scripts/bench mert does");
+        println!("LUTHIER_DATA is not set; run this benchmark with scripts/bench mert");
         return;
     };
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global().unwrap();
@@ -36,16 +36,16 @@ fn main() {
     let flat = Arc::new(Flat::new(&pool));
     let fast = climb(&pool, &start, 21, |p| Box::new(ListWalker::over(&flat, &pool, &metric, &none, p)));
     let candidates: usize = pool.iter().map(|l| l.k).sum();
-    println!("21 starts of koehn on {candidates} candidates, one thread");
+    println!("coordinate descent from 21 starting points on {candidates} candidates, one thread");
     println!(
-        "  {:.2} s, best BLEU {:.2}, {} line searches, {:.0} a second, {:.2} ns a candidate",
+        "  {:.2} s, best BLEU {:.2}, {} line searches, {:.0} per second, {:.2} ns per candidate",
         fast.seconds,
         fast.best,
         fast.searches,
         fast.searches as f64 / fast.seconds,
         1e9 * fast.seconds / fast.searches as f64 / candidates as f64
     );
-    println!("  {:.1} times as fast as Moses' mert ({MOSES} s; aim 20, then 50)", MOSES / fast.seconds);
+    println!("  {:.1} times as fast as Moses' mert ({MOSES} s; target 20, then 50)", MOSES / fast.seconds);
 
     let few = climb(&pool, &start, 1, |p| Box::new(ListWalker::new(&pool, &metric, &none, p)));
     let plain = climb(&pool, &start, 1, |p| Box::new(Plain::new(&pool, &metric, p)));
@@ -57,13 +57,13 @@ fn main() {
     }
     let each = |r: &Run| r.seconds / r.searches as f64;
     println!(
-        "one start: {:.2} ms a search, plain sort-based {:.2} ms, ratio {:.1}",
+        "one starting point: {:.2} ms per line search, simple sort-based search {:.2} ms, ratio {:.1}",
         1e3 * each(&few),
         1e3 * each(&plain),
         each(&plain) / each(&few)
     );
 
-    println!("growth, one start: milliseconds a search");
+    println!("by pool size, one starting point: milliseconds per line search");
     for (copies, wider) in [(1, 1), (2, 1), (4, 1), (1, 2), (1, 4)] {
         let grown = grow(&pool, copies, wider);
         let mut point = Vec::new();
@@ -88,7 +88,8 @@ struct Run {
     best: f64,
 }
 
-/// Climbs from the start and from random ones, as `tune mert` does.
+/// Runs MERT from `start` and from random starting points, as `tune mert` does; returns the total time, the number of line
+/// searches and the best score.
 fn climb<'a>(
     pool: &[Arc<Candidates>],
     start: &[f64],
@@ -136,8 +137,8 @@ impl Walker for Counting<'_> {
     }
 }
 
-/// The textbook: sort the lines of each segment by slope, keep the hull on a stack, sort all boundaries, and score
-/// every interval.
+/// Simple line search: sorts the lines of each segment by slope, computes their upper envelope on a stack, sorts all
+/// boundaries and scores every interval.
 struct Plain<'a> {
     pool: &'a [Arc<Candidates>],
     metric: &'a Metric,
@@ -244,7 +245,8 @@ impl Walker for Plain<'_> {
 
 type Features = Vec<(FeatureKey, f64)>;
 
-/// A pool with every candidate `copies` times and every feature `wider` times, each copy a little different.
+/// Returns a pool with every candidate repeated `copies` times and every feature `wider` times; values of copies are
+/// multiplied by a random factor between 0.98 and 1.02.
 fn grow(pool: &[Arc<Candidates>], copies: usize, wider: usize) -> Vec<Arc<Candidates>> {
     let width = pool[0].width;
     let old = pool[0].columns.keys();

@@ -1,4 +1,5 @@
-//! What it costs to tell other processes something: run by `scripts/bench cluster` under mpirun. Prints JSON lines.
+//! Cost of communication between processes; run by `scripts/bench cluster` under mpirun. Prints JSON lines with the
+//! operation, the number of processes, the size in bytes or features, and the seconds.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use luthier::{
@@ -8,7 +9,7 @@ use luthier::{
 use serde_json::json;
 use std::time::Instant;
 
-/// The shortest of some attempts, in seconds.
+/// Returns the shortest time of seven calls, in seconds.
 fn best(mut f: impl FnMut()) -> f64 {
     let time = |_| {
         let clock = Instant::now();
@@ -31,8 +32,8 @@ fn main() {
         let mine = vec![7u8; bytes];
         tell("gather", bytes, best(|| drop(cluster.all_gather(&mine))));
     }
-    // What mixing does with a shard of its own in every process: values of all features go to the processes that add them up,
-    // and means come back.
+    // Mixing with one shard per process: each process sends its values of all features to the processes that sum them and
+    // receives the sums.
     for features in [1_000, 100_000, 5_000_000] {
         let each = features / cluster.size() as usize;
         let part = ((0..each as u32).collect::<Vec<u32>>(), vec![0.1; each]);

@@ -1,7 +1,7 @@
-//! Scores translations, and tests whether two systems differ by more than chance.
+//! Scores translations and tests whether two systems differ significantly.
 //!
 //! ```sh
-//! cargo run --example score_and_compare                             # two systems made of examples/quickstart
+//! cargo run --example score_and_compare                             # two systems derived from examples/quickstart
 //! cargo run --example score_and_compare -- REFERENCES BASELINE SYSTEM
 //! ```
 #![allow(clippy::print_stdout)]
@@ -22,7 +22,7 @@ fn main() -> Result<()> {
     let (references, baseline, system) = match args.as_slice() {
         [references, baseline, system] => (lines(references)?, lines(baseline)?, lines(system)?),
         [] => quickstart()?,
-        _ => return Err(Error::new("expected REFERENCES BASELINE SYSTEM, or nothing")),
+        _ => return Err(Error::new("expected the arguments REFERENCES BASELINE SYSTEM, or none")),
     };
     let failed = |e: luthier::metric::Error| Error::new(e.to_string());
     for name in ["bleu", "chrf", "ter"] {
@@ -45,7 +45,8 @@ fn lines(path: &str) -> Result<Vec<String>> {
     Ok(read_lines(Path::new(path))?.lines)
 }
 
-/// References, the candidates under the initial weights, and those under weights that favour longer ones.
+/// Returns the references, the best candidates under the initial weights, and the best candidates under weights that
+/// favour longer candidates.
 fn quickstart() -> Result<(Vec<String>, Vec<String>, Vec<String>)> {
     let lists = NBest::read(["examples/quickstart/nbest.txt"])?;
     let texts = |weights: &Weights| -> Result<Vec<String>> {

@@ -1,8 +1,8 @@
-//! Trains a translation model from parallel text, and translates with it.
+//! Trains a translation model from parallel text and translates with it.
 //!
 //! ```sh
 //! cargo run --example train_and_translate                            # 500 generated sentence pairs
-//! cargo run --example train_and_translate -- SOURCE TARGET TEXT      # your own: tokenised, one sentence per line
+//! cargo run --example train_and_translate -- SOURCE TARGET TEXT      # your own text: tokenised, one sentence per line
 //! ```
 #![allow(clippy::print_stdout)]
 
@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let dir = tempfile::tempdir().map_err(|e| Error::io("the temporary directory", "make it", &e))?;
+    let dir = tempfile::tempdir().map_err(|e| Error::io("the temporary directory", "create it", &e))?;
     let (source, target, text) = match args.as_slice() {
         [source, target, text] => (source.into(), target.into(), read_lines(Path::new(text))?.lines),
         [] => generated(dir.path())?,
-        _ => return Err(Error::new("expected SOURCE TARGET TEXT, or nothing")),
+        _ => return Err(Error::new("expected the arguments SOURCE TARGET TEXT, or none")),
     };
 
     let model = dir.path().join("model");
@@ -42,7 +42,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// A small German–English text in a directory: its two files, and five more sentences to translate.
+/// Writes 500 generated German–English sentence pairs to a directory; returns the paths of the two files and five more
+/// source sentences to translate.
 fn generated(dir: &Path) -> Result<(PathBuf, PathBuf, Vec<String>)> {
     let mut corpus = Generator::new(1);
     let text = (0..5).map(|_| corpus.next(Part::Test, 1).source.join(" ")).collect();

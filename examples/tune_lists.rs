@@ -1,10 +1,10 @@
-//! Tunes a reranker of n-best lists: which weights for the scores of each candidate?
+//! Tunes the feature weights of an n-best reranker with every algorithm and prints the scores.
 //!
-//! The lists are split by segment: weights are tuned on one part and reported on the other.
+//! The segments are split in two halves: weights are tuned on one half and evaluated on the other.
 //!
 //! ```sh
 //! cargo run --example tune_lists                        # the lists in examples/quickstart
-//! cargo run --example tune_lists -- LISTS REFERENCES    # your own, in any format
+//! cargo run --example tune_lists -- LISTS REFERENCES    # your own lists, in any n-best format
 //! ```
 #![allow(clippy::print_stdout)]
 
@@ -37,7 +37,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Every second segment of a file of lists, with its references, and the others.
+/// Reads an n-best file and its references; returns the even-numbered and the odd-numbered segments.
 fn halves(lists: &Path, references: &Path) -> Result<(NBest, NBest)> {
     let mut rows = nbest::Rows::default();
     nbest::read(lists, &nbest::Options::default(), &mut rows)?;

@@ -1,8 +1,8 @@
-"""Opens a page of `luthier report` in Chromium without a window and uses it as a reader would.
+"""Tests HTML reports of `luthier report` in headless Chromium: charts, controls, keyboard shortcuts, themes and layout.
 
 scripts/browser.py PAGE.html [--screenshots DIR]
 
-Speaks Chromium's DevTools protocol over its pipe, so nothing but Chromium and Python is needed.
+Uses the DevTools protocol over a pipe, so that only Chromium and Python are needed.
 """
 
 import argparse
@@ -20,7 +20,7 @@ LIMIT = 60
 
 
 class Browser:
-    """Chromium with one page."""
+    """A headless Chromium process with one page, controlled by the DevTools protocol."""
 
     def __init__(self):
         program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -31,7 +31,7 @@ class Browser:
         self.read_end, to_write = os.pipe()
 
         def pipes():
-            # Chromium reads commands from 3 and writes answers to 4; the copies keep clear of both.
+            # Chromium reads commands from descriptor 3 and writes answers to 4; duplicate first, in case 3 or 4 is in use.
             read, write = os.dup(to_read), os.dup(to_write)
             os.dup2(read, 3)
             os.dup2(write, 4)
@@ -61,7 +61,7 @@ class Browser:
         while b"\0" not in self.buffer:
             part = os.read(self.read_end, 1 << 20)
             if not part:
-                raise SystemExit("Chromium has gone")
+                raise SystemExit("Chromium exited unexpectedly")
             self.buffer += part
         one, self.buffer = self.buffer.split(b"\0", 1)
         return json.loads(one)
@@ -95,7 +95,7 @@ class Browser:
         until = time.monotonic() + LIMIT
         while not self.value(expression):
             if time.monotonic() > until:
-                raise SystemExit(f"never true: {expression}")
+                raise SystemExit(f"not true after {LIMIT} s: {expression}")
             time.sleep(0.05)
 
     def window(self, width, height=900, dark=False):
@@ -108,7 +108,7 @@ class Browser:
         self.settle()
 
     def settle(self):
-        """Until everything that wants to be drawn has been."""
+        """Waits until pending layout and drawing are complete."""
         self.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(true), 60))))")
 
     def press(self, key):
@@ -130,7 +130,7 @@ class Browser:
 
 def check(what, ok, seen=""):
     if not ok:
-        raise SystemExit(f"not so: {what} {seen}")
+        raise SystemExit(f"check failed: {what} {seen}")
     print(f"  {what} {seen}".rstrip())
 
 
@@ -140,7 +140,7 @@ CHARTS = """[...document.querySelectorAll('.chart')].map(c => [
 
 
 def use(browser, page):
-    """Everything that a reader does."""
+    """Checks all sections and controls of a report."""
     browser.window(1280)
     browser.open(page)
     sections = browser.value("[...document.querySelectorAll('main section')].map(s => s.id)")
@@ -149,43 +149,43 @@ def use(browser, page):
     check("sections", sections == wanted, sections)
     charts = browser.value(CHARTS)
     check("every chart has marks", charts and all(n > 0 for _, n, _ in charts), f"({len(charts)} charts, {sum(c[1] for c in charts)} marks)")
-    check("no mark is at a place that is no number", not any(c[2] for c in charts))
-    check("nothing comes from elsewhere", browser.value("performance.getEntriesByType('resource').filter(r => !r.name.startsWith('data:')).length") == 0)
+    check("no mark has NaN or undefined coordinates", not any(c[2] for c in charts))
+    check("no external resources are loaded", browser.value("performance.getEntriesByType('resource').filter(r => !r.name.startsWith('data:')).length") == 0)
     runs = browser.value("document.querySelectorAll('#runs tbody tr').length")
     pressed = browser.value("""(() => { const b = document.querySelector('#learning .legend button'); const n = () => document.querySelectorAll('#learning .chart')[0].querySelectorAll('.curve').length;
         const before = n(); b.click(); const after = n(); b.click(); return [before, after, n()]; })()""")
-    check("the legend switches a curve off and on", pressed == [runs, runs - 1, runs] or runs == 1, pressed)
+    check("the legend hides and shows a curve", pressed == [runs, runs - 1, runs] or runs == 1, pressed)
     if rich:
         use_sentences(browser)
     if browser.value("document.querySelector('#groups select')?.options.length ?? 0") > 1:
         first = browser.value("document.querySelector('#headroom .note').textContent")
         browser.value("(() => { const s = document.querySelector('#groups select'); s.selectedIndex = 1; s.dispatchEvent(new Event('change')); return true; })()")
         browser.settle()
-        check("other lists", browser.value("document.querySelector('#headroom .note').textContent") != first and all(c[1] and not c[2] for c in browser.value(CHARTS)))
+        check("another system can be selected", browser.value("document.querySelector('#headroom .note').textContent") != first and all(c[1] and not c[2] for c in browser.value(CHARTS)))
         use_sentences(browser)
     for width in (1280, 400):
         browser.window(width)
         browser.settle()
         wide = browser.value("Math.max(innerWidth, document.documentElement.scrollWidth)")
-        check(f"nothing sticks out at {width} pixels", wide <= width, f"({wide})")
-    # Dark and light.
+        check(f"no horizontal overflow at {width} pixels", wide <= width, f"({wide})")
+    # Light and dark theme.
     back = "getComputedStyle(document.body).backgroundColor"
     light = browser.value(back)
     browser.press("t")
     dark = browser.value(back)
     browser.press("t")
-    check("t turns it dark and light again", light != dark and browser.value(back) == light, f"({light}, {dark})")
+    check("t switches the theme and back", light != dark and browser.value(back) == light, f"({light}, {dark})")
     browser.window(1280, dark=True)
     browser.value("delete document.documentElement.dataset.theme; true")
-    check("it follows the system", browser.value(back) == dark)
+    check("the theme follows the system setting", browser.value(back) == dark)
     browser.press("?")
-    check("? shows the keys", browser.value("document.getElementById('keys').open"))
+    check("? shows the keyboard shortcuts", browser.value("document.getElementById('keys').open"))
     browser.press("?")
     browser.ask("Emulation.setEmulatedMedia", media="print")
-    check("print is white", browser.value(back) == "rgb(255, 255, 255)")
+    check("print has a white background", browser.value(back) == "rgb(255, 255, 255)")
     browser.ask("Emulation.setEmulatedMedia", media="")
     browser.settle()
-    check("no error on the console", not browser.wrong, browser.wrong or "")
+    check("no error or warning on the console", not browser.wrong, browser.wrong or "")
 
 
 def use_sentences(browser):
@@ -193,41 +193,41 @@ def use_sentences(browser):
     chosen = "[...document.querySelectorAll('#list li')].findIndex(l => l.getAttribute('aria-selected') === 'true')"
     all_ = browser.value(shown)
     check("sentences are listed", all_ > 0, f"({all_})")
-    check("a difference is marked", browser.value("document.querySelectorAll('#detail mark').length") > 0)
-    check("features tell why", browser.value("document.querySelectorAll('#detail .bar').length") > 0)
+    check("differing words are marked", browser.value("document.querySelectorAll('#detail mark').length") > 0)
+    check("feature contributions are shown", browser.value("document.querySelectorAll('#detail .bar').length") > 0)
     browser.press("j")
-    check("j goes to the next", browser.value(chosen) == 1)
+    check("j selects the next sentence", browser.value(chosen) == 1)
     browser.press("k")
-    check("k goes back", browser.value(chosen) == 0)
+    check("k selects the previous sentence", browser.value(chosen) == 0)
     word = browser.value("document.querySelector('#detail dd').textContent.trim().split(/\\s+/).sort((a, b) => b.length - a.length)[0]")
     browser.press("/")
-    check("/ goes to the filter", browser.value("document.activeElement.id") == "filter")
+    check("/ focuses the filter", browser.value("document.activeElement.id") == "filter")
     browser.type(word)
     found = browser.value(shown)
-    check("the filter leaves fewer", 0 < found <= all_, f"({found} of {all_} with {word!r})")
+    check("the filter reduces the list", 0 < found <= all_, f"({found} of {all_} with {word!r})")
     browser.press("Escape")
-    check("Esc leaves it", browser.value("document.activeElement.id") != "filter")
+    check("Esc leaves the filter", browser.value("document.activeElement.id") != "filter")
     browser.value("(() => { const f = document.getElementById('filter'); f.value = 'no sentence has this'; f.dispatchEvent(new Event('input')); return true; })()")
-    check("nothing found is said", browser.value(shown) == 0 and "No sentence" in browser.value("document.getElementById('detail').textContent"))
+    check("an empty result is reported", browser.value(shown) == 0 and "No sentence" in browser.value("document.getElementById('detail').textContent"))
     browser.value("(() => { const f = document.getElementById('filter'); f.value = ''; f.dispatchEvent(new Event('input')); return true; })()")
     first = browser.value("document.querySelectorAll('#sentences select')[0].value")
     browser.press("x")
     check("x swaps the systems", browser.value("document.querySelectorAll('#sentences select')[1].value") == first)
     browser.press("x")
     browser.press("d")
-    check("d shows all", browser.value(shown) >= all_ and not browser.value("document.getElementById('only').checked"))
+    check("d shows all sentences", browser.value(shown) >= all_ and not browser.value("document.getElementById('only').checked"))
     browser.press("d")
     surface = "document.querySelectorAll('#surfaces .chart').length"
     before = browser.value(surface)
     browser.value("(() => { const s = document.querySelector('#surfaces select'); s.selectedIndex = 0; s.dispatchEvent(new Event('change')); return true; })()")
     browser.settle()
-    check("surfaces of other weights", browser.value(surface) == before and all(c[1] for c in browser.value(CHARTS)))
+    check("error surfaces at other weights", browser.value(surface) == before and all(c[1] for c in browser.value(CHARTS)))
 
 
 def main():
     given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     given.add_argument("page", nargs="+")
-    given.add_argument("--screenshots", metavar="DIR", help="write pictures at 1280 and 400 pixels, light and dark")
+    given.add_argument("--screenshots", metavar="DIR", help="write screenshots at 1280 and 400 pixels, light and dark")
     given = given.parse_args()
     browser = Browser()
     try:

@@ -1,4 +1,4 @@
-"""Scores of sentences with KenLM: reads a model and a text, prints log10 and unknown words of each line."""
+"""Scores sentences with KenLM: reads a model and a text, prints log10 probability and number of unknown words per line."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What sacreBLEU says: called by tests/score.rs with one JSON question on standard input."""
+"""Computes scores or significance with sacreBLEU: tests/score.rs passes one JSON question on standard input."""
 
 import json
 import sys

@@ -1,5 +1,5 @@
-"""Fits the objectives of PRO and APRO with SciPy. Reads JSON lines of candidates (id, x, y, z, q) and prints weights and
-values as JSON."""
+"""Minimises the objectives of PRO, APRO and PRO with hinge loss with SciPy. Reads JSON lines of candidates (id, x, y, z, q)
+and prints weights and objective values as JSON."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ least = float(sys.argv[2])
 
 
 def differences(least):
-    """Feature differences of all pairs that differ by at least so much, better minus worse."""
+    """Feature differences (better minus worse) of all pairs whose quality differs by at least `least`."""
     out = []
     for rows in segments.values():
         for a, p in rows:
@@ -47,7 +47,7 @@ def smooth(f):
     return {"weights": list(found.x), "value": found.fun}
 
 
-# L1 loss by its dual, a quadratic function in a box.
+# Hinge loss by its dual, a quadratic function with box constraints.
 strength = 0.1
 c = 1 / (strength * len(far))
 gram = far @ far.T

@@ -1,4 +1,4 @@
-//! The batch learners with the real binary.
+//! Tests of the batch learners with the real binary.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -13,7 +13,7 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-/// Every algorithm with settings that make it quick.
+/// Names and arguments of every batch algorithm, with settings that make it fast.
 const ALL: &[(&str, &str)] = &[
     ("mert", "mert --restarts 3"),
     ("pro", "pro --draw 200 --keep 10"),
@@ -26,7 +26,7 @@ const ALL: &[(&str, &str)] = &[
     ("risk", "risk"),
 ];
 
-/// 30 segments with 40 candidates, 4 dense features and some of 200 sparse ones.
+/// Writes `nbest`, `ref` and `init`: 30 segments with 40 candidates, each with 4 dense features and up to 5 sparse ones.
 fn write_pool(dir: &Path) {
     let words = ["rot", "blau", "haus", "baum", "see", "tal", "berg", "weg"];
     let mut s = Stream::new(23, Purpose::Test, 0, 0);
@@ -50,7 +50,7 @@ fn write_pool(dir: &Path) {
             nbest += " ||| 0\n";
         }
     }
-    // A feature twice in a line is a mistake: keep the first.
+    // A repeated feature in a line is an error in the format: keep only the first.
     let clean: String = nbest
         .lines()
         .map(|line| {
@@ -112,13 +112,14 @@ fn same_bits_on_any_number_of_threads_and_after_a_kill() {
                 assert_eq!(read(dir, &run, file), read(dir, &format!("{name}1"), file), "{algorithm} {file}");
             }
         }
-        // Sparse features are learned by all but line searches.
+        // All algorithms except MERT learn weights of sparse features.
         let learned = weights.lines().filter(|l| l.starts_with("S_") && !l.ends_with(" 0")).count();
         assert_eq!(learned > 20, *name != "mert", "{algorithm} learned {learned} sparse features");
     }
 }
 
-/// Prints the best candidates under the weights; at iteration 3 it dies if there is a file `mood`.
+/// A decoder in Python that prints the `k` best candidates under the weights; it fails at iteration 3 if a file `mood`
+/// exists.
 const DECODER: &str = r"
 import os, sys
 weights, k, iteration = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
@@ -152,7 +153,7 @@ fn decoding(dir: &Path, algorithm: &str, run: &str) -> Output {
     command.output().unwrap()
 }
 
-/// With a decoder that breaks after the pool was emptied, mended, the same bits come out.
+/// A decoder fails after the pool was cleared; after it is fixed, the resumed run gives identical weights.
 #[test]
 fn decoders_break_after_a_reset() {
     let dir = tempfile::tempdir().unwrap();
@@ -190,7 +191,7 @@ fn decoders_break_after_a_reset() {
     }
 }
 
-/// JSON lines with features x, y, z and a quality q that depends on them.
+/// Writes JSON lines with the features x, y, z and a quality q that depends linearly on them, plus noise.
 fn write_columns(file: &Path, seed: u32, segments: u32, k: u32, noise: f64) {
     let mut s = Stream::new(29, Purpose::Test, seed, 0);
     let mut text = String::new();
@@ -239,7 +240,7 @@ fn fits_are_scipys() {
         }
         assert_eq!((value["segments"].as_u64(), value["candidates"].as_u64()), (Some(8), Some(72)));
         assert_eq!(value["gradient"].as_object().unwrap().len(), 3);
-        // At the optimum the gradient is 0; a hinge has a corner there instead.
+        // The gradient is 0 at the optimum, except for the hinge loss, which is not differentiable there.
         if name != "hinge" {
             let steep = value["gradient"].as_object().unwrap().values().map(|g| g.as_f64().unwrap().abs());
             assert!(steep.fold(0.0, f64::max) < 1e-5, "{value}");
@@ -247,8 +248,8 @@ fn fits_are_scipys() {
     }
 }
 
-/// Four scores per candidate and a COMET-like column: the mix that made the column is found again, and picks better
-/// candidates on lists that were not tuned on.
+/// Candidates have four scores and a COMET-like column, a weighted sum of them plus noise: tuning recovers the weights,
+/// which come within 0.01 of the oracle on held-out lists.
 #[test]
 fn a_known_mix_is_recovered_on_held_out_lists() {
     let dir = tempfile::tempdir().unwrap();
@@ -303,12 +304,12 @@ fn a_known_mix_is_recovered_on_held_out_lists() {
             ),
         );
         let held_out = serde_json::from_str::<Value>(&json).unwrap()["start"]["score"].as_f64().unwrap();
-        // The mix itself loses 0.003 to the noise.
+        // The true weights lose 0.003 because of the noise.
         assert!(best_possible - held_out < 0.01, "{algorithm}: {held_out} of {best_possible}");
     }
 }
 
-/// Every learner with every metric that the table says, and a clear word where not.
+/// Every learner works with the metrics listed in docs/learners.md and rejects the others with a clear message.
 #[test]
 fn metrics_are_those_of_the_table() {
     let dir = tempfile::tempdir().unwrap();
@@ -373,7 +374,7 @@ fn mistakes_are_one_line() {
     }
 }
 
-/// What a review found: each of these went wrong in silence once.
+/// Regression tests for errors that were once silent.
 #[test]
 fn nothing_goes_wrong_in_silence() {
     let dir = tempfile::tempdir().unwrap();
@@ -384,12 +385,12 @@ fn nothing_goes_wrong_in_silence() {
         assert!(output.status.success(), "{words}: {}", stderr(&output));
         (common::stdout(&output).to_owned(), stderr(&output).to_owned())
     };
-    // No pair differs by so much.
+    // No pair reaches the minimum difference.
     fs::write(dir.join("init"), "x 1\ny 0\nz 0\nq 3\n").unwrap();
     let (_, said) =
         run("tune pro --min-difference 50 --nbest lists --metric column:q --init init --run none");
     assert!(said.contains("nothing was learned; lower --min-difference"), "{said}");
-    // The column is no feature, though the file has a weight for it.
+    // The column of the metric is not a feature, even if the weights file has a weight for it.
     assert_eq!(
         read(dir, "none", "weights/001.txt").lines().filter(|l| !l.starts_with('#')).collect::<Vec<_>>(),
         ["x 1", "y 0", "z 0"]
@@ -400,7 +401,7 @@ fn nothing_goes_wrong_in_silence() {
         "tune pro --pairs all --loss hinge --max-steps 2 --tolerance 1e-9 --nbest lists --metric column:q";
     let (_, said) = run(&format!("{hinge} --run hinge"));
     assert!(said.contains("stopped after 2 sweeps"), "{said}");
-    // A sum of columns is on the columns' scale.
+    // A weighted sum of columns has the scale of the columns, not 0 to 100.
     let value = |metric: &str| -> f64 {
         let (json, _) =
             run(&format!("loss risk --lambda 0 --nbest lists --metric {metric} --weights init --json"));
@@ -415,7 +416,7 @@ fn nothing_goes_wrong_in_silence() {
     };
     assert!((2.0 * value("0.5*column:q+0*column:x") - value("1*column:q+0*column:x")).abs() < 1e-9);
     assert!(value("1*column:q+0*column:x").abs() > 0.1);
-    // Segments without candidates count for nothing.
+    // Segments without candidates do not affect the loss.
     let text = fs::read_to_string(dir.join("lists")).unwrap();
     fs::write(dir.join("gaps"), text.replace("\"id\":7", "\"id\":20")).unwrap();
     for loss in ["risk", "softmax"] {
@@ -424,14 +425,14 @@ fn nothing_goes_wrong_in_silence() {
         };
         assert_eq!(value("lists").lines().next(), value("gaps").lines().next());
     }
-    // A score that single precision cannot hold.
+    // A score outside the range of single precision.
     fs::write(dir.join("huge"), "{\"id\":0,\"text\":\"a\",\"x\":1,\"q\":1e300}\n").unwrap();
     let at = dir.display();
     let line = fails(&format!("tune risk --nbest {at}/huge --metric column:q --run {at}/R"));
     assert!(line.contains("huge:1: q is 1e300") || line.contains("huge:1: q is 1000"), "{line}");
 }
 
-/// A decoder may use weights that its lists do not show: they stay.
+/// Weights of features that are in no list are kept, because the decoder may use them.
 #[test]
 fn weights_that_no_list_has_stay() {
     let dir = tempfile::tempdir().unwrap();

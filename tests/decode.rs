@@ -1,4 +1,4 @@
-//! Translation and tuning with our own decoder, with the real binary.
+//! Tests of decoding, and of tuning with the built-in decoder, with the real binary.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod common;
@@ -12,13 +12,13 @@ use std::{
     process::Stdio,
 };
 
-/// A small model of the generated corpus.
+/// Generates the corpus `c` and trains the phrase-based model `m` on it.
 fn small_model(dir: &Path) {
     ok_in(dir, "generate --out c --train 1500 --dev 40 --test 40 -q");
     ok_in(dir, "train --source c/train.de --target c/train.en --model m -q");
 }
 
-/// Moses' model, weights and scores: the same sentences, the same totals.
+/// With the model and weights of Moses, model scores and translations are those of Moses.
 #[test]
 fn model_scores_are_mosess() {
     let (Some(ini), Some(raw), Some(test)) =
@@ -44,7 +44,7 @@ fn model_scores_are_mosess() {
     let (mut higher, mut equal, mut lower, mut same, mut parity) = (0, 0, 0, 0, 0);
     for (o, (score, text)) in ours.iter().zip(&theirs) {
         let mine = o["score"].as_f64().unwrap();
-        // Moses prints six digits.
+        // Moses prints six significant digits.
         let near = (mine - score).abs() <= 1e-4 * score.abs().max(1.0);
         match () {
             () if near => equal += 1,
@@ -61,7 +61,7 @@ fn model_scores_are_mosess() {
         mean(&mut theirs.iter().map(|t| t.0))
     );
     assert!(parity > 930 && lower < 70, "{parity} {lower}");
-    // The total is the sum of features and weights, but for words that are passed through.
+    // The score is the weighted sum of features, minus 100 for each unknown word that is copied.
     let weights: BTreeMap<String, f64> = fs::read_to_string(dir.join("m/weights.txt"))
         .unwrap()
         .lines()
@@ -75,10 +75,10 @@ fn model_scores_are_mosess() {
     }
 }
 
-/// Candidates of Moses' lists: our decoder finds the same words with the same features, and the same total.
+/// Candidates of Moses' n-best lists have the same features and the same score in Luthier's lists.
 #[test]
 fn candidates_are_mosess() {
-    // Moses had the initial weights scaled to a sum of 1.
+    // Moses L1-normalises the initial weights.
     let phrases = [
         ("LexicalReordering0", 0.3, 6),
         ("Distortion0", 0.3, 1),
@@ -116,7 +116,7 @@ fn compare_candidates(ini: &str, list: &str, weights: &[(&str, f64, usize)], sca
         dir,
         "decode --model m --weights init --in dev --nbest 200 --nbest-out list -o out --pop-limit 1000 --stack-size 1000",
     );
-    // By segment and words: features and total.
+    // Features and score by segment and text.
     let read = |path: &Path| {
         let mut all: BTreeMap<(usize, String), (Vec<f64>, f64)> = BTreeMap::new();
         for line in luthier::io::text::read_lines(path).unwrap().lines {
@@ -136,12 +136,12 @@ fn compare_candidates(ini: &str, list: &str, weights: &[(&str, f64, usize)], sca
         let Some((mine, score)) = ours.get(key) else { continue };
         common += 1;
         let near = |a: f64, b: f64| (a - b).abs() <= 1e-4 * a.abs().max(b.abs()).max(10.0);
-        // Counts of kinds of rules come last, and Moses has none.
+        // The counts of rule types are the last features, and Moses does not have them.
         if mine.len() >= features.len() && mine.iter().zip(features).all(|(a, b)| near(*a, *b)) {
             assert!(near(*score, *total), "{key:?} {score} {total}");
             same += 1;
         } else {
-            // Another way to the same words: it must be as good.
+            // Another derivation of the same text must not score lower.
             better += usize::from(*score >= total - 1e-2);
         }
     }
@@ -155,7 +155,7 @@ fn compare_candidates(ini: &str, list: &str, weights: &[(&str, f64, usize)], sca
     );
 }
 
-/// Hierarchical models are trained, tuned and decoded like the others.
+/// Hierarchical models are trained, tuned and decoded like phrase-based ones.
 #[test]
 fn rules_from_text_to_tuned_weights() {
     let dir = tempfile::tempdir().unwrap();
@@ -181,7 +181,7 @@ fn rules_from_text_to_tuned_weights() {
     let found: serde_json::Value =
         serde_json::from_str(&ok_in(dir, "score out --ref c/dev.en --tokenize none --json")).unwrap();
     assert!((found[0]["score"].as_f64().unwrap() - tuned).abs() < 1e-9, "{found} {tuned}");
-    // Odd text.
+    // Empty lines, unknown words and reserved symbols.
     fs::write(dir.join("odd"), "\n \nx\n||| [X] [X][X] <s>\n").unwrap();
     ok_in(dir, "decode --model m --in odd -o odd.out");
     assert_eq!(fs::read_to_string(dir.join("odd.out")).unwrap(), "\n\nx\n||| [X] [X][X] <s>\n");
@@ -193,7 +193,7 @@ fn rules_from_text_to_tuned_weights() {
     assert!(line.contains("templates of sparse features are for phrase-based models"), "{line}");
 }
 
-/// The same bits for 1 and 2 threads, after being killed, and through a command.
+/// Weights are bit-for-bit identical with 1 and 2 threads, after interruptions, and with the decoder as `--command`.
 #[test]
 fn tuning_does_not_depend_on_the_machine() {
     let dir = tempfile::tempdir().unwrap();
@@ -216,7 +216,7 @@ fn tuning_does_not_depend_on_the_machine() {
         kill_after(dir, &format!("{words} --model m --run {run}"), &[150, 400, 900]);
         ok_in(dir, &format!("{words} --model m --run {run}"));
         assert_eq!(best(&run), expected);
-        // The decoder as a program of its own.
+        // The decoder as an external program.
         let command = format!(
             "{} decode --model m --weights {{weights}} --in {{source}} --nbest {{k}} --nbest-out {{nbest}} -o hyp -q {search}",
             env!("CARGO_BIN_EXE_luthier")
@@ -250,7 +250,7 @@ fn fails_in(dir: &Path, words: &str) -> String {
     stderr(&output).trim_end().to_owned()
 }
 
-/// Everything that may stand in a text is answered, in order.
+/// Every line of the input gets one line of output in the same order, whatever it contains.
 #[test]
 fn odd_text_is_answered_in_order() {
     let dir = tempfile::tempdir().unwrap();
@@ -279,14 +279,14 @@ fn odd_text_is_answered_in_order() {
     assert_eq!((lines[0], lines[1], lines[2], lines[7]), ("", "", "xyzzy plugh", ""));
     assert_eq!(lines[3], "||| [X] <s> </s> <unk>");
     assert_eq!(lines[4].split(' ').count(), 5000);
-    // The list can be read again.
+    // The n-best list can be read back.
     ok_in(dir, "convert --nbest n1 --to jsonl -o n.jsonl");
     let output = in_dir(dir, "decode --model m --in odd -o out --stats --drop-unknown --pop-limit 30");
     assert!(stderr(&output).contains("8 sentences, 5,"), "{}", stderr(&output));
     assert_eq!(fs::read_to_string(dir.join("out")).unwrap().lines().nth(2), Some(""));
 }
 
-/// Each line is answered when it comes, not when the input ends.
+/// Each line is translated as soon as it is read, not at the end of the input.
 #[test]
 fn standard_input_is_a_stream() {
     let dir = tempfile::tempdir().unwrap();
@@ -420,7 +420,8 @@ fn bad_input_is_one_line() {
     assert_eq!(stdout(&in_dir(dir.path(), "decode --model m --in w")).lines().count(), 1);
 }
 
-/// What a reviewer found: long sentences keep their lists, mistakes keep the answers before them, files are checked.
+/// Regression tests: n-best lists of long sentences, output before an invalid line, output files that are inputs, and
+/// invalid model files.
 #[test]
 fn found_in_review() {
     let dir = tempfile::tempdir().unwrap();
@@ -450,7 +451,7 @@ fn found_in_review() {
     fs::write(dir.join("huge"), "LM0 1e200\n").unwrap();
     let line = fails_in(dir, "decode --model m --in c/test.de --weights huge");
     assert!(line.contains("huge: the weight of LM0 is 1"), "{line}");
-    // The same with bars in the text, in process and through a command.
+    // `|||` in the text is escaped in n-best lists and kept in forests.
     fs::write(dir.join("bars.de"), "ein ||| a|||b\nzwei\n").unwrap();
     fs::write(dir.join("bars.en"), "one ||| a|||b\ntwo\n").unwrap();
     let text = ok_in(dir, "decode --model m --in bars.de --forest-out f -o o --nbest 1 --nbest-out l");

@@ -1,4 +1,4 @@
-//! External decoders, surfaces and limits with the real binary.
+//! Tests of external decoders, error surfaces, and fixed and bounded weights, with the real binary.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -7,8 +7,8 @@ use common::{Failures, fails, luthier, ok_in, stderr, stdout};
 use serde_json::Value;
 use std::{fs, path::Path, process::Output};
 
-/// A decoder in a few lines of Python: knows all candidates of `pool` and prints the best `k` under the weights. What
-/// the file `mood` says goes wrong at iteration 3.
+/// A decoder in Python that writes the `k` best candidates of the file `pool` under the weights. The file `mood` names the
+/// failure that it simulates at iteration 3.
 const DECODER: &str = r"
 import os, sys, time
 pool, weights, k, iteration, out = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
@@ -157,7 +157,7 @@ fn weights_are_fixed_bounded_and_put_into_a_moses_configuration() {
     assert!(fails("tune mert --run R --window 4").contains("expected an odd number"));
 }
 
-/// Every strategy and smoothing, deterministic on any number of threads.
+/// Every search strategy and smoothing gives the same result with any number of threads.
 #[test]
 fn strategies_and_smoothing() {
     let dir = workshop();
@@ -189,7 +189,7 @@ fn strategies_and_smoothing() {
     assert!(message.contains("--smooth judges lines"), "{message}");
 }
 
-/// Tuning and surfaces for metrics other than BLEU.
+/// Tuning and error surfaces with metrics other than BLEU.
 #[test]
 fn other_metrics_are_tuned_and_drawn() {
     let dir = workshop();
@@ -236,7 +236,7 @@ fn tune_lists_its_algorithms() {
     assert!(list.starts_with("mert ") && list.contains("Och 2003"), "{list}");
 }
 
-/// A feature that the decoder brings only later is tuned all the same, and a resumed run agrees.
+/// A feature that first appears in a later iteration is tuned.
 #[test]
 fn a_feature_that_comes_late_is_tuned() {
     let dir = workshop();
@@ -267,7 +267,7 @@ fn initial_weights_are_put_within_bounds() {
     assert!(both.contains("A[0] is both fixed and bounded"), "{both}");
 }
 
-/// A metric that reads numbers of the candidates finds them again when a run goes on.
+/// Columns that the metric reads from the candidates are available when a run is resumed.
 #[test]
 fn columns_survive_an_interruption() {
     use luthier::core::random::{Purpose, Stream};

@@ -1,4 +1,4 @@
-//! `luthier demo` on a small corpus.
+//! Tests of `luthier demo` on a small corpus.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -15,7 +15,7 @@ fn everything_at_once() {
     let output = in_dir(dir, "demo --data c --out d --json");
     let said = stderr(&output);
     assert!(output.status.success(), "{said}");
-    // Every step is a command that can be typed.
+    // Every step is printed as a command.
     assert!(
         said.contains(" s  luthier tune mert --iterations 5 --model d/phrase --source c/dev.de"),
         "{said}"
@@ -34,14 +34,14 @@ fn everything_at_once() {
             assert!(cell[key].as_f64().is_some_and(f64::is_finite), "{key}: {cell}");
         }
     }
-    // Rerun: nothing is learned anew, and a table with three sentences.
+    // A second run reuses all results and prints the table and three sentences.
     let again = ok_in(dir, "demo --data c --out d -q");
     assert_eq!(again.lines().filter(|l| l.starts_with("phrase, ") || l.starts_with("hiero, ")).count(), 14);
     assert_eq!(again.lines().filter(|l| l.starts_with("  source ")).count(), 3, "{again}");
     let first = &cells[0];
     let score = format!("{:.2}", first["score"].as_f64().unwrap());
     assert!(again.lines().any(|l| l.starts_with("phrase, MERT") && l.contains(&score)), "{again}");
-    // A corpus with something wrong.
+    // Invalid corpora.
     let failures = Failures::default();
     let fails = |words: &str, message: &str| {
         failures.row(words, || {

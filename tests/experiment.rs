@@ -1,4 +1,4 @@
-//! `luthier experiment`, and `luthier report` on what it leaves.
+//! Tests of `luthier experiment`, and of `luthier report` on its runs.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -11,7 +11,7 @@ use std::{
     process::Command,
 };
 
-/// Two algorithms, one of them with two settings, two replicas each.
+/// Three algorithms, one of them with two settings: four cells, with two replicas except for the last.
 const PLAN: &str = r#"
 title = "A small one"
 baseline = "MERT"
@@ -67,7 +67,7 @@ fn plan(dir: &Path) {
     fs::write(dir.join("small.toml"), PLAN).unwrap();
 }
 
-/// Results without what a clock has measured.
+/// Returns results.json without times, memory and commands, which differ between runs.
 fn timeless(dir: &Path) -> Value {
     let mut all: Value =
         serde_json::from_str(&fs::read_to_string(dir.join("results.json")).unwrap()).unwrap();
@@ -124,7 +124,7 @@ fn tables_replicas_and_significance() {
         let p = &cell["tests"][0]["p_value"];
         assert_eq!(p.is_null(), cell["algorithm"] == "MERT", "{cell}");
     }
-    // A cell alone is what it is in the experiment.
+    // The command of a cell gives the same weights outside the experiment.
     let one = &found[1]["runs"][1];
     assert_eq!(one["seed"], 2);
     let command = fs::read_to_string(&cells(&dir.join("small"))[2]).unwrap();
@@ -139,7 +139,7 @@ fn tables_replicas_and_significance() {
     page_of(dir);
 }
 
-/// A page about all of it, and what it says.
+/// Checks the report of the experiment.
 fn page_of(dir: &Path) {
     ok_in(dir, "report small -o page.html -q");
     let page = fs::read_to_string(dir.join("page.html")).unwrap();
@@ -156,7 +156,7 @@ fn page_of(dir: &Path) {
         assert!(score(system) <= evidence["oracle"].as_f64().unwrap());
         assert!(score(system) >= evidence["anti"].as_f64().unwrap());
     }
-    // On their own lists, tuned weights are at least as good as the first.
+    // On the lists that they were tuned on, MERT weights score at least as high as the initial weights.
     let mert = systems.iter().find(|s| s["name"].as_str().unwrap().contains("MERT")).unwrap();
     assert!(score(mert) >= score(&systems[0]), "{systems:?}");
     let sentence = &evidence["sentences"][0];
@@ -164,7 +164,7 @@ fn page_of(dir: &Path) {
     assert!(sentence["candidates"].as_array().unwrap().len() >= 2, "{sentence}");
     let surface = &evidence["surfaces"][1][0]["drawn"];
     assert!(surface["plateaus"].as_u64().unwrap() > 1, "{surface}");
-    // The same page again, to the byte; and nothing in it comes from elsewhere.
+    // The report is reproducible byte for byte and has no external resources.
     ok_in(dir, "report small -o again.html -q --threads 1");
     assert_eq!(page, fs::read_to_string(dir.join("again.html")).unwrap());
     assert!(
@@ -180,7 +180,7 @@ fn killed_and_started_again() {
     let dir = dir.path();
     plan(dir);
     ok_in(dir, "experiment small.toml --out whole -q");
-    // Cells that are done stay as they are; the others are begun or gone on with.
+    // Complete cells are kept; the others are started or resumed.
     let mut waits = 400;
     let mut before = Vec::new();
     while before.is_empty() && waits < 60_000 {
@@ -198,10 +198,10 @@ fn killed_and_started_again() {
     assert!(said.contains(&format!("{many} of 7 cells are done already")), "{said}");
     assert_eq!(times(&before), stamps, "a finished cell was made again");
     assert_eq!(timeless(&dir.join("killed")), timeless(&dir.join("whole")));
-    // Whatever memory there is, one cell always runs; and threads change nothing.
+    // At least one cell runs, however small the memory limit, and threads do not affect the results.
     ok_in(dir, "experiment small.toml --out small1 --memory 1M --threads 3 -q");
     assert_eq!(timeless(&dir.join("small1")), timeless(&dir.join("whole")));
-    // More replicas of the same: only those are new.
+    // With more replicas, only the new ones are run.
     let output = in_dir(dir, "experiment small.toml --out killed --replicas 3 --only MERT");
     assert!(stderr(&output).contains("2 of 3 cells are done already"), "{}", stderr(&output));
 }
@@ -307,7 +307,7 @@ fn mistakes() {
             .contains("--only xyz: no cell has that in its name; cells: MERT, PRO psi=0.5")
     );
     assert!(message(PLAN, "--data nowhere").starts_with("luthier: nowhere/dev.de: cannot open it"));
-    // A cell that fails does not stop the others.
+    // A failed cell does not stop the others.
     let wrong = PLAN.replace(
         "settings = { psi = [0.5, 1.0] }",
         "settings = { psi = [0.5, 1.0] }\nsearch = { dense = \"Nothing\" }",
@@ -323,7 +323,7 @@ fn mistakes() {
     assert_eq!(cells(&dir.path().join("x")).len(), 2);
     fails("experiment cer2008 --show --quick");
     fails("experiment cer2008 --only=");
-    // Another corpus in the same place.
+    // Another corpus in the same directory.
     fs::write(dir.path().join("x.toml"), PLAN).unwrap();
     let output = in_dir(dir.path(), "experiment x.toml --seed 2 -q");
     let said = stderr(&output);
@@ -348,7 +348,7 @@ fn pages_of_runs() {
     assert!(
         stderr(&in_dir(dir, "report nothing")).contains("is no run and has no finished ones in it; give dir")
     );
-    // Lists that have gone: a page without them, and a word about it.
+    // If the lists were deleted, the report has no sections about them, and a warning says so.
     fs::copy(quick.join("nbest.txt"), dir.join("l")).unwrap();
     fs::copy(quick.join("ref.txt"), dir.join("r")).unwrap();
     ok_in(dir, "tune mert --nbest l --ref r --run c -q");
@@ -365,7 +365,7 @@ fn pages_of_runs() {
     assert!(fs::read_to_string(dir.join("c.html")).unwrap().contains("\"evidence\":[]"));
     ok_in(dir, &format!("report c -o d.html {lists} -q"));
     assert!(fs::read_to_string(dir.join("d.html")).unwrap().contains("\"evidence\":[{"));
-    // Markup in data stays data.
+    // Markup in texts is escaped.
     fs::write(dir.join("m"), "0 ||| </script><b> ||| f= 1 ||| 0\n0 ||| other ||| f= 2 ||| 0\n").unwrap();
     fs::write(dir.join("mr"), "</script><b>\n").unwrap();
     ok_in(dir, "tune mert --nbest m --ref mr --run e -q");
@@ -396,7 +396,7 @@ fn pages_of_runs() {
         said("report a --nbest other --ref mr")
             .starts_with("luthier: a: has no weight for any feature of the lists")
     );
-    // Names with commas and blanks.
+    // Paths with commas and blanks.
     fs::create_dir(dir.join("d, x")).unwrap();
     fs::copy(quick.join("nbest.txt"), dir.join("d, x/n, 1")).unwrap();
     let done = common::luthier()
@@ -408,7 +408,7 @@ fn pages_of_runs() {
     let done =
         common::luthier().args(["report", "d, x/run", "-o", "x.html"]).current_dir(dir).output().unwrap();
     assert!(stderr(&done).starts_with("a run drawn on x.html"), "{}", stderr(&done));
-    // Error rates: less is better, and what is gained is below 0.
+    // Error rates: lower is better, and gains are negative.
     ok_in(dir, "report t -o t.html -q");
     let page = fs::read_to_string(dir.join("t.html")).unwrap();
     let data = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
@@ -418,13 +418,13 @@ fn pages_of_runs() {
     let first = evidence["surfaces"][0].as_array().unwrap();
     assert!(first.iter().all(|s| gain(s) <= 0.0) && first.iter().any(|s| gain(s) < 0.0), "{first:?}");
     assert!(evidence["oracle"].as_f64() < evidence["anti"].as_f64());
-    // Equal systems do not differ.
+    // Identical systems do not differ significantly.
     ok_in(dir, "report a a -o aa.html -q");
     let page = fs::read_to_string(dir.join("aa.html")).unwrap();
     assert!(page.contains("[0.0,1.0]"), "equal systems have p = 1");
 }
 
-/// The page in a real browser: `scripts/check` asks for it, because it takes a browser.
+/// Tests the report in Chromium; only if `scripts/check` has set `LUTHIER_BROWSER`.
 #[test]
 fn in_a_browser() {
     let Some(python) = std::env::var_os("LUTHIER_BROWSER") else {

@@ -1,4 +1,4 @@
-//! Saved forests, and learning on forests, with the real binary.
+//! Tests of saved forests, and of learning on forests, with the real binary.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod common;
@@ -6,7 +6,7 @@ mod common;
 use common::{Failures, in_dir, kill_after, ok_in, stderr};
 use std::{fs, path::Path};
 
-/// A small hierarchical model of the generated corpus, and forests of its development text.
+/// Generates the corpus `c`, trains the hierarchical model `m` on it and saves the forests `f` of its development set.
 fn small_model(dir: &Path) {
     ok_in(dir, "generate --out c --train 1200 --dev 30 --test 30 -q");
     ok_in(dir, "train --source c/train.de --target c/train.en --model m --kind hiero --oov -q");
@@ -54,7 +54,7 @@ fn saved_forests_give_what_decoding_gives() {
     }
 }
 
-/// The same bits for 1 and 2 threads and after being killed.
+/// Weights are bit-for-bit identical with 1 and 2 threads and after interruptions.
 #[test]
 fn learning_on_forests_does_not_depend_on_the_machine() {
     let dir = tempfile::tempdir().unwrap();
@@ -72,7 +72,7 @@ fn learning_on_forests_does_not_depend_on_the_machine() {
             let run = format!("{}{}", &model[..1], algorithm.split(' ').next().unwrap());
             let made = ok_in(dir, &format!("{words} --run {run}-1 --threads 1 --json"));
             let made: serde_json::Value = serde_json::from_str(&made).unwrap();
-            // With 30 sentences only the score itself is sure to rise.
+            // With 30 sentences, only MERT, which optimises the score itself, is certain to improve it.
             let better = made["score"].as_f64() > made["initial"].as_f64();
             assert!(better || !algorithm.starts_with("mert"), "{words}: {made}");
             ok_in(dir, &format!("{words} --run {run}-2 --threads 2"));
@@ -81,7 +81,7 @@ fn learning_on_forests_does_not_depend_on_the_machine() {
             kill_after(dir, &format!("{words} --run {run}-k"), &[100, 250, 500]);
             ok_in(dir, &format!("{words} --run {run}-k"));
             assert_eq!(best(dir, &format!("{run}-k")), expected, "{words}");
-            // What the log says is what the decoder says.
+            // The reported score is the score of the decoder's output.
             let weights = format!("{run}-1/best.txt");
             let model = &model[..1];
             ok_in(
@@ -165,7 +165,8 @@ fn found_in_review() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     small_model(dir);
-    // A feature without initial weight has a place, and a bound, before the first decode: going on gives the same bits.
+    // A feature without initial weight is numbered and bounded before the first decoding, so that a resumed run gives
+    // identical weights.
     let text = fs::read_to_string(dir.join("m/weights.txt")).unwrap();
     let some: String = text.lines().filter(|l| !l.starts_with("LM0")).map(|l| format!("{l}\n")).collect();
     fs::write(dir.join("some"), some).unwrap();
@@ -181,7 +182,7 @@ fn found_in_review() {
     let log = fs::read_to_string(dir.join("a/log.jsonl")).unwrap();
     let first: serde_json::Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
     assert!((found[0]["score"].as_f64().unwrap() - first["score"].as_f64().unwrap()).abs() < 1e-9);
-    // Ties do not make forests large.
+    // Ties do not enlarge the pruned forests.
     fs::write(dir.join("zero"), "LM0 0\nWordPenalty0 0\n").unwrap();
     let output = in_dir(
         dir,
@@ -193,12 +194,12 @@ fn found_in_review() {
     let words = fs::read_to_string(dir.join("c/dev.de")).unwrap().split_whitespace().count() as u64;
     assert!(first["candidates"].as_u64().unwrap() < 11 * words, "{}", stderr(&output));
     assert!(stderr(&output).contains(" edges  change"), "{}", stderr(&output));
-    // Unknown words are a matter of search.
+    // Saved forests do not fix the treatment of unknown words.
     fs::write(dir.join("odd"), "x y\n\n").unwrap();
     ok_in(dir, "decode --model m --in odd --forest-kind grammar --forest-out o -q");
     ok_in(dir, "decode --model m --forests o --drop-unknown -o dropped -q");
     assert_eq!(fs::read_to_string(dir.join("dropped")).unwrap(), "\n\n");
-    // Flags without effect.
+    // Flags without effect are errors.
     let tune = "--on forest --model m --source c/dev.de --ref c/dev.en --run r -q";
     let failures = Failures::default();
     for (words, expected) in [

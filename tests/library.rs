@@ -1,4 +1,4 @@
-//! Tuning, training and translation from Rust, against the real binary.
+//! Tests of tuning, training and translation with the library, against the real binary.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -14,14 +14,14 @@ use luthier::{
 };
 use std::{collections::BTreeMap, fs, ops::ControlFlow, path::Path, sync::Mutex};
 
-/// All files of a model directory but the log, whose times differ, and the lock.
+/// Returns the files of a model directory by name, except the log, which contains times, and the lock.
 fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(dir).unwrap().map(|e| e.unwrap());
     let named = entries.map(|e| (e.file_name().to_string_lossy().into_owned(), fs::read(e.path()).unwrap()));
     named.filter(|(name, _)| !["train.jsonl", ".lock"].contains(&name.as_str())).collect()
 }
 
-/// The settings without the paths of inputs, which are only shown.
+/// Removes the paths of inputs from train.toml; they may differ between equal models.
 fn comparable(mut files: BTreeMap<String, Vec<u8>>) -> BTreeMap<String, Vec<u8>> {
     let spec = files.get_mut("train.toml").unwrap();
     let text = String::from_utf8(std::mem::take(spec)).unwrap();
@@ -86,7 +86,7 @@ fn training_stops_and_is_resumed() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     ok_in(dir, "generate --out c --train 300 --dev 1 --test 1 -q");
-    // Stopped while n-grams are counted: what is complete stays.
+    // If training is cancelled while n-grams are counted, complete stages are kept.
     let stop =
         |step: &Step| if step.what == "n-grams" { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
     let stopped = training(dir, "m").progress(Progress::new(&stop)).run().unwrap_err();
@@ -111,12 +111,12 @@ fn training_stops_and_is_resumed() {
     assert_eq!(*ends.lock().unwrap(), expected);
     training(dir, "whole").run().unwrap();
     assert!(files(&dir.join("m")) == files(&dir.join("whole")));
-    // Stopped before anything is complete: nothing stays.
+    // If training is cancelled before a stage is complete, no directory is left.
     let stop =
         |step: &Step| if step.what == "rounds" { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
     let stopped = training(dir, "none").progress(Progress::new(&stop)).run().unwrap_err();
     assert!(stopped.kind() == ErrorKind::Interrupted && !dir.join("none").exists());
-    // Other settings are refused; a given alignment and no language model are settings like others.
+    // Different settings are rejected; a given alignment and no language model are accepted as settings.
     let other = Settings { lm: LanguageModels::Estimate { order: 2 }, ..Settings::default() };
     assert_eq!(training(dir, "m").settings(other).run().unwrap_err().kind(), ErrorKind::Mismatch);
     let given = Settings {
@@ -153,7 +153,7 @@ fn wrong_settings_and_weights_are_refused() {
     let none = Weights::parse("w", "other 1\n").unwrap();
     let e = open().with_weights(&none).err().unwrap().to_string();
     assert!(e.starts_with("the weights: has no weight for any feature of the model: "), "{e}");
-    // Nothing but a penalty of words: the longest translation.
+    // With the word penalty as the only weight, the longest translation is best.
     let long = open().with_weights(&Weights::parse("w", "WordPenalty0 -5\n").unwrap()).unwrap();
     assert!(one(&long)[0].split(' ').count() >= plain[0].split(' ').count());
     let dropped = open().with_limits(Limits { drop_unknown: true, ..Limits::default() });
@@ -163,7 +163,7 @@ fn wrong_settings_and_weights_are_refused() {
     assert_eq!(stopped.kind(), ErrorKind::Interrupted);
 }
 
-/// Lists of the quickstart, with references.
+/// Reads the quickstart lists with their references.
 fn quickstart() -> NBest {
     let at = |name: &str| common::root().join("examples/quickstart").join(name);
     NBest::read([at("nbest.txt")]).unwrap().with_references([at("ref.txt")]).unwrap()
@@ -185,7 +185,7 @@ fn tuning_gives_the_weights_of_the_command_line() {
             assert_eq!(tuned.history.len(), view.events.len(), "{name}");
             assert_eq!(Some(tuned.recipe), view.spec.as_ref().map(|s| s.recipe.clone()), "{name}");
         }
-        // The command line's directory is the library's, too.
+        // The library can open a run directory of the command line.
         let again = luthier::tune(&lists, &recipe).run_dir(&run).run().unwrap();
         assert_eq!(again.weights, view.best_weights().unwrap(), "{name}");
         assert_eq!(again.history.len(), view.events.len(), "{name}");

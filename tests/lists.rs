@@ -1,4 +1,4 @@
-//! N-best lists of every kind with the real binary: `convert`, `rerank`, and tuning on them.
+//! Tests of n-best formats with the real binary: `convert`, `rerank`, and tuning on fixed lists.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -35,7 +35,7 @@ fn there_and_back_again() {
     assert_eq!(json.lines().next(), Some(first));
 }
 
-/// Compressed by the system's own tools, under names that say nothing.
+/// Compression is detected from content: files are compressed by the system tools and have no extension.
 #[test]
 fn compression_is_told_by_content() {
     let dir = dir_with(&[("n", MOSES)]);
@@ -132,11 +132,11 @@ fn flat_text_with_score_files() {
     let message = fails(&format!(
         "rerank --nbest {at}/hyps --per-source 2 --score-file x={at}/short --weights {at}/lm"
     ));
-    // The weights are read first, and a file of numbers is none.
+    // The weights are read first, and a score file is not a weights file.
     assert!(message.contains("lm:1: found `-2`, expected `name value`"), "{message}");
 }
 
-/// Candidates with a `comet` column and no references: what the metric reads is not tuned on.
+/// Candidates have a `comet` column and no references; the column that the metric reads is not a feature.
 #[test]
 fn a_column_is_tuned_for() {
     let mut s = Stream::new(5, Purpose::Test, 0, 0);
@@ -158,7 +158,7 @@ fn a_column_is_tuned_for() {
     assert!(result["score"].as_f64().unwrap() > result["initial"].as_f64().unwrap() + 0.3);
 }
 
-/// Moses' extractor files give what the list itself gives.
+/// Files of Moses' `extractor` give the same result as the n-best list itself.
 #[test]
 fn extractor_files_are_tuned_on() {
     let dir = tempfile::tempdir().unwrap();
@@ -180,7 +180,7 @@ fn extractor_files_are_tuned_on() {
     assert!(message.contains("no references"), "{message}");
 }
 
-/// A plain second implementation of what Moses' extractor writes.
+/// Returns the feature and score files that Moses' `extractor` writes for an n-best list: an independent implementation.
 fn extractor(nbest: &str, references: &[&str]) -> (String, String) {
     let (mut feats, mut scores) = (String::new(), String::new());
     let lines: Vec<Vec<&str>> = nbest.lines().map(|l| l.split(" ||| ").collect()).collect();
@@ -274,7 +274,7 @@ fn mistakes_leave_no_output() {
     assert!(run("rerank --help").status.success());
 }
 
-/// JSON texts may hold line ends; the output must not lose its alignment with the segments.
+/// Line breaks in JSON texts are replaced, so that the output keeps one line per segment.
 #[test]
 fn line_ends_in_texts_become_blanks() {
     let json = "{\"id\":0,\"text\":\"a\\nb\",\"x\":1}\n{\"id\":1,\"text\":\"c\",\"x\":1}\n";

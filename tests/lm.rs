@@ -1,4 +1,4 @@
-//! Language models with the real binary.
+//! Tests of language models with the real binary.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -32,7 +32,7 @@ fn grams(path: &Path) -> BTreeMap<String, (f32, f32)> {
     all
 }
 
-/// `lmplz` made the file in the data set from the same text.
+/// Estimates equal those of `lmplz`, whose model of the same text is in the data set.
 #[test]
 fn estimates_are_lmplzs() {
     let dir = tempfile::tempdir().unwrap();
@@ -49,7 +49,7 @@ fn estimates_are_lmplzs() {
         let (q, c) = ours.get(gram).unwrap_or_else(|| panic!("no {gram}"));
         assert!((p - q).abs() < 1e-4 && (b - c).abs() < 1e-4, "{gram}: {q} {c}, expected {p} {b}");
     }
-    // Little memory, the same bytes.
+    // The output does not depend on the memory limit.
     ok_in(dir, "lm build --order 5 --in train.en -o a.arpa --memory 32M -q");
     ok_in(dir, "lm build --order 5 --in train.en -o b.arpa --memory 1G -q --threads 1");
     assert!(fs::read(dir.join("a.arpa")).unwrap() == fs::read(dir.join("b.arpa")).unwrap());
@@ -65,7 +65,7 @@ fn scores_are_kenlms() {
     {
         return;
     }
-    // Unknown words at places of all kinds.
+    // Unknown words at random positions.
     let mut s = Stream::new(37, Purpose::Test, 0, 0);
     let text = fs::read_to_string(dir.join("test.en")).unwrap();
     let noisy: String = text
@@ -224,7 +224,7 @@ fn bad_input_is_one_line() {
     assert!(fails(&format!("lm info {at}/broken")).contains("it was cut short or added to"));
 }
 
-/// Models of SRILM leave back-offs out, write `-inf`, and may lack n-grams that longer ones contain.
+/// SRILM omits back-off weights, writes `-inf`, and may omit n-grams that are prefixes or suffixes of longer ones.
 #[test]
 fn any_sound_arpa_file_is_read() {
     let dir = tempfile::tempdir().unwrap();
@@ -234,11 +234,13 @@ fn any_sound_arpa_file_is_read() {
     fs::write(dir.join("lm"), text).unwrap();
     fs::write(dir.join("text"), "a b b\n").unwrap();
     let line = ok_in(dir, "lm query lm --in text");
-    // <s> a: -0.2; b after <s> a: -0.125 - 0.3; b after a b: -0.1; </s> after b b, which only `a b b` knows: -0.25 - 0.7.
+    // p(a | <s>) = -0.2; p(b | <s> a) = -0.125 - 0.3; p(b | a b) = -0.1; p(</s> | b b) = -0.25 - 0.7, because `b b`
+    // occurs only within `a b b`.
     assert_eq!(line.lines().next(), Some("-1.675000\t3\t0"));
 }
 
-/// Words end in blanks of other kinds, and back-offs stand where nothing goes on.
+/// Unusual blanks such as the no-break space are part of words, and back-off weights of n-grams without continuation are
+/// read.
 #[test]
 fn odd_words_and_odd_back_offs() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! One run in several processes, with the real binary under a real `mpirun`.
+//! Tests of runs in several processes, with the real binary under `mpirun`.
 #![cfg(feature = "mpi")]
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// As root in a container, with more processes than cores.
+/// Environment that allows Open MPI to run as root, with more processes than cores.
 const LAUNCHER: [(&str, &str); 4] = [
     ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
     ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
@@ -27,7 +27,7 @@ fn mpirun(dir: &Path) -> Command {
     command
 }
 
-/// So many processes with the same words.
+/// Returns a command that starts `n` processes with the same arguments.
 fn processes(dir: &Path, n: u32, words: &str) -> Command {
     let mut command = mpirun(dir);
     command.args(["-n", &n.to_string(), env!("CARGO_BIN_EXE_luthier")]).args(words.split_whitespace());
@@ -40,13 +40,13 @@ fn ok_with(dir: &Path, n: u32, words: &str) -> String {
     stdout(&output).to_owned()
 }
 
-/// A small model of the generated corpus, and text to tune on.
+/// Generates the corpus `c` and trains the model `m` on it.
 fn small_model(dir: &Path, kind: &str) {
     ok_in(dir, "generate --out c --train 800 --dev 30 --test 40 -q");
     ok_in(dir, &format!("train --source c/train.de --target c/train.en --model m -q {kind}"));
 }
 
-/// What a run leaves behind, but for times.
+/// Returns the best weights and the log of a run, without times.
 fn left(run: &Path) -> (String, String) {
     let read = |name: &str| fs::read_to_string(run.join(name)).unwrap();
     let mut log = String::new();
@@ -58,7 +58,7 @@ fn left(run: &Path) -> (String, String) {
     (read("best.txt"), log)
 }
 
-/// Every algorithm: one, two and four processes with one and two threads each.
+/// Every algorithm gives the same result in one, two and four processes with one and two threads each.
 #[test]
 fn runs_do_not_depend_on_processes_and_threads() {
     let dir = tempfile::tempdir().unwrap();
@@ -96,7 +96,7 @@ fn runs_do_not_depend_on_processes_and_threads() {
     }
 }
 
-/// A decoder of another program runs once, and fixed lists are there already.
+/// External decoders and fixed lists give the same result in several processes.
 #[test]
 fn other_sources() {
     let dir = tempfile::tempdir().unwrap();
@@ -132,7 +132,7 @@ fn other_sources() {
     }
 }
 
-/// Lines keep their order, one process reads and writes, and mistakes are told once.
+/// Lines keep their order, one process reads and writes, and errors are printed once.
 #[test]
 fn decoding() {
     let dir = tempfile::tempdir().unwrap();
@@ -149,7 +149,7 @@ fn decoding() {
     assert_eq!(read("three.nbest"), read("one.nbest"));
     ok_in(dir, "decode --model m --in text --forest-out f --forest-kind grammar -q");
     assert_eq!(ok_with(dir, 2, "decode --model m --forests f --pop-limit 20"), read("one"));
-    // Standard input comes to the first process.
+    // The first process reads standard input.
     let mut child = processes(dir, 2, "decode --model m --pop-limit 20")
         .stdin(fs::File::open(dir.join("text")).unwrap())
         .stdout(Stdio::piped())
@@ -187,7 +187,7 @@ fn decoding() {
             assert!(!dir.join("r").exists() && !dir.join("g").exists());
         });
     }
-    // What only the first process does in the end fails.
+    // A failure of the final output, which only the first process writes.
     let full = "tune pro --nbest one.nbest --ref text --run r -q";
     for _ in 0..3 {
         let mut command = mpirun(dir);
@@ -209,7 +209,7 @@ fn decoding() {
     assert!(told(&end_soon(child.unwrap(), "full")).contains("/dev/full: "));
 }
 
-/// The one line of luthier among what `mpirun` says.
+/// Asserts exit code 2 and one line of luthier in the output of `mpirun`, and returns that line.
 fn told(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(2), "{}", stderr(output));
     let lines: Vec<&str> = stderr(output).lines().filter(|l| l.starts_with("luthier: ")).collect();
@@ -217,7 +217,7 @@ fn told(output: &Output) -> String {
     lines[0].to_owned()
 }
 
-/// Processes that would not come to the same result are refused before anything is done.
+/// Processes that would compute different results are rejected before work begins.
 #[test]
 fn unequal_processes_are_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -256,7 +256,7 @@ fn unequal_processes_are_refused() {
     assert!(message.contains("process 1 on ") && message.contains("seed is 7 there and 1 here"), "{message}");
     let message = refused(&run("a", binary, ""), &run("a", other.to_str().unwrap(), ""));
     assert!(message.contains("has another build of luthier"), "{message}");
-    // Other verbs, and other words of one.
+    // Different commands, and different arguments of one command.
     let there = |words: &str| format!("-n 1 -wdir {}/a {binary} {words}", dir.display());
     let message = refused(&run("a", binary, ""), &there("score ref --ref ref"));
     assert!(message.contains("was given another verb than process 0"), "{message}");
@@ -272,10 +272,10 @@ fn unequal_processes_are_refused() {
     assert!(message.contains("process 1 on ") && message.contains("ref: cannot open it"), "{message}");
 }
 
-/// A run that takes some seconds.
+/// Arguments of a run that takes a few seconds.
 const LONG: &str = "--model m --source c/dev.de --ref c/dev.en --iterations 8 --nbest-size 30 --pop-limit 60";
 
-/// The processes that a launcher has started here.
+/// Returns the ids of the child processes of a process.
 fn children(of: u32) -> Vec<u32> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -290,7 +290,7 @@ fn children(of: u32) -> Vec<u32> {
     found
 }
 
-/// Waits for the end of a job, which must not take long.
+/// Waits for a job to end and returns its output; panics after 10 s.
 fn end_soon(mut child: Child, what: &str) -> Output {
     let clock = Instant::now();
     while child.try_wait().unwrap().is_none() {
@@ -303,7 +303,7 @@ fn end_soon(mut child: Child, what: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// One of three processes is killed at a random moment, five times.
+/// One of three processes is killed at a random time, five times: the job ends, and the resumed run gives the same result.
 #[test]
 fn a_lost_process_ends_the_job_and_nothing_is_lost() {
     let dir = tempfile::tempdir().unwrap();
@@ -325,7 +325,7 @@ fn a_lost_process_ends_the_job_and_nothing_is_lost() {
             std::thread::sleep(Duration::from_millis(delay));
             let ranks = children(child.id());
             let Some(&victim) = ranks.get(random.below(3) as usize) else {
-                // Not begun, or at its end already.
+                // The job has not started its processes yet, or has already ended.
                 let ended = child.wait_with_output().unwrap().status.success();
                 if ended {
                     fs::remove_dir_all(dir.join("cut")).unwrap();
@@ -336,7 +336,7 @@ fn a_lost_process_ends_the_job_and_nothing_is_lost() {
             let what = format!("{algorithm} after {delay} ms, {victim} of {ranks:?}");
             let output = end_soon(child, &what);
             if output.status.success() {
-                continue; // it was done
+                continue; // the run was already complete
             }
             assert!(stderr(&output).contains("on signal 9"), "{what}: {}", stderr(&output));
             killed += 1;
@@ -352,11 +352,11 @@ fn a_lost_process_ends_the_job_and_nothing_is_lost() {
     }
 }
 
-/// Machines that are namespaces of this one: own names, own addresses, a bridge between them.
+/// Three simulated machines: network namespaces with their own host names and addresses, connected by a bridge.
 struct Hosts {
     names: Vec<String>,
     bridge: String,
-    /// Starts something on one of them, as ssh would.
+    /// Script that runs a command on one of the machines, in place of ssh.
     agent: PathBuf,
 }
 
@@ -394,7 +394,7 @@ impl Hosts {
         Some(hosts)
     }
 
-    /// One process on each of them, started from the first.
+    /// Returns a command that starts one process on each machine, from the first.
     fn job(&self, dir: &Path, words: &str) -> Command {
         let launcher: String = LAUNCHER.iter().map(|(k, v)| format!("{k}={v} ")).collect();
         let hosts = self.names.iter().map(|h| format!("{h}:1")).collect::<Vec<_>>().join(",");
@@ -412,7 +412,7 @@ impl Hosts {
         command
     }
 
-    /// Takes the cable of the last one away, or puts it back.
+    /// Sets the network link of the last machine `down` or `up`.
     fn cable(&self, state: &str) {
         assert!(sh(&format!("ip -n {} link set eth0 {state}", self.names[2])));
     }
@@ -427,7 +427,7 @@ impl Drop for Hosts {
     }
 }
 
-/// Three hosts run one job; one is cut off.
+/// Three machines run one job; the run is resumed after one of them loses its network connection.
 #[test]
 fn hosts_with_their_own_addresses() {
     let dir = tempfile::tempdir().unwrap();
@@ -441,7 +441,7 @@ fn hosts_with_their_own_addresses() {
     let output = hosts.job(dir, &format!("{words} three")).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(left(&dir.join("three")), left(&dir.join("whole")));
-    // Cut off in the middle of a job.
+    // The connection is lost during the job.
     let child = hosts
         .job(dir, &format!("{words} cut"))
         .stdout(Stdio::piped())
@@ -463,7 +463,7 @@ fn hosts_with_their_own_addresses() {
     assert_eq!(left(&dir.join("cut")), left(&dir.join("whole")));
 }
 
-/// Processes that do not find each other are not many runs of one.
+/// Processes of a launcher that MPI does not support are rejected, because each would do all the work.
 #[test]
 fn launchers_that_mpi_does_not_know() {
     let output =

@@ -1,4 +1,4 @@
-//! Online learning, sparse features and constrained decoding, with the real binary.
+//! Tests of online learning, sparse features and constrained decoding, with the real binary.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod common;
@@ -7,7 +7,8 @@ use common::{Failures, in_dir, kill_after, ok_in, stderr, write_pool};
 use serde_json::Value;
 use std::{fs, path::Path};
 
-/// A small model of the generated corpus, with phrases of three words.
+/// Generates the corpus `c`, trains the model `m` with phrases of up to three words and writes 40 training sentences as
+/// `some.de` and `some.en`.
 fn small_model(dir: &Path) {
     ok_in(dir, "generate --out c --train 1500 --dev 40 --test 40 -q");
     ok_in(dir, "train --source c/train.de --target c/train.en --model m --max-length 3 -q");
@@ -29,7 +30,7 @@ fn best(dir: &Path, run: &str) -> String {
     text.lines().filter(|l| !l.starts_with('#')).map(|l| format!("{l}\n")).collect()
 }
 
-/// Threads and kills in the middle of an epoch change nothing, also where features and surrogates grow.
+/// Threads and interruptions during an epoch do not affect the result, also when sparse features and surrogates are added.
 #[test]
 fn learning_does_not_depend_on_the_machine() {
     let dir = tempfile::tempdir().unwrap();
@@ -60,7 +61,7 @@ fn learning_does_not_depend_on_the_machine() {
         };
         assert_eq!(scores(&run), scores(&format!("{name}-1")));
     }
-    // The curve has what the papers print, and the decoder says again what the run saw.
+    // The log has the values that the papers report, and decoding reproduces the score of the run.
     let events = log(dir, "perceptron-1");
     let number = |e: &Value, key: &str| e[key].as_f64().unwrap_or_else(|| panic!("{key} in {e}"));
     for key in [
@@ -91,7 +92,7 @@ fn learning_does_not_depend_on_the_machine() {
         (score[0]["score"].as_f64().unwrap() - end["score"].as_f64().unwrap()).abs() < 1e-9,
         "{score} {end}"
     );
-    // Batch learners take sparse features, too.
+    // Batch learners support sparse features too.
     ok_in(
         dir,
         "tune pro --source c/dev.de --ref c/dev.en --model m --sparse phrase-length --iterations 2 --run p --nbest-size 20 \
@@ -114,7 +115,7 @@ fn constrained_decoding() {
     for (m, w) in made.lines().zip(wanted.lines()) {
         assert!(m.is_empty() || m == w, "{m} {w}");
     }
-    // What scores best is at least as good as the best of a long list, and what can be made is reached.
+    // Max-BLEU decoding scores higher than the oracle of 200-best lists.
     ok_in(dir, "decode --model m --in some.de --max-bleu some.en -o most -q");
     ok_in(dir, "decode --model m --in some.de --nbest 200 --nbest-out list -o out -q");
     let score = |words: &str| -> f64 {
@@ -126,7 +127,7 @@ fn constrained_decoding() {
         score("oracle --nbest list --ref some.en --json"),
     );
     assert!(most > oracle, "{most} {oracle}");
-    // Features of a translation that is forced are those of the list.
+    // Forced decoding outputs sparse features.
     let json = ok_in(dir, "decode --model m --in some.de --force some.en --json --sparse phrase-pair -q");
     let first: Value = serde_json::from_str(json.lines().find(|l| !l.contains("null")).unwrap()).unwrap();
     assert!(first["features"].as_object().unwrap().keys().any(|k| k.starts_with("pp:")), "{first}");
@@ -145,7 +146,7 @@ fn constrained_decoding() {
     );
 }
 
-/// On fixed lists the epoch that scores best on them is the answer, or the one that scores best on others.
+/// On fixed lists, the epoch with the best score on the lists, or on the selection lists, is selected.
 #[test]
 fn fixed_lists() {
     let dir = tempfile::tempdir().unwrap();
@@ -165,7 +166,7 @@ fn fixed_lists() {
         let scores: Vec<f64> = events[..5].iter().map(|e| e["score"].as_f64().unwrap()).collect();
         let most = scores.iter().copied().fold(0.0, f64::max);
         assert_eq!(events[5]["score"].as_f64().unwrap(), most, "{scores:?}");
-        // Reranking with the answer gives that score again.
+        // Reranking with the selected weights reproduces the score.
         ok_in(dir, &format!("rerank --nbest nbest --weights {run}/best.txt -o out"));
         let found: Value =
             serde_json::from_str(&ok_in(dir, "score out --ref ref --tokenize none --json")).unwrap();
@@ -263,7 +264,7 @@ fn found_in_review() {
             serde_json::from_str(&ok_in(dir, "score out --ref c/dev.en --tokenize none --json")).unwrap();
         found[0]["score"].as_f64().unwrap()
     };
-    // From the initial weights to the last ones, both as the decoder would score; patience needs no selection set.
+    // The initial and the final score are those of the decoder's output; patience does not need a selection set.
     for words in
         ["perceptron --sparse arun-koehn --patience 1 --iterations 8", "oro --patience 2 --iterations 4"]
     {
@@ -274,10 +275,10 @@ fn found_in_review() {
         near(&result["initial"], score(""));
         near(&result["score"], score(&format!("--weights {run}/best.txt")));
     }
-    // Explicit templates replace those of the weights.
+    // `--sparse` overrides the templates that the weights file implies.
     let with = score("--weights perceptron/best.txt");
     assert_ne!(score("--weights perceptron/best.txt --sparse none"), with);
-    // Weights of sparse features alone are enough.
+    // A weights file with sparse features only is valid.
     ok_in(
         dir,
         &format!("tune perceptron --dense none --sparse phrase-pair --iterations 1 --run alone {base}"),
@@ -287,7 +288,7 @@ fn found_in_review() {
     fs::write(dir.join("bare"), bare).unwrap();
     score("--weights bare");
     score("--weights bare --dense none");
-    // Shards without segments do not count.
+    // Empty shards do not affect the mean.
     for shards in [40, 90] {
         ok_in(
             dir,
@@ -295,7 +296,7 @@ fn found_in_review() {
         );
     }
     assert_eq!(best(dir, "s40"), best(dir, "s90"));
-    // Fixed lists have no search for the best of all, but a best of the list.
+    // On fixed lists, `--update max-bleu` takes the best candidate of the list.
     ok_in(dir, "tune perceptron --update max-bleu --nbest nbest --ref ref --iterations 1 --run f -q");
     let weights = |n: &str| fs::read_to_string(dir.join(format!("f/weights/{n}.txt"))).unwrap();
     assert_ne!(weights("000"), weights("001"));

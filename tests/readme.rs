@@ -1,12 +1,12 @@
-//! The commands of the README and of the guide are run, and print what is said there.
+//! Runs the commands of the README and of the guide and compares their output with the text.
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
 use std::process::Command;
 
-/// Runs every `$ command` of the README's console blocks in an empty directory with the examples, and returns
-/// the README with the outputs that they gave.
+/// Runs every `$ command` in the console blocks of a Markdown text, in an empty directory with the examples; returns the
+/// text with the actual outputs, and the number of commands.
 fn played(readme: &str) -> (String, usize) {
     let dir = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(common::root().join("examples"), dir.path().join("examples")).unwrap();
@@ -33,7 +33,7 @@ fn played(readme: &str) -> (String, usize) {
     (out, commands)
 }
 
-/// With `LUTHIER_BLESS=1` the files are rewritten instead; read the difference before committing it.
+/// With `LUTHIER_BLESS=1`, the files are rewritten with the actual outputs; review the difference before committing.
 #[test]
 fn commands_work_as_printed() {
     for (file, least) in [("README.md", 20), ("docs/guide.md", 30)] {

@@ -1,4 +1,4 @@
-//! Run directories of every format that has been written are resumed, or refused with one line; runs can be extended.
+//! Run directories of all earlier formats are resumed or rejected with a one-line error; runs can be extended.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -12,7 +12,7 @@ use std::{
 
 const RUNS: [&str; 3] = ["list", "loop", "online"];
 
-/// A directory with the examples and a copy of a kept run as `R`.
+/// Returns a directory with the examples and a copy of a stored run as `R`.
 fn with_run(format: &str, run: &str) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(root().join("examples"), dir.path().join("examples")).unwrap();
@@ -33,7 +33,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The command that made a kept run.
+/// Runs the command that produced a stored run.
 fn repeat(dir: &Path, format: &str, run: &str) -> Output {
     let script = root().join("tests/runs").join(format).join(format!("{run}.sh"));
     let command = fs::read_to_string(script).unwrap();
@@ -42,7 +42,7 @@ fn repeat(dir: &Path, format: &str, run: &str) -> Output {
     Command::new("sh").args(["-c", &command]).current_dir(dir).env("PATH", path).output().unwrap()
 }
 
-/// Names and contents of all files of a run but its lock.
+/// Returns the paths and contents of all files of a run except its lock.
 fn contents(run: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut all = Vec::new();
     let mut open = vec![run.to_owned()];
@@ -61,7 +61,7 @@ fn contents(run: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     all
 }
 
-/// Weights of all iterations and the answer.
+/// Returns the weights files of all iterations and best.txt, without comments.
 fn weights(run: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut all = contents(run);
     all.retain(|(path, _)| path.starts_with("weights") || path == Path::new("best.txt"));
@@ -118,7 +118,7 @@ fn format_2_is_resumed_to_the_same_weights() {
     }
 }
 
-/// `tune` on the quickstart lists; `R` is the run directory.
+/// Runs `tune` on the quickstart lists with the run directory `R`.
 fn tune(dir: &Path, words: &str) -> Output {
     let lists = "--nbest examples/quickstart/nbest.txt --ref examples/quickstart/ref.txt --run";
     common::in_dir(dir, &format!("tune {words} {lists} R"))
@@ -146,7 +146,7 @@ fn more_iterations_extend_a_run() {
         let other = tune(extended.path(), &format!("{algorithm} --iterations 6 --batch-size 3"));
         assert!(stderr(&other).contains("recipe.batch-size is"), "{}", stderr(&other));
     }
-    // A run that ended for another reason stays as it is, and says why.
+    // A run that stopped for another reason is not extended, and the reason is printed.
     let dir = new();
     assert!(tune(dir.path(), "mert --iterations 2").status.success());
     let again = tune(dir.path(), "mert --iterations 9");

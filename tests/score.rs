@@ -1,4 +1,4 @@
-//! `score` and `compare` against sacreBLEU, and what goes wrong.
+//! Tests of `score` and `compare` against sacreBLEU, and of their error messages.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -13,7 +13,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Asks the reference program.
+/// Returns the answer of sacreBLEU to a question, see `ask_sacrebleu.py`.
 fn sacrebleu(python: &Path, question: &Value) -> Value {
     let mut child = Command::new(python)
         .arg(common::root().join("tests/ask_sacrebleu.py"))
@@ -36,7 +36,8 @@ fn close(a: &Value, b: &Value, what: &str) {
     assert!((a - b).abs() <= 1e-10 * b.abs().max(1.0), "{what}: ours {a}, sacreBLEU's {b}");
 }
 
-/// Text with everything that tokenisers and counters trip over.
+/// Returns random lines with words that are difficult for tokenisers; with `like`, most lines are edited copies of its
+/// lines.
 fn odd_text(s: &mut Stream, lines: usize, like: Option<&[String]>) -> Vec<String> {
     const WORDS: &[&str] = &[
         "the",
@@ -99,7 +100,7 @@ fn odd_text(s: &mut Stream, lines: usize, like: Option<&[String]>) -> Vec<String
         .map(|i| {
             let n = [0, 1, 1, 4, 8, 15, 30][s.below(7) as usize];
             let mut words: Vec<&str> = (0..n).map(|_| WORDS[s.below(WORDS.len() as u64) as usize]).collect();
-            // Mostly a disturbed copy of the line that it should be like.
+            // In three of four cases, an edited copy of the given line.
             if let Some(base) = like.map(|l| &l[i]).filter(|_| s.below(4) > 0) {
                 words = base.split(' ').collect();
                 for _ in 0..s.below(4) {
@@ -124,7 +125,7 @@ fn write_lines(path: PathBuf, lines: &[String], end: &str) -> PathBuf {
     path
 }
 
-/// Every metric and setting that both programs have, for a hypothesis and its references.
+/// Asserts that scores and signatures of all metrics and settings of `ask_sacrebleu.py` equal those of sacreBLEU.
 fn same_scores(python: &Path, hypothesis: &Path, references: &[PathBuf]) {
     let answers =
         sacrebleu(python, &json!({"ask": "score", "hypothesis": hypothesis, "references": references}));
@@ -167,7 +168,7 @@ fn scores_equal_sacrebleus_on_odd_text() {
     }
 }
 
-/// References and translations of the shared data, uncompressed.
+/// Returns the paths of the uncompressed test references and of two Moses outputs; `None` without the real data.
 fn real(dir: &Path) -> Option<(PathBuf, [PathBuf; 2])> {
     let reference = data("multi30k/test.en.gz")?;
     let lines = luthier::io::text::read_lines(&reference).unwrap().lines;
@@ -220,7 +221,7 @@ fn same_tests(python: &Path, systems: &[PathBuf], references: &[PathBuf]) {
 fn significance_equals_sacrebleus() {
     let Some(python) = python() else { return };
     let dir = tempfile::tempdir().unwrap();
-    // One reference and three systems; three references and two systems that hardly differ.
+    // One reference and three systems; three references and two systems.
     for (round, references, systems) in [(0u32, 1, 3), (1, 3, 2)] {
         let mut s = Stream::new(29, Purpose::Test, 0, round);
         let reference = odd_text(&mut s, 120, None);

@@ -1,4 +1,4 @@
-//! `tune`, `rerank` and `score` with the real binary.
+//! Tests of `tune`, `rerank` and `score` with the real binary.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -6,7 +6,7 @@ mod common;
 use common::{Failures, data, fails, luthier, ok, run, stderr, write_pool};
 use std::{fs, path::Path, process::Stdio, time::Duration};
 
-/// The initial weights of the data set's README.
+/// Initial weights from the README of the data set.
 const INITIAL: &str = "LexicalReordering0= 0.3 0.3 0.3 0.3 0.3 0.3\nDistortion0= 0.3\nLM0= 0.5\n\
     WordPenalty0= -1\nPhrasePenalty0= 0.2\nTranslationModel0= 0.2 0.2 0.2 0.2\n";
 
@@ -53,7 +53,7 @@ fn one_thread_two_threads_same_bits() {
     assert_eq!(best("1"), best("3"));
 }
 
-/// Five kills spread over the length of a run, each followed by the same command.
+/// Runs that are killed at five points in time and resumed give the same files as an uninterrupted run.
 #[test]
 fn killed_and_started_again_gives_the_same_bits() {
     let dir = tempfile::tempdir().unwrap();
@@ -66,7 +66,7 @@ fn killed_and_started_again_gives_the_same_bits() {
         let name = format!("cut{kill}");
         let mut child = tune(dir.path(), &name, "").spawn().unwrap();
         std::thread::sleep(length.mul_f64(s.uniform(0.2 * f64::from(kill), 0.2 * f64::from(kill + 1))));
-        let _ = child.kill(); // SIGKILL; the last one may come too late, which is a moment too
+        let _ = child.kill(); // SIGKILL; the run may already be complete
         child.wait().unwrap();
         assert!(tune(dir.path(), &name, "").status().unwrap().success());
         for file in ["best.txt", "run.toml", "weights/000.txt", "weights/001.txt"] {
@@ -76,7 +76,7 @@ fn killed_and_started_again_gives_the_same_bits() {
     }
 }
 
-/// A run that is killed while it makes its directory must not be locked out of it.
+/// A run that is killed while it creates its directory can be started again.
 #[test]
 fn killed_at_once_and_started_again() {
     let dir = tempfile::tempdir().unwrap();
@@ -96,7 +96,7 @@ fn killed_at_once_and_started_again() {
     }
 }
 
-/// The start is the best there is: the weights must be written all the same.
+/// Weights are written even if the initial weights cannot be improved.
 #[test]
 fn weights_that_cannot_be_improved_are_written() {
     let dir = tempfile::tempdir().unwrap();
@@ -230,7 +230,7 @@ fn mistyped_flags_are_one_line_with_the_nearest() {
     assert!(help.status.success() && common::stdout(&help).contains("--restarts"));
 }
 
-/// A build for one process is no job of several: each of them would do all the work.
+/// A build without MPI rejects several processes, because each would do all the work.
 #[cfg(not(feature = "mpi"))]
 #[test]
 fn several_processes_are_refused() {

@@ -1,4 +1,5 @@
-//! The pool of runs 1 to 5 with its initial weights, for benches.
+//! Candidate pool of benchmarks: the n-best lists of five Moses iterations on Multi30k, with BLEU statistics, and the
+//! initial weights.
 #![allow(clippy::unwrap_used)]
 
 use luthier::{

@@ -1,4 +1,4 @@
-"""What the benchmarks share."""
+"""Functions and constants shared by the benchmarks."""
 
 import gzip
 import os
@@ -8,7 +8,7 @@ import time
 
 LUTHIER, DATA = os.environ["LUTHIER"], os.environ["LUTHIER_DATA"]
 
-# Weights that the Moses run of the data set began with.
+# Initial weights of the Moses run in the data set.
 INITIAL = """LexicalReordering0= 0.3 0.3 0.3 0.3 0.3 0.3
 Distortion0= 0.3
 LM0= 0.5
@@ -19,7 +19,7 @@ TranslationModel0= 0.2 0.2 0.2 0.2
 
 
 def run(*words):
-    """Runs a command: wall-clock seconds, maximum resident megabytes, standard output and what was said."""
+    """Runs a command; returns wall-clock seconds, peak resident memory in MB, standard output and standard error."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as told:
         start = time.perf_counter()
         child = subprocess.Popen([str(w) for w in words], stdout=out, stderr=told)
@@ -33,6 +33,6 @@ def run(*words):
 
 
 def unpack(name, path):
-    """A file of Multi30k as plain text."""
+    """Decompresses a file of Multi30k to `path`."""
     with gzip.open(f"{DATA}/multi30k/{name}.gz", "rb") as source, open(path, "wb") as target:
         target.write(source.read())

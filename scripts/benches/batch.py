@@ -1,4 +1,4 @@
-"""Batch learners: a table on the real pool, MIRA and APRO at size, two million sparse features."""
+"""Batch learners: scores and times on a real candidate pool, speed of MIRA and APRO on large input, two million sparse features."""
 
 import glob
 import os
@@ -13,7 +13,7 @@ from _measure import DATA, INITIAL, LUTHIER
 
 
 def tune(at, name, algorithm, nbest, ref, *more):
-    """Score, length ratio, seconds of learning and of everything, most memory in MB."""
+    """Tunes on fixed lists; returns score, length ratio, learning time and total time in seconds, and peak memory in MB."""
     command = [LUTHIER, "tune", *algorithm.split(), "--nbest", *nbest, "--ref", ref, "--run", f"{at}/{name}", *more]
     start = time.perf_counter()
     with open(f"{at}/said", "w") as said:
@@ -44,7 +44,7 @@ def table(at):
 
 
 def sparse(at, segments, features, nonzeros):
-    """200 candidates a segment; good ones have certain features."""
+    """Tunes on generated lists with 200 candidates per segment, whose sparse features depend on the number of wrong words."""
     draw = random.Random(1)
     words = [f"w{i}" for i in range(500)]
     with open(f"{at}/nbest", "w") as nbest, open(f"{at}/ref", "w") as refs:

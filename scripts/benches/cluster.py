@@ -1,4 +1,4 @@
-"""Several processes: two against one for ORO over saved forests, and what telling costs (needs Open MPI); with `wire` that alone, with `model` what docs/scaling.md expects."""
+"""MPI: speed-up of ORO on saved forests with two processes, and communication cost (needs Open MPI); `wire`: only the communication cost; `model`: the table of docs/scaling.md."""
 
 import json
 import math
@@ -18,7 +18,7 @@ ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 
 
 
 def build():
-    """The binary with MPI, and the benchmark of the wire."""
+    """Builds the binary with MPI and the communication benchmark; returns the path of the latter."""
     subprocess.run(["cargo", "build", "--release", "--quiet", "--features", "mpi"], check=True)
     said = subprocess.run(["cargo", "bench", "--no-run", "--bench", "wire", "--features", "mpi"], check=True, capture_output=True, text=True)
     return re.search(r"\((target/\S+/wire-\w+)\)", said.stderr).group(1)
@@ -29,7 +29,7 @@ def mpirun(n, *words):
 
 
 def wire(bench):
-    """Seconds of gathering bytes, and of adding up features."""
+    """Prints the time to gather bytes from all processes and to average weights over processes."""
     print("| processes | what | size | ms |\n| --- | --- | --- | --- |")
     for n in (2, 4, 8):
         for line in mpirun(n, bench)[2].splitlines():
@@ -38,7 +38,8 @@ def wire(bench):
 
 
 def oro(at):
-    """One epoch from saved forests, batches of 16, 4 shards; processes take turns, so that the noise of the machine hits both."""
+    """Times an epoch from saved forests with batch size 16 and 4 shards. Runs with one and two processes alternate, so that noise of the machine
+    affects both equally."""
     common = model(at)
     words = ["tune", "oro", "--shards", 4, "--batch-size", 16, "--iterations", 2, "--nbest-size", 100, *common, "--threads", 1]
     times = {1: [], 2: []}
@@ -61,9 +62,9 @@ def oro(at):
 
 
 def model_table(at):
-    """Seconds of an epoch and speed-up against one process, by the constants of docs/scaling.md. Decoding takes as long as a
-    sentence has words, and lengths are those of Multi30k."""
-    sentence, serial = 10.3e-3 + 20e-6, 1.2e-6  # decoding, learning and scoring lines; what every process does
+    """Prints seconds per epoch and speed-up over one process, from the constants of docs/scaling.md. Decoding time is proportional to the
+    number of words, and sentence lengths are drawn from Multi30k."""
+    sentence, serial = 10.3e-3 + 20e-6, 1.2e-6  # per sentence: decoding, learning and envelopes (parallel); sweep over envelopes (serial)
     feature, saved, exchange = 0.35e-6, {20: 0.3e-6, 5_000_000: 1.5e-6}, 50e-6
     with open(f"{at}/train.de") as text:
         lengths = [len(line.split()) for line in text]

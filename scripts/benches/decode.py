@@ -1,11 +1,11 @@
-"""Translation with Moses' own model: model score against speed for several limits, beside Moses' figures."""
+"""Decoding with the model of Moses: model score against speed for several pop limits, compared with Moses."""
 
 import json
 import tempfile
 
 from _measure import DATA, LUTHIER, run, unpack
 
-# Words a second and mean score of Moses with cube pruning, from the data set's notes: another machine, so only a guide.
+# Words per second and mean model score of Moses with cube pruning, from the notes of the data set; measured on another machine.
 MOSES = {1000: ("356-388", -41.2107), 500: ("711-831", -41.2116), 100: ("1781-2393", -41.2195)}
 
 

@@ -1,4 +1,4 @@
-"""Hierarchical systems and forests: what saving forests is worth (alone); with `system` ours against Moses, with `mert` lists against forests, with `online` Watanabe's setting."""
+"""Hierarchical systems and forests: decoding from text and from saved forests; `system`: Luthier against Moses; `mert`: lists against forests; `online`: the setting of Watanabe (2012)."""
 
 import os
 import statistics
@@ -10,7 +10,7 @@ from online import data, log
 from results import compare, luthier
 
 POP = ["--pop-limit", 200]
-RULES = {"rules of Chiang (2007)": [], "rules as Moses takes them": ["--loose", "--min-gap", 2]}
+RULES = {"rules of Chiang (2007)": [], "rules as in Moses": ["--loose", "--min-gap", 2]}
 
 
 def model(at, rules=("--loose", "--min-gap", 2), name="model"):
@@ -20,7 +20,7 @@ def model(at, rules=("--loose", "--min-gap", 2), name="model"):
 
 
 def passes(at):
-    """A pass from text and from saved forests: time, what it is made of, memory."""
+    """Prints time, breakdown of time and memory of a decoding pass from text and from saved forests."""
     model(at)
     print(f"forests: {os.path.getsize(f'{at}/forests') / 2**20:.1f} MB")
     times = {}
@@ -36,7 +36,7 @@ def passes(at):
 
 
 def system(at):
-    """Trained and tuned by us, against Moses."""
+    """Compares systems trained and tuned by Luthier with Moses."""
     print("| | dev | test | against Moses | p |\n| --- | --- | --- | --- | --- |")
     for k, (name, rules) in enumerate(RULES.items()):
         common = model(at, rules, f"model{k}")
@@ -48,7 +48,7 @@ def system(at):
 
 
 def mert(at, seeds=(1, 2, 3)):
-    """Development score of the weights after each pass."""
+    """Prints the tuning-set score after each pass, for lists and for forests."""
     common = model(at)
     found = {"lists": [], "forests": []}
     for seed in seeds:
@@ -59,7 +59,7 @@ def mert(at, seeds=(1, 2, 3)):
     for n in range(7):
         cells = []
         for runs in found.values():
-            # A run that has ended stays where it is.
+            # A run that has converged keeps its last score.
             cells.append(f"{statistics.median(r[min(n, len(r) - 1)]['score'] for r in runs):.2f}" if n < max(map(len, runs)) else "")
             seconds = [r[n - 1]["seconds"] for r in runs if 0 < n < len(r)]
             cells.append(f"{statistics.median(seconds):.0f}" if seconds else "")
@@ -67,7 +67,8 @@ def mert(at, seeds=(1, 2, 3)):
 
 
 def online(at):
-    """1,000 different translations from saved forests, batches of 16, 4 shards, O-ORO-L hinge, 10 epochs, from weights 0."""
+    """O-ORO-L with hinge loss on 1,000-best lists of distinct translations from saved forests: batch size 16, 4 shards, 10 epochs, initial
+    weights 0."""
     common = model(at)
     with open(f"{at}/model/weights.txt") as weights, open(f"{at}/zero", "w") as zero:
         zero.writelines(f"{line.split()[0]} 0\n" for line in weights if not line.startswith("#"))

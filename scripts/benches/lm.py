@@ -1,4 +1,4 @@
-"""Language models: queries against KenLM in C++, estimation and its growth, memory."""
+"""Language models: query speed against KenLM in C++, estimation time by size of text, memory."""
 
 import glob
 import gzip
@@ -57,7 +57,7 @@ int main(int, char **argv) {
 
 
 def kenlm(where):
-    """Compiles the loop against the sources of the PyPI package."""
+    """Compiles the query loop with the KenLM sources of the PyPI package; returns the path of the program."""
     program = f"{where}/kenlm-loop"
     if os.path.exists(program):
         return program
@@ -93,7 +93,7 @@ def main():
     with tempfile.TemporaryDirectory() as at:
         text = gzip.open(f"{DATA}/multi30k/train.en.gz", "rt").read()
         for copies in (1, 10, 30):
-            # Copies with marks of their own, so that n-grams grow with the text.
+            # Each copy marks some of its words, so that the number of distinct n-grams grows with the text.
             with open(f"{at}/text{copies}", "w") as file:
                 for c in range(copies):
                     for line in text.splitlines():
@@ -121,12 +121,12 @@ def main():
                     assert abs(float(ours[1]) - float(theirs[1])) < 1e-3 * abs(float(ours[1])) / 100, (ours, theirs)
                     best["us"] = max(best.get("us", 0), float(ours[0]))
                     best["them"] = max(best.get("them", 0), float(theirs[0]))
-                print(f"  {name}: {best['us'] / 1e6:.1f} million queries a second, KenLM {best['them'] / 1e6:.1f}, "
+                print(f"  {name}: {best['us'] / 1e6:.1f} million queries per second, KenLM {best['them'] / 1e6:.1f}, "
                       f"ratio {best['us'] / best['them']:.2f}", flush=True)
 
 
 def sharing(at):
-    """Two processes with the same binary: what each has for itself, and what they share."""
+    """Prints shared and private memory of two processes that query the same binary model."""
     subprocess.run([LUTHIER, "lm", "compile", f"{at}/30.arpa", "-o", f"{at}/shared.bin", "-q"], check=True)
     text = gzip.open(f"{DATA}/multi30k/train.en.gz", "rt").read()
     running = [subprocess.Popen([LUTHIER, "lm", "query", f"{at}/shared.bin"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)

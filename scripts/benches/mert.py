@@ -1,4 +1,4 @@
-"""MERT: line searches against a plain one, growth, and all strategies with all smoothings."""
+"""MERT: line search speed against a simple implementation, by pool size, and all strategies with all smoothings."""
 
 import glob
 import os
@@ -26,11 +26,11 @@ def main():
         with open(f"{at}/init", "w") as file:
             file.write(INITIAL)
         score, seconds = tune(at, "koehn", f"{at}/init")
-        print(f"koehn, 20 restarts from the initial weights: {score:.2f} (aim 40.89), {seconds:.1f} s on all cores")
+        print(f"koehn, 20 restarts from the initial weights: {score:.2f} (target 40.89), {seconds:.1f} s on all cores")
         score, seconds = tune(at, "ini", f"{DATA}/moses/model/moses.ini")
-        print(f"koehn, 20 restarts from moses.ini: {score:.2f} (aim 41.13), {seconds:.1f} s")
+        print(f"koehn, 20 restarts from moses.ini: {score:.2f} (target 41.13), {seconds:.1f} s")
         scores = [tune(at, f"two{s}", f"{at}/init", "--seed", s, "--rounds", 2, "--random-directions", 8)[0] for s in (1, 2, 3)]
-        print(f"two rounds, 8 random directions, three seeds: {scores}, best {max(scores):.2f} (aim 41.0)")
+        print(f"two rounds, 8 random directions, three seeds: {scores}, best {max(scores):.2f} (target 41.0)")
         restarts = sys.argv[1] if len(sys.argv) > 1 else "5"
         print(f"dev BLEU and seconds with {restarts} restarts, all cores")
         smoothings = [()] + [("--smooth", kind, "--window", w) for kind in ("average", "max") for w in (3, 5, 7)]

@@ -1,4 +1,4 @@
-"""score and compare against sacreBLEU, on 100,000 segments."""
+"""Speed of score and compare against sacreBLEU, on 100,000 segments."""
 
 import gzip
 import os
@@ -15,7 +15,7 @@ SEGMENTS = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
 
 
 def disturb(rng, words, vocabulary):
-    """Some words replaced, some moved: what a translation does to a reference."""
+    """Replaces some words of a reference and moves others, as in a translation."""
     words = list(words)
     for _ in range(rng.randrange(1, 6)):
         i, j = rng.randrange(len(words)), rng.randrange(len(words))
@@ -27,7 +27,7 @@ def disturb(rng, words, vocabulary):
 
 
 def corpus(rng, n):
-    """Distinct segments, so that no cache of the peer's helps it."""
+    """Returns distinct segments, so that sacreBLEU does not profit from its caches, and the vocabulary."""
     with gzip.open(f"{DATA}/multi30k/train.en.gz", "rt", encoding="utf-8") as file:
         lines = [line.split() for line in file]
     vocabulary = sorted({w for line in lines for w in line})
@@ -71,7 +71,7 @@ def main():
             theirs, result = clock(lambda: metric.corpus_score(hyp_text, ref_text))
             shown = ours.split(" = ")[1].split()[0]
             assert shown == f"{result.score:.2f}", (shown, result.score)
-            print(f"{name:8} {shown:>7} {one:9.2f} {two:9.2f} {one / two:8.2f} {theirs:10.2f} {theirs / one:6.0f}x  (aim {least}x)")
+            print(f"{name:8} {shown:>7} {one:9.2f} {two:9.2f} {one / two:8.2f} {theirs:10.2f} {theirs / one:6.0f}x  (target {least}x)")
         for i in range(5):
             write(f"{at}/s{i}", [disturb(rng, w, vocabulary) for w in references[:3000]])
         write(f"{at}/r", references[:3000])
@@ -79,7 +79,7 @@ def main():
         compare = ("compare", "--baseline", f"{at}/s0", *systems, "--ref", f"{at}/r", "-q", "--threads")
         for threads in (1, 2):
             seconds, _ = min(clock(lambda: luthier(*compare, threads)) for _ in range(3))
-            print(f"compare, 5 systems x 3,000 segments x 1,000 bootstrap samples, {threads} thread(s): {seconds:.2f} s (aim 1)")
+            print(f"compare, 5 systems x 3,000 segments x 1,000 bootstrap samples, {threads} thread(s): {seconds:.2f} s (target 1)")
 
 
 main()

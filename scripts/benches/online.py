@@ -1,4 +1,4 @@
-"""Online learning: cost of a batch (alone), and with `table`, `sparse` or `full` what Watanabe's and Arun and Koehn's settings give on Multi30k."""
+"""Online learning: time per batch; `table`: the setting of Watanabe (2012) on Multi30k; `sparse` and `full`: that of Arun and Koehn (2007)."""
 
 import json
 import os
@@ -40,10 +40,10 @@ def cut(path, start, end, to):
 
 
 def cost(at):
-    """Milliseconds of learning for 16 lists of 1,000 candidates, one thread."""
+    """Prints the learning time in milliseconds for a batch of 16 lists with 1,000 candidates each, one thread."""
     luthier("train", "--source", f"{at}/train.de", "--target", f"{at}/train.en", "--model", f"{at}/model", "-q")
     luthier("decode", "--model", f"{at}/model", "--in", f"{at}/dev.de", "--nbest", 1000, "--nbest-out", f"{at}/lists", "-o", f"{at}/out")
-    print("| | ms a batch |\n| --- | --- |")
+    print("| | ms per batch |\n| --- | --- |")
     for name, words in (RANKERS | MORE).items():
         luthier("tune", *words, "--nbest", f"{at}/lists", "--ref", f"{at}/dev.en", "--init", f"{at}/model/weights.txt", "--mixing",
                 "average", "--batch-size", 16, "--iterations", 2, "--threads", 1, "--run", f"{at}/{name}", "-q")
@@ -52,7 +52,7 @@ def cost(at):
 
 
 def table(at, seeds):
-    """Half of dev to learn, half to select."""
+    """Learns on the first half of dev and selects the epoch on the second half."""
     luthier("train", "--source", f"{at}/train.de", "--target", f"{at}/train.en", "--model", f"{at}/model", "-q")
     for side in ("de", "en"):
         cut(f"{at}/dev.{side}", 0, 507, f"{at}/learn.{side}")
@@ -63,7 +63,7 @@ def table(at, seeds):
     settings = {"MERT": ["mert", *common], "PRO": ["pro", *common]}
     settings |= {f"{name}-L" if name == "MIRA" else name.replace("ORO", "ORO-L"): [*words, *common, *online]
                  for name, words in RANKERS.items()}
-    print("| seed | | selection | at | test | against MERT | p | s an epoch | of it learning |")
+    print("| seed | | selection | epoch | test | against MERT | p | s per epoch | learning, s |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for seed in seeds:
         for name, words in settings.items():
@@ -84,7 +84,7 @@ def table(at, seeds):
 
 
 def sparse(at, sentences, epochs, wanted, shards=1):
-    """Arun and Koehn: five templates, word penalty and distortion; nothing else."""
+    """The setting of Arun and Koehn (2007): five sparse feature templates, word penalty and distortion, no other features."""
     luthier("train", "--source", f"{at}/train.de", "--target", f"{at}/train.en", "--model", f"{at}/model", "--max-length", 3, "-q")
     for side in ("de", "en"):
         cut(f"{at}/train.{side}", 0, sentences, f"{at}/learn.{side}")
@@ -110,7 +110,7 @@ def sparse(at, sentences, epochs, wanted, shards=1):
                   f"{before['features']:,} |", flush=True)
         visits = sentences * epochs
         learning = sum(e["seconds"] for e in events[:-1])
-        print(f"{name}: {visits / learning:.0f} sentences a second while learning, {seconds:.0f} s in all, {memory:.0f} MB", flush=True)
+        print(f"{name}: {visits / learning:.0f} sentences per second while learning, {seconds:.0f} s in all, {memory:.0f} MB", flush=True)
 
 
 def main():

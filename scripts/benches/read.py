@@ -1,4 +1,4 @@
-"""Reading, scoring and reranking 500,000 candidates; runs 1 to 5 with BLEU statistics."""
+"""Reading n-best lists: reranking 500,000 candidates, and reading five Moses lists with BLEU statistics."""
 
 import glob
 import os
@@ -16,7 +16,8 @@ CANDIDATES = int(sys.argv[1]) if len(sys.argv) > 1 else 500_000
 
 
 def generate(path, n):
-    """14 dense features in 6 blocks and 30 sparse ones of 20,000, 100 candidates a segment."""
+    """Writes an n-best list of `n` candidates, 100 per segment, each with 14 dense features in 6 blocks and 30 of 20,000 sparse features;
+    returns its size in bytes."""
     rng = random.Random(1)
     words = [f"w{i}" for i in range(5000)]
     sparse = [f"PP_{words[rng.randrange(5000)]}~{words[rng.randrange(5000)]}_{i}" for i in range(20_000)]
@@ -32,7 +33,7 @@ def generate(path, n):
 
 
 def run(*words):
-    """Wall-clock seconds, maximum resident bytes and what was said."""
+    """Runs luthier; returns wall-clock seconds, peak resident memory in bytes and standard error."""
     seconds, memory, _, said = measured(LUTHIER, *words)
     return seconds, memory * 2**20, said
 
@@ -47,7 +48,7 @@ def main():
             seconds, memory, _ = min(run("rerank", "--nbest", f"{at}/list", "--weights", f"{at}/w", "-q", "--threads", threads)
                                      for _ in range(3))
             print(f"rerank, {CANDIDATES} candidates, {size / 1e6:.0f} MB, {threads} thread(s): {seconds:.2f} s, "
-                  f"{size / 1e6 / seconds:.0f} MB/s (aim 60), memory {memory / 1e6:.0f} MB = {memory / size:.2f} x text (aim 1.5)")
+                  f"{size / 1e6 / seconds:.0f} MB/s (target 60), memory {memory / 1e6:.0f} MB = {memory / size:.2f} x text (target 1.5)")
         runs = sorted(glob.glob(f"{DATA}/moses/nbest/run*.nbest.gz"))
         for threads in (1, 2):
             best = []
@@ -55,7 +56,7 @@ def main():
                 _, _, said = run("tune", "mert", "--nbest", *runs, "--ref", f"{DATA}/multi30k/dev.en.gz", "--restarts", 0,
                                  "--run", f"{at}/R{threads}{i}", "--threads", threads)
                 best.append(float(re.search(r"read .* in ([0-9.]+) s", said)[1]))
-            print(f"runs 1-5 from gz with BLEU statistics, {threads} thread(s): {min(best):.2f} s (aim 1.0; Moses' extractor 5.2)")
+            print(f"runs 1-5 from gz with BLEU statistics, {threads} thread(s): {min(best):.2f} s (target 1.0; Moses' extractor 5.2)")
 
 
 main()

@@ -1,4 +1,4 @@
-"""From parallel text to a model: each stage, memory, growth; an aligner of PyPI in the same run."""
+"""Training a model from parallel text: time of each stage, memory, time by size of text; alignment against eflomal."""
 
 import filecmp
 import json
@@ -10,12 +10,12 @@ import venv
 
 from _measure import DATA, LUTHIER, run, unpack
 
-# What the data set's notes say of its peers on one thread, in seconds; another machine, so only a guide.
+# Seconds of fast_align and of the Moses pipeline on one thread, from the notes of the data set; measured on another machine.
 FAST_ALIGN, MOSES = 12.5, 59.0
 
 
 def eflomal(at):
-    """Seconds that eflomal takes for the same text, both directions; None if it cannot be had."""
+    """Returns seconds and peak memory in MB of eflomal on the same text, both directions; None if it cannot be installed."""
     venv.create(f"{at}/venv", with_pip=True)
     if subprocess.run([f"{at}/venv/bin/pip", "install", "-q", "eflomal==2.0.0"], capture_output=True).returncode:
         return None
@@ -44,7 +44,7 @@ def main():
                 ratio = f", {FAST_ALIGN / seconds:.1f} x fast_align's {FAST_ALIGN} s" if threads == 1 else ""
                 print(f"  {model:5} {threads} thread(s): {seconds:5.2f} s, {memory:.0f} MB{ratio}")
         peer = eflomal(at)
-        print("  eflomal (PyPI), no symmetrisation: " + (f"{peer[0]:.1f} s, {peer[1]:.0f} MB" if peer else "could not be had"))
+        print("  eflomal (PyPI), no symmetrisation: " + (f"{peer[0]:.1f} s, {peer[1]:.0f} MB" if peer else "could not be installed"))
         print("train, order 5, phrases up to 7")
         for threads in (1, 2):
             seconds, memory, stages = train(at, f"m{threads}", "--threads", threads)

@@ -1,4 +1,4 @@
-//! What the tests of the real binary share.
+//! Helpers for the tests that run the real binary.
 #![allow(dead_code, clippy::unwrap_used, clippy::print_stderr)]
 
 use std::{
@@ -7,12 +7,12 @@ use std::{
     process::{Command, Output},
 };
 
-/// The binary under test.
+/// Returns a command that runs the binary under test, without arguments.
 pub(crate) fn luthier() -> Command {
     Command::new(env!("CARGO_BIN_EXE_luthier"))
 }
 
-/// Runs it with words split at blanks.
+/// Runs the binary with the blank-separated arguments in `words`.
 pub(crate) fn run(words: &str) -> Output {
     luthier().args(words.split_whitespace()).output().unwrap()
 }
@@ -25,24 +25,24 @@ pub(crate) fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).unwrap()
 }
 
-/// Asserts success and returns standard output.
+/// Runs the binary with the arguments in `words`, asserts success and returns standard output.
 pub(crate) fn ok(words: &str) -> String {
     ok_in(Path::new("."), words)
 }
 
-/// The same in a directory.
+/// Runs the binary in the directory `dir`, asserts success and returns standard output.
 pub(crate) fn ok_in(dir: &Path, words: &str) -> String {
     let output = in_dir(dir, words);
     assert!(output.status.success(), "luthier {words}\n{}", stderr(&output));
     stdout(&output).to_owned()
 }
 
-/// Runs it in a directory, whatever comes of it.
+/// Runs the binary in the directory `dir` and returns its output and exit status, which may be an error.
 pub(crate) fn in_dir(dir: &Path, words: &str) -> Output {
     luthier().args(words.split_whitespace()).current_dir(dir).output().unwrap()
 }
 
-/// Starts a command and kills it, once after each of some milliseconds.
+/// Starts the binary once per delay and kills it after that many milliseconds.
 pub(crate) fn kill_after(dir: &Path, words: &str, delays: &[u64]) {
     for &delay in delays {
         let mut child = luthier()
@@ -57,7 +57,7 @@ pub(crate) fn kill_after(dir: &Path, words: &str, delays: &[u64]) {
     }
 }
 
-/// Asserts exit code 2 and one line on standard error, and returns it.
+/// Runs the binary, asserts exit code 2, an empty standard output and one line on standard error, and returns that line.
 pub(crate) fn fails(words: &str) -> String {
     let output = run(words);
     assert_eq!(output.status.code(), Some(2), "luthier {words}\n{}", stderr(&output));
@@ -71,7 +71,8 @@ pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A real data file, or `None` after recording that the test is skipped; a failure with CI=true.
+/// Returns the path of a file of the real data; without it, records that the test is skipped and returns `None`, or fails
+/// with CI=true.
 pub(crate) fn data(file: &str) -> Option<PathBuf> {
     let base = std::env::var_os("LUTHIER_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
     let path = base.join(file);
@@ -82,7 +83,8 @@ pub(crate) fn data(file: &str) -> Option<PathBuf> {
     None
 }
 
-/// The Python with the reference programs, which scripts/check provides.
+/// Returns the path of the Python interpreter with the reference programs, which scripts/check installs; without it,
+/// records that the test is skipped and returns `None`, or fails with CI=true.
 pub(crate) fn python() -> Option<PathBuf> {
     let path = std::env::var_os("LUTHIER_PYTHON")
         .map_or_else(|| root().join("target/venv/bin/python"), PathBuf::from);
@@ -93,7 +95,7 @@ pub(crate) fn python() -> Option<PathBuf> {
     None
 }
 
-/// Records that the running test, or a part of it, is skipped: a line in the file that `LUTHIER_SKIPPED` names,
+/// Records that the running test, or a part of it, is skipped: appends a line to the file named by `LUTHIER_SKIPPED`,
 /// which scripts/check prints at its end. With CI=true the test fails.
 pub(crate) fn skip(why: &str) {
     let thread = std::thread::current();
@@ -106,12 +108,12 @@ pub(crate) fn skip(why: &str) {
     eprintln!("\n*** SKIPPED: {why} ***\n");
 }
 
-/// Collects the rows of a table that fail: where it goes out of scope, the test fails once, with all of them.
+/// Collects the failures of a table-driven test: when the value is dropped, the test fails once with all failed rows.
 #[derive(Default)]
 pub(crate) struct Failures(std::cell::RefCell<Vec<String>>);
 
 impl Failures {
-    /// Runs the assertions about one row.
+    /// Runs the assertions of one row and records a failure under `name`.
     pub(crate) fn row(&self, name: &str, check: impl FnOnce()) {
         let Err(panic) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(check)) else { return };
         let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
@@ -132,7 +134,7 @@ impl Drop for Failures {
     }
 }
 
-/// A small n-best list that takes MERT some time: 60 segments with 60 candidates, 6 features.
+/// Writes `nbest` and `ref`: 60 segments with 60 candidates and 6 features, enough for MERT to take a noticeable time.
 pub(crate) fn write_pool(dir: &Path) {
     use luthier::core::random::{Purpose, Stream};
     use std::fmt::Write as _;

@@ -3,7 +3,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const main = document.querySelector("main");
 
-  // Small tools.
+  // Helpers.
   const make = (tag, attributes = {}, ...inside) => {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {
@@ -44,21 +44,21 @@
     make("thead", {}, make("tr", {}, head.map((h) => make("th", { scope: "col" }, h)))), make("tbody", {}, rows)));
   const row = (...cells) => make("tr", {}, cells.map((c) => (c instanceof Node ? c : make("td", {}, c))));
 
-  // Charts are drawn as wide as there is room, and again when that changes.
+  // Charts fill the available width and are redrawn when it changes.
   const fitted = (paint, least = 240) => {
     const box = make("div", { class: "chart" });
     let width = 0;
-    const again = () => {
+    const redraw = () => {
       const now = Math.max(least, Math.round(box.clientWidth));
       if (now !== width) {
         width = now;
         box.replaceChildren(paint(width));
       }
     };
-    new ResizeObserver(again).observe(box);
+    new ResizeObserver(redraw).observe(box);
     box.repaint = () => {
       width = 0;
-      again();
+      redraw();
     };
     return box;
   };
@@ -75,7 +75,7 @@
     return [low - room, high + room];
   };
   const ends = (values) => values.reduce(([a, b], x) => [Math.min(a, x), Math.max(b, x)], [Infinity, -Infinity]);
-  // A frame with axes; whole says that the horizontal axis counts.
+  // A frame with axes; with `whole`, the horizontal axis has ticks at integers only.
   const frame = (width, height, x, y, label, whole = false) => {
     const left = 50, right = 12, top = 10, bottom = label ? 38 : 24;
     const px = (v) => left + ((v - x[0]) / (x[1] - x[0] || 1)) * (width - left - right);
@@ -94,14 +94,14 @@
     if (label) svg.append(draw("text", { x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle" }, label));
     return { svg, px, py, left, right: width - right, top, bottom: height - bottom };
   };
-  // Lines with a legend that switches them off and on.
+  // Line chart with a legend whose entries show and hide the lines.
   const curves = (get, label, title) => {
     const hidden = new Set();
     const box = fitted((width) => {
       const series = get();
       const seen = series.filter((s) => !hidden.has(s.name) && s.points.length);
       const points = seen.flatMap((s) => s.points);
-      if (!points.length) return make("p", { class: "note" }, "Nothing to draw.");
+      if (!points.length) return make("p", { class: "note" }, "No data.");
       const x = ends(points.map((p) => p[0]));
       const f = frame(width, Math.min(340, Math.max(230, width * 0.6)), x[0] < x[1] ? x : widen(x), widen(ends(points.map((p) => p[1]))), label, true);
       f.svg.setAttribute("aria-label", title);
@@ -111,7 +111,7 @@
         f.svg.append(draw("path", { class: "curve", d: `M${at.join("L")}`, fill: "none", stroke: colour(i), "stroke-width": 1.8, "stroke-dasharray": dashes(i) }));
         for (const p of s.points) {
           f.svg.append(draw("circle", { class: "mark", cx: f.px(p[0]), cy: f.py(p[1]), r: p[2] ? 4.5 : 2.6, fill: colour(i) },
-            draw("title", {}, `${s.name}, ${label} ${p[0]}: ${short(p[1])}${p[2] ? " (taken)" : ""}`)));
+            draw("title", {}, `${s.name}, ${label} ${p[0]}: ${short(p[1])}${p[2] ? " (selected)" : ""}`)));
         }
       });
       return f.svg;
@@ -136,34 +136,35 @@
     return whole;
   };
 
-  // The runs in a table.
+  // Table of runs.
   const best = (run) => run.events.find((e) => e.iteration === run.best) ?? run.events[run.events.length - 1];
   const some = (key) => data.runs.some((r) => r.events.some((e) => e[key] !== null));
   {
     const held = ["select", "test"].filter(some);
+    const heads = { select: "selection score", test: "test score" };
     const rows = data.runs.map((run) => {
       const e = best(run);
       return row(run.name, run.algorithm ?? "", String(run.events.length - 1), `${e.iteration}`, fixed(run.events[0].score), fixed(e.score),
-        ...held.map((k) => fixed(e[k])), fixed(e.length, 3), run.events.reduce((s, x) => s + x.seconds, 0).toFixed(1), run.stop ?? "goes on");
+        ...held.map((k) => fixed(e[k])), fixed(e.length, 3), run.events.reduce((s, x) => s + x.seconds, 0).toFixed(1), run.stop ?? "not finished");
     });
-    section("runs", "Runs", `${data.metric}${data.error ? ", lower is better" : ""}. “Taken” is the iteration whose weights are the answer.`,
-      table(["run", "algorithm", "iterations", "taken", "at the start", "tuned", ...held, "length", "seconds", "stopped by"], rows));
+    section("runs", "Runs", `${data.metric}${data.error ? " (lower is better)" : ""}. “Selected” is the iteration whose weights are the result of the run. Tuning scores are training scores.`,
+      table(["run", "algorithm", "iterations", "selected", "initial tuning score", "tuning score", ...held.map((k) => heads[k]), "length ratio", "seconds", "stop reason"], rows));
   }
 
-  // Learning curves and lengths.
+  // Learning curves and length ratios.
   {
     const names = { score: "tuning set", select: "selection set", test: "test set" };
     let key = "score";
     const series = (k) => () => data.runs.map((r) => ({ name: r.name, points: r.events.filter((e) => e[k] !== null).map((e) => [e.iteration, e[k], e.iteration === r.best]) }));
     const chart = curves(() => series(key)(), "iteration", "Learning curves");
-    const [pick] = choice("on the", Object.entries(names).filter(([k]) => some(k)), key, (v) => {
+    const [pick] = choice("score on the", Object.entries(names).filter(([k]) => some(k)), key, (v) => {
       key = v;
       chart.repaint();
     });
-    section("learning", "Learning", "Scores of what each iteration's weights decode; large dots are the weights taken. While online learners change their weights from batch to batch, the score is that of what was said on the way.",
+    section("learning", "Learning curves", "Score of the output under the weights of each iteration; large dots mark the selected iteration. For online learners, tuning-set scores are for output produced during training, while the weights change from batch to batch.",
       make("div", { class: "controls" }, pick),
       make("div", { class: "pair" }, make("div", {}, make("h3", {}, data.metric), chart),
-        some("length") ? make("div", {}, make("h3", {}, "Length of output over length of references"), curves(series("length"), "iteration", "Length ratio")) : null));
+        some("length") ? make("div", {}, make("h3", {}, "Length ratio (output length over reference length)"), curves(series("length"), "iteration", "Length ratio")) : null));
   }
 
   // Weights.
@@ -172,29 +173,29 @@
     const chart = curves(() => {
       const { names, steps } = data.runs[at].weights;
       return names.map((name, f) => ({ name, points: steps.map((w, i) => [data.runs[at].events[i].iteration, w[f], false]) }));
-    }, "iteration", "Weights over time");
+    }, "iteration", "Weights by iteration");
     const few = make("span", { class: "note" });
     const tell = () => {
       const { names, all } = data.runs[at].weights;
-      few.textContent = all > names.length ? `${names.length} of ${all} weights: those that ever were largest` : "";
+      few.textContent = all > names.length ? `${names.length} of ${all} weights: those with the largest absolute value in any iteration` : "";
     };
     tell();
-    const [pick] = choice("of", data.runs.map((r, i) => [i, r.name]), 0, (v) => {
+    const [pick] = choice("run", data.runs.map((r, i) => [i, r.name]), 0, (v) => {
       at = +v;
       tell();
       chart.repaint();
     });
-    section("weights", "Weights over time", "Scaled so that their sizes sum to 1.", make("div", { class: "controls" }, pick, few), chart);
+    section("weights", "Weights by iteration", "L1-normalised in each iteration.", make("div", { class: "controls" }, pick, few), chart);
   }
 
-  // What runs choose from lists.
+  // Sections about the candidates that the weights of each run select from the same n-best lists.
   let keyboard = () => false;
   const show = (evidence) => {
     const { systems, matrix, surfaces, features, weights, sentences } = evidence;
     const many = (n) => n.toLocaleString("en");
-    const lists = `${many(evidence.segments)} segments with ${many(evidence.candidates)} candidates: ${evidence.origin}.`;
+    const lists = `${many(evidence.segments)} segments with ${many(evidence.candidates)} candidates (lists: ${evidence.origin}).`;
 
-    // How far from the best choice.
+    // Oracle headroom.
     {
       const chart = fitted((width) => {
         const height = 34 + 30 * systems.length + 24;
@@ -206,8 +207,8 @@
           svg.append(draw("line", { class: "grid", x1: px(v), x2: px(v), y1: 24, y2: height - 22 }), draw("text", { x: px(v), y: height - 6, "text-anchor": "middle" }, short(v)));
         }
         const [atBest, atWorst] = data.error ? ["start", "end"] : ["end", "start"];
-        svg.append(draw("text", { x: px(evidence.oracle), y: 14, "text-anchor": atBest }, `best choice ${fixed(evidence.oracle)}`),
-          draw("text", { x: px(evidence.anti), y: 14, "text-anchor": atWorst }, `worst ${fixed(evidence.anti)}`));
+        svg.append(draw("text", { x: px(evidence.oracle), y: 14, "text-anchor": atBest }, `oracle ${fixed(evidence.oracle)}`),
+          draw("text", { x: px(evidence.anti), y: 14, "text-anchor": atWorst }, `anti-oracle ${fixed(evidence.anti)}`));
         systems.forEach((s, i) => {
           const y = 40 + 30 * i;
           const name = s.name.length > left / 7 ? `…${s.name.slice(-Math.floor(left / 7) + 1)}` : s.name;
@@ -220,21 +221,21 @@
       });
       const whole = evidence.oracle - systems[0].score;
       const rows = systems.map((s, i) => row(s.name, fixed(s.score), i ? signed(s.score - systems[0].score) : "", i && whole ? `${Math.round((100 * (s.score - systems[0].score)) / whole)} %` : "", fixed(Math.abs(evidence.oracle - s.score)), fixed(s.length, 3)));
-      section("headroom", "Headroom", `What each run's weights choose from the same lists, between the worst and the best possible choice. ${lists}`, chart,
-        table(["", data.metric, "gained", "of what there was", "left", "length"], rows));
+      section("headroom", "Headroom", `Score of the candidates that the weights of each run select from the same lists, between the anti-oracle (worst selection) and the oracle (best selection). On lists that a run was tuned on, this is a training score. ${lists}`, chart,
+        table(["", data.metric, "gain", "share of headroom", "headroom left", "length ratio"], rows));
     }
 
     // Significance.
     {
       const rows = matrix.rows.map((cells, i) => row(systems[i].name, ...cells.map(([, p], j) => {
         if (i === j || p === null) return make("td", {}, "");
-        // A row's system less a column's.
+        // Score of the row's system minus score of the column's system.
         const d = systems[i].score - systems[j].score;
         const sure = p < 0.05;
         const up = data.error ? d < 0 : d > 0;
         return make("td", { class: sure ? (up ? "better" : "worse") : null }, signed(d), make("small", {}, `p ${p.toFixed(3)}${sure ? " *" : ""}`));
       })));
-      section("significance", "Significance", `The row's system less the column's, on those lists; coloured where p < 0.05 (${matrix.test}).`, table(["", ...systems.map((s) => s.name)], rows));
+      section("significance", "Significance", `Score of the row's system minus score of the column's system on the same lists; coloured if p < 0.05 (${matrix.test}).`, table(["", ...systems.map((s) => s.name)], rows));
     }
 
     // Error surfaces.
@@ -270,23 +271,23 @@
       const step = (x) => (x > 0 ? "+" : "") + short(x);
       const fill = () => grid.replaceChildren(...surfaces[at].map((s) => {
         const d = s.drawn;
-        if (!d.low) return make("div", {}, make("h3", {}, s.feature), make("p", { class: "note" }, "The same for all candidates of each segment: its weight does not matter."));
+        if (!d.low) return make("div", {}, make("h3", {}, s.feature), make("p", { class: "note" }, "The value is the same for all candidates of each segment, so the weight has no effect."));
         return make("div", {}, make("h3", {}, s.feature),
-          make("p", { class: "note" }, `weight ${short(s.weight)}, ${d.plateaus} plateaus; ${d.step ? `best ${step(d.step)}: ${signed(d.gain)}` : "no better plateau"}${d.smooth_step !== d.step ? `; smoothed ${d.smooth_step ? step(d.smooth_step) : "stay"}` : ""}`),
+          make("p", { class: "note" }, `weight ${short(s.weight)}, ${d.plateaus} plateaus; ${d.step ? `best step ${step(d.step)}: ${signed(d.gain)}` : "no better plateau"}${d.smooth_step !== d.step ? `; smoothed: ${d.smooth_step ? `best step ${step(d.smooth_step)}` : "no better plateau"}` : ""}`),
           overview(s), near(s));
       }));
       fill();
-      const [pick] = choice("through the weights of", systems.map((s, i) => [i, s.name]), at, (v) => {
+      const [pick] = choice("at the weights of", systems.map((s, i) => [i, s.name]), at, (v) => {
         at = +v;
         fill();
       });
-      section("surfaces", "Error surface along each feature", `The exact ${data.metric} when one weight changes by a step and all others stay. Above: from the lowest to the highest score of each place (blue), and their mean smoothed over three plateaus (red). Below: the plateaus around the weight. The dashed line is the weight as it is, the green dot the best step.`,
+      section("surfaces", "Error surface along each feature", `Exact ${data.metric} as a function of a step in one weight, with all other weights fixed. Upper chart: range from the lowest to the highest score in each interval of steps (blue), and the mean score after smoothing over three plateaus (red). Lower chart: the plateaus around the current weight. The dashed line marks the current weight, the green dot the best step.`,
         make("div", { class: "controls" }, pick), grid);
     }
 
     // Sentences.
     {
-      const others = [...systems.map((s, i) => [i, s.name]), [systems.length, "best choice"]];
+      const others = [...systems.map((s, i) => [i, s.name]), [systems.length, "oracle"]];
       let a = systems.length > 1 ? systems.reduce((b, s, i) => ((data.error ? s.score < systems[b].score : s.score > systems[b].score) ? i : b), 0) : 0;
       let b = a === 0 ? systems.length : 0;
       let order = "difference", only = true, text = "", shown = [], current = 0;
@@ -294,7 +295,7 @@
       const good = data.error ? -1 : 1;
       const gap = (s) => pickOf(s, a)[1] - pickOf(s, b)[1];
       const words = (s) => (s ?? "").split(/\s+/).filter(Boolean);
-      // Words of one that are in no longest common subsequence with the other.
+      // Positions in each of two word sequences that are not in their longest common subsequence.
       const unlike = (x, y) => {
         const n = x.length, m = y.length;
         const long = Array.from({ length: n + 1 }, () => new Uint16Array(m + 1));
@@ -315,7 +316,7 @@
       const tell = () => {
         [...list.children].forEach((li, i) => li.setAttribute("aria-selected", String(i === current)));
         const li = list.children[current];
-        if (!li) return detail.replaceChildren(make("p", { class: "note" }, "No sentence like that."));
+        if (!li) return detail.replaceChildren(make("p", { class: "note" }, "No sentence matches the filter."));
         if (li.offsetTop < list.scrollTop || li.offsetTop + li.offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = li.offsetTop - list.clientHeight / 2;
         const s = shown[current];
         const [A, B] = [pickOf(s, a), pickOf(s, b)];
@@ -324,7 +325,7 @@
         const line = (name, inside) => [make("dt", {}, name), make("dd", {}, inside)];
         const texts = make("dl", { class: "texts" }, s.source ? line("source", s.source) : null, (s.refs ?? []).map((r) => line("reference", r)),
           line(`${others[a][1]} (${fixed(A[1], 1)})`, marked(x, own, "a")), line(`${others[b][1]} (${fixed(B[1], 1)})`, marked(y, their, "b")));
-        // Why: weights times the difference of features.
+        // Contribution of each feature to the score difference: weight times difference of feature values.
         const value = (c) => new Map(c[2]);
         const [va, vb] = [value(A), value(B)];
         const rows = [...new Set([...va.keys(), ...vb.keys()])].map((f) => {
@@ -338,10 +339,10 @@
         const bar = (v) => make("td", { class: "bars" }, v === null ? "" : [make("span", { class: `bar${v < 0 ? " minus" : ""}`, style: `width:${((52 * Math.abs(v)) / most).toFixed(1)}px` }), ` ${signed(v, 3)}`]);
         const sum = (k) => rows.reduce((t, r) => t + (r[k] ?? 0), 0);
         const which = [a, b].map((i) => (i === systems.length ? null : others[i][1]));
-        const head = ["feature", others[a][1], others[b][1], ...which.filter(Boolean).map((n) => `under the weights of ${n}`)];
+        const head = ["feature", others[a][1], others[b][1], ...which.filter(Boolean).map((n) => `contribution, weights of ${n}`)];
         const body = rows.filter((r) => r.d !== 0).slice(0, 40).map((r) => row(features[r.f], short(va.get(r.f) ?? 0), short(vb.get(r.f) ?? 0), ...(which[0] ? [bar(r.a)] : []), ...(which[1] ? [bar(r.b)] : [])));
-        const foot = row("all together", "", "", ...(which[0] ? [signed(sum("a"), 3)] : []), ...(which[1] ? [signed(sum("b"), 3)] : []));
-        const same = A === B ? make("p", { class: "note" }, "Both choose this one.") : [table(head, [...body, foot]), make("p", { class: "note" }, "Weight times difference of the feature: above 0 it speaks for the first text, below 0 for the second.")];
+        const foot = row("total", "", "", ...(which[0] ? [signed(sum("a"), 3)] : []), ...(which[1] ? [signed(sum("b"), 3)] : []));
+        const same = A === B ? make("p", { class: "note" }, "Both select this candidate.") : [table(head, [...body, foot]), make("p", { class: "note" }, "Contribution: weight times difference of feature values. A positive contribution favours the first text, a negative one the second.")];
         detail.replaceChildren(make("h3", {}, `Sentence ${s.id + 1}, ${s.size} candidates`), texts, ...[same].flat());
       };
       const fill = () => {
@@ -355,18 +356,18 @@
           return make("li", { role: "option", onclick: () => { current = i; tell(); } }, make("span", {}, String(s.id + 1)),
             make("span", { class: d === 0 ? null : d * good > 0 ? "up" : "down" }, signed(d, 1)), make("span", {}, pickOf(s, a)[0]));
         }));
-        count.textContent = `${shown.length} of ${sentences.length} sentences${sentences.length < evidence.segments ? ` (of ${evidence.segments}: those that the runs disagree about most)` : ""}`;
+        count.textContent = `${shown.length} of ${sentences.length} sentences${sentences.length < evidence.segments ? ` (of ${evidence.segments} segments: those with the largest score differences between runs)` : ""}`;
         current = 0;
         list.scrollTop = 0;
         tell();
       };
-      const filter = make("input", { type: "search", id: "filter", placeholder: "words or a number", oninput: () => { text = filter.value.trim(); fill(); } });
+      const filter = make("input", { type: "search", id: "filter", placeholder: "words or sentence number", oninput: () => { text = filter.value.trim(); fill(); } });
       const [pickA, selectA] = choice("compare", others, a, (v) => { a = +v; fill(); });
       const [pickB, selectB] = choice("with", others, b, (v) => { b = +v; fill(); });
-      const [pickOrder] = choice("by", [["difference", "size of the difference"], ["better", "what got better"], ["worse", "what got worse"], ["low", "worst first"], ["text", "order of the text"]], order, (v) => { order = v; fill(); });
+      const [pickOrder] = choice("sort by", [["difference", "absolute difference"], ["better", "largest gain"], ["worse", "largest loss"], ["low", "worst score"], ["text", "text order"]], order, (v) => { order = v; fill(); });
       const box = make("input", { type: "checkbox", id: "only", checked: true, onchange: () => { only = box.checked; fill(); } });
-      section("sentences", "Sentences", `What two sets of weights choose, and why. Scores of sentences are smoothed. ${lists}`,
-        make("div", { class: "controls" }, pickA, pickB, pickOrder, make("label", {}, "filter", filter), make("label", {}, box, "only where they differ"), count),
+      section("sentences", "Sentences", `Candidates selected under two sets of weights, and the features that decide between them. Sentence scores are smoothed. ${lists}`,
+        make("div", { class: "controls" }, pickA, pickB, pickOrder, make("label", {}, "filter", filter), make("label", {}, box, "only sentences that differ"), count),
         make("div", { class: "browser" }, list, detail));
       fill();
       const go = (by) => { current = Math.max(0, Math.min(shown.length - 1, current + by)); tell(); };
@@ -393,12 +394,12 @@
     };
     if (data.evidence.length > 1) {
       const names = data.evidence.map((e, i) => [i, e.name || `lists ${i + 1}`]);
-      main.append(make("div", { class: "controls", id: "groups" }, choice("From here on, the lists of", names, 0, (v) => fill(+v))[0]));
+      main.append(make("div", { class: "controls", id: "groups" }, choice("System:", names, 0, (v) => fill(+v))[0]));
     }
     main.append(box);
     fill(0);
   } else {
-    section("sentences", "Sentences", `There are no sentences, surfaces and significance here: ${data.why}`);
+    section("sentences", "Sentences", `Headroom, significance, error surfaces and sentences are not available: ${data.why}`);
   }
 
   // Settings.
@@ -410,11 +411,11 @@
       return make("tr", { class: new Set(values).size > 1 ? "differs" : null }, make("td", {}, key), values.map((v) => make("td", { class: "wide" }, v)));
     });
     const signature = data.evidence[0]?.signature ?? data.runs[0].signature;
-    const note = `luthier ${data.version}. Signature: ${data.metric}|${signature}. Shaded where runs differ.`;
+    const note = `luthier ${data.version}. Signature: ${data.metric}|${signature}. Settings that differ between runs are shaded.`;
     section("settings", "Settings and signatures", note, table(["", ...data.runs.map((r) => r.name)], rows));
   }
 
-  // Light and dark.
+  // Light and dark theme.
   const button = document.getElementById("theme");
   const root = document.documentElement;
   const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
