@@ -47,7 +47,7 @@ use words::Words;
 #[derive(Debug, Parser)]
 #[command(name = "luthier", version, max_term_width = 100)]
 #[command(
-    after_help = "`luthier help tune mert`, or any flags with --help, prints all flags.\nExit codes: 0 success, 1 negative answer (compare: not significant), 2 error, 130 interrupted."
+    after_help = "`luthier tune mert -h` prints the flags that most runs need, --help all flags.\nExit codes: 0 success, 1 negative answer (compare: not significant), 2 error, 130 interrupted."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -61,13 +61,13 @@ pub(crate) struct Cli {
 #[command(next_help_heading = "General")]
 pub(crate) struct Common {
     /// Number of threads (does not affect results) [default: all cores].
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), hide_short_help = true)]
     pub(crate) threads: Option<u16>,
     /// Random seed [default: 1; compare: 12345, as sacreBLEU].
     #[arg(long, global = true, value_name = "N", hide_short_help = true)]
     pub(crate) seed: Option<u64>,
     /// Print results, warnings and errors as JSON.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, hide_short_help = true)]
     pub(crate) json: bool,
     /// Suppress progress output and warnings.
     #[arg(long, short, global = true)]

@@ -39,6 +39,12 @@ pub(crate) fn explain(e: &clap::Error, root: &Command, words: &[OsString]) -> Er
     .or_help(&place)
 }
 
+/// The mistake of a command without an algorithm.
+pub(crate) fn no_algorithm(root: &Command) -> Error {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    Place::new(root, &words).no_command()
+}
+
 /// Adds where help is, if there is no other hint.
 trait OrHelp {
     fn or_help(self, place: &Place<'_>) -> Self;
@@ -88,20 +94,12 @@ impl<'a> Place<'a> {
     /// No algorithm, no verb.
     fn no_command(&self) -> Error {
         if self.lacks_algorithm() {
-            let rest: Vec<String> =
-                self.words.iter().skip(1).map(|w| w.to_string_lossy().into_owned()).collect();
             let usual = if self.typed == "tune" { "mert" } else { "apro" };
-            let example = if rest.is_empty() && self.typed == "tune" {
-                "luthier tune mert --nbest FILE --ref FILE --run DIR".to_owned()
-            } else {
-                format!("luthier {} {usual} {}", self.typed, rest.join(" ")).trim_end().to_owned()
-            };
-            return Error::new(format!(
-                "no algorithm after `{}`, expected one of {}",
-                self.typed,
-                self.algorithms()
-            ))
-            .hint(format!("type `{example}`"));
+            let rest: Vec<String> =
+                self.words.iter().filter(|w| **w != *self.typed).map(|w| w.to_string_lossy().into_owned()).collect();
+            let rest = if rest.is_empty() { "--nbest FILE --ref FILE".to_owned() } else { rest.join(" ") };
+            let message = format!("no algorithm after `{}`, expected one of {}", self.typed, self.algorithms());
+            return Error::new(message).hint(format!("type `luthier {} {usual} {rest}`", self.typed));
         }
         let names: Vec<&str> = self.command.get_subcommands().map(Command::get_name).collect();
         let place = format!("luthier {}", self.typed);
@@ -131,14 +129,17 @@ impl<'a> Place<'a> {
         let flag = word.split('=').next().unwrap_or(word);
         let message = format!("`{}` has no flag {flag}", self.typed);
         // The same flag elsewhere is the likeliest mistake.
+        if let Some(e) = self.negative(word) {
+            return e;
+        }
         if let Some((verb, _)) = self.typed.split_once(' ')
             && let Some(parent) = self.root.find_subcommand(verb)
         {
             let others: Vec<&str> =
                 parent.get_subcommands().filter(|c| has(c, flag)).map(Command::get_name).collect();
             if !others.is_empty() {
-                let list = others.join(", ");
-                return Error::new(message).hint(format!("it is a flag of `{verb}` {list}"));
+                let others: Vec<String> = others.iter().map(|o| format!("`{verb} {o}`")).collect();
+                return Error::new(message).hint(format!("it is a flag of {}", others.join(", ")));
             }
         }
         let near = nearest(flag, longs(self.command).iter().map(String::as_str)).map(str::to_owned);
@@ -153,6 +154,14 @@ impl<'a> Place<'a> {
         }
     }
 
+    /// A negative number after a flag that takes none.
+    fn negative(&self, word: &str) -> Option<Error> {
+        word.parse::<f64>().ok()?;
+        let at = self.words.iter().position(|w| w == word)?;
+        let flag = self.words[..at].last()?.to_str().filter(|f| f.starts_with("--"))?;
+        Some(Error::new(format!("{flag} is `{word}`, expected a number that is not negative")))
+    }
+
     /// A word without a flag before it.
     fn stray(&self, word: &str) -> Error {
         if self.lacks_algorithm() {
@@ -160,10 +169,10 @@ impl<'a> Place<'a> {
         }
         let message = format!("`{word}` stands where `{}` expects a flag", self.typed);
         let takes = |flag: &str| has(self.command, flag);
-        let hint = if takes("--nbest") {
-            "n-best lists go after --nbest, references after --ref"
-        } else if takes("--input") {
+        let hint = if takes("--input") {
             "the text goes after --input"
+        } else if takes("--nbest") {
+            "n-best lists go after --nbest, references after --ref"
         } else if takes("--source") {
             "the text goes after --source and --target"
         } else {
@@ -175,8 +184,7 @@ impl<'a> Place<'a> {
     /// Required flags that are not there, with their help.
     fn missing(&self, flags: &[String]) -> Error {
         let describe = |shown: &String| {
-            let arg =
-                self.command.get_arguments().find(|a| shown.starts_with(&a.to_string()) || same(a, shown));
+            let arg = self.command.get_arguments().find(|a| same(a, shown));
             let shown = shown.trim_end_matches("...");
             match arg.and_then(Arg::get_help) {
                 Some(help) => {
@@ -277,7 +285,11 @@ fn longs(command: &Command) -> Vec<String> {
 
 /// Whether a flag, as clap shows it, is this one.
 fn same(arg: &Arg, shown: &str) -> bool {
-    long(arg).is_some_and(|l| flag_of(shown) == l)
+    let value = || arg.get_value_names().and_then(|n| n.first()).map(|n| format!("<{n}>"));
+    match long(arg) {
+        Some(long) => flag_of(shown) == long,
+        None => value().is_some_and(|v| shown.starts_with(&v)),
+    }
 }
 
 /// Whether a command, or one of its subcommands, has a flag.

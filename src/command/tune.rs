@@ -28,10 +28,10 @@ use std::{process::ExitCode, sync::Arc};
 /// Each algorithm has its own flags: `luthier tune mert -h`. Re-run the same command to resume an interrupted run.
 #[derive(Debug, clap::Args)]
 #[command(subcommand_value_name = "ALGORITHM", subcommand_help_heading = "Algorithms")]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true, after_long_help = metrics_table())]
+#[command(args_conflicts_with_subcommands = true, after_long_help = metrics_table())]
 pub(crate) struct Args {
     /// List the algorithms with their papers.
-    #[arg(long, required = true)]
+    #[arg(long)]
     list: bool,
     #[command(subcommand)]
     algorithm: Option<WithRecipe<Input>>,
@@ -51,6 +51,9 @@ fn metrics_table() -> String {
 pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     if let Some(WithRecipe { recipe, input }) = &args.algorithm {
         return execute(recipe, input, common, talk);
+    }
+    if !args.list {
+        return Err(super::mistakes::no_algorithm(&super::command()).into());
     }
     if common.json {
         let all: Vec<&RecipeInfo> = Recipe::all().iter().map(Recipe::info).collect();
