@@ -82,7 +82,7 @@ fn a_decoder_that_fails_is_mended_and_the_run_goes_on_to_the_same_bits() {
             "the decoder failed with exit code 7 at iteration 3: decoding iteration 3 / model file is broken",
         ),
         ("hang", "the decoder was killed by signal 9 at iteration 3: decoding iteration 3"),
-        ("garbage", ".nbest:1: found `garbage`, which is no n-best list that I know"),
+        ("garbage", ".nbest:1: found `garbage`, which is not a recognised n-best format"),
         ("nothing", "the decoder wrote no list at iteration 3: decoding iteration 3"),
     ] {
         failures.row(mood, || {

@@ -115,8 +115,8 @@ fn bad_input_is_one_line() {
     fs::write(dir.join("unfinished"), &unfinished).unwrap();
     let tune = "tune mert --model m --ref c/dev.en --run r -q --source c/dev.de";
     let cases = [
-        ("decode --model m --forests c/dev.de", "c/dev.de: is no file of forests"),
-        ("decode --model m --forests short", "it was cut short or added to"),
+        ("decode --model m --forests c/dev.de", "c/dev.de: is not a file of forests"),
+        ("decode --model m --forests short", "truncated or appended to"),
         ("decode --model m --forests damaged", "damaged: is a damaged file of forests"),
         ("decode --model m --forests unfinished", "whose writing was not finished"),
         ("decode --model m --forests nowhere", "nowhere: cannot open it"),
@@ -208,9 +208,9 @@ fn found_in_review() {
         (format!("tune xbleu {tune} --reset-at 3"), "--reset-at has no effect"),
         (format!("tune mert {tune} --nbest-size 30"), "--nbest-size has no effect"),
         ("decode --model m --in odd --forest-kind grammar --forest-out x --stats".to_owned(), "has no use"),
-        ("decode --model m --forests .".to_owned(), "is no regular file"),
+        ("decode --model m --forests .".to_owned(), "is not a regular file"),
         ("decode --model m --forests -".to_owned(), "cannot open it"),
-        ("decode --model m --forests m/table.bin".to_owned(), "is no file of forests; make one with"),
+        ("decode --model m --forests m/table.bin".to_owned(), "is not a file of forests; make one with"),
     ] {
         failures.row(&words, || {
             let line = fails_in(dir, &words);

@@ -104,7 +104,7 @@ fn missing_segments() {
     let at = dir.path().display();
     let message = fails(&format!("rerank --nbest {at}/n --weights {at}/w"));
     assert!(
-        message.contains("segment 1 has no candidate; segments count from 0; --allow-missing"),
+        message.contains("segment 1 has no candidate; segments are numbered from 0; --allow-missing"),
         "{message}"
     );
     assert_eq!(ok_in(dir.path(), "rerank --nbest n --weights w --allow-missing"), "a\n\nc\n");
@@ -254,7 +254,7 @@ fn mistakes_leave_no_output() {
         ),
         (
             "rerank --nbest {at}/w --weights {at}/w -o {at}/out",
-            "w:1: found `lm 1`, which is no n-best list that I know; give --per-source N for plain text with N lines a segment, or say --nbest-format",
+            "w:1: found `lm 1`, which is not a recognised n-best format; give --per-source N for plain text with N lines per segment, or set --nbest-format",
         ),
         (
             "rerank --nbest {at}/n --weights {at}/w --nbest-out {at}/none/out",

@@ -208,7 +208,7 @@ fn bad_input_is_one_line() {
     );
     let line = fails(&format!("lm compile {at}/tiny.bin -o {at}/out"));
     assert!(line.contains("is a binary model already, expected an ARPA file"), "{line}");
-    assert!(fails(&format!("lm compile {at}/tiny.arpa -o -")).contains("is no regular, plain file"));
+    assert!(fails(&format!("lm compile {at}/tiny.arpa -o -")).contains("is not a regular, uncompressed file"));
     assert!(fails("lm query -").contains("standard input cannot be both"));
     let whole = fs::read(dir.join("tiny.bin")).unwrap();
     for (change, expected) in [
@@ -221,7 +221,7 @@ fn bad_input_is_one_line() {
         failures.row(expected, || assert!(fails(&format!("lm info {at}/broken")).contains(expected)));
     }
     fs::write(dir.join("broken"), &whole[..whole.len() - 1]).unwrap();
-    assert!(fails(&format!("lm info {at}/broken")).contains("it was cut short or added to"));
+    assert!(fails(&format!("lm info {at}/broken")).contains("truncated or appended to"));
 }
 
 /// SRILM omits back-off weights, writes `-inf`, and may omit n-grams that are prefixes or suffixes of longer ones.

@@ -83,8 +83,8 @@ fn format_1_is_refused_in_one_line() {
         let last = stderr(&output).lines().last().unwrap();
         assert_eq!(
             last,
-            "luthier: R: holds a run of another version of luthier; its results can be read, but not resumed: use another --run \
-             directory",
+            "luthier: R: holds a run of another version of luthier; its results can be read, but it cannot be resumed; \
+             use another --run directory",
             "{run}"
         );
         assert_eq!(contents(&dir.path().join("R")), before, "{run}");

@@ -1,4 +1,5 @@
-//! The error type of all Luthier crates: file, line, what was found, what to do; it prints as one line.
+//! The error type of all Luthier crates: file, line, what was found and expected, what to do; it prints as
+//! one line.
 
 use serde::{Deserialize, Serialize};
 use std::{fmt, io};
@@ -6,7 +7,7 @@ use std::{fmt, io};
 /// Result of every fallible function of Luthier.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A mistake in the user's input, or a refusal of the operating system, as one printable line.
+/// An error in the user's input or settings, or one reported by the operating system, as one printable line.
 ///
 /// ```
 /// use luthier_core::{Error, ErrorKind};
@@ -16,9 +17,13 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Error {
+    /// Name of the file that the error is in, as the user gave it.
     file: Option<String>,
+    /// Line of the file, from 1.
     line: Option<u64>,
+    /// What is wrong.
     message: String,
+    /// What the user can do about it.
     hint: Option<String>,
     kind: ErrorKind,
 }
@@ -28,26 +33,26 @@ pub struct Error {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A file holds something that was not expected; [`Error::file`] and [`Error::line`] say where.
+    /// A file has unexpected content; [`Error::file`] and [`Error::line`] say where.
     Input,
-    /// Settings that contradict each other, or that an algorithm does not take.
+    /// Settings contradict each other, or an algorithm does not support them.
     Settings,
-    /// A directory holds work with other settings than the ones given.
+    /// A directory holds work with settings different from those given.
     Mismatch,
     /// Another process is using the directory.
     Busy,
     /// A file that was named does not exist.
     NotFound,
-    /// The reader of standard output went away.
+    /// The process that reads standard output has closed it.
     BrokenPipe,
-    /// The caller asked a long computation to stop; what was complete before is kept.
+    /// The caller asked a long computation to stop; results completed before are kept.
     Interrupted,
-    /// The operating system refused something else.
+    /// The operating system reported any other error.
     System,
 }
 
 impl ErrorKind {
-    /// The kind's name in machine-readable output, such as `broken-pipe`.
+    /// Returns the kind's name in machine-readable output, such as `broken-pipe`.
     pub fn name(self) -> &'static str {
         match self {
             ErrorKind::Input => "input",
@@ -63,36 +68,37 @@ impl ErrorKind {
 }
 
 impl Error {
-    /// Error in one line of a file, counted from 1; its kind is [`ErrorKind::Input`].
+    /// Builds an error at one line of a file, counted from 1; its kind is [`ErrorKind::Input`].
     pub fn at(file: impl Into<String>, line: u64, message: impl Into<String>) -> Self {
         Error { line: Some(line), ..Self::in_file(file, message) }
     }
 
-    /// Error in a file as a whole; its kind is [`ErrorKind::Input`].
+    /// Builds an error about a file as a whole; its kind is [`ErrorKind::Input`].
     pub fn in_file(file: impl Into<String>, message: impl Into<String>) -> Self {
         Error { file: Some(file.into()), kind: ErrorKind::Input, ..Self::new(message) }
     }
 
-    /// Error that lies in no file, such as settings that contradict each other; its kind is
+    /// Builds an error that concerns no file, such as settings that contradict each other; its kind is
     /// [`ErrorKind::Settings`].
     pub fn new(message: impl Into<String>) -> Self {
         Error { file: None, line: None, message: message.into(), hint: None, kind: ErrorKind::Settings }
     }
 
-    /// Error of a computation that its caller asked to stop; its kind is [`ErrorKind::Interrupted`].
+    /// Builds the error of a computation that its caller asked to stop; its kind is
+    /// [`ErrorKind::Interrupted`].
     pub fn interrupted() -> Self {
         Error::new("interrupted").of_kind(ErrorKind::Interrupted)
     }
 
-    /// Error that the operating system reported about a file, as `cannot <doing>: <reason>`; its kind is
-    /// [`ErrorKind::NotFound`], [`ErrorKind::BrokenPipe`] or [`ErrorKind::System`].
+    /// Builds an error from one that the operating system reported about a file, as `cannot <doing>:
+    /// <reason>`; its kind is [`ErrorKind::NotFound`], [`ErrorKind::BrokenPipe`] or [`ErrorKind::System`].
     pub fn io(file: impl Into<String>, doing: &str, error: &io::Error) -> Self {
         let e = Error::in_file(file, format!("cannot {doing}: {}", plain(error)));
         match error.kind() {
             io::ErrorKind::NotFound => e.of_kind(ErrorKind::NotFound).hint("check the path"),
             io::ErrorKind::BrokenPipe => e.of_kind(ErrorKind::BrokenPipe),
             io::ErrorKind::StorageFull => {
-                e.of_kind(ErrorKind::System).hint("free some space and run the same command again")
+                e.of_kind(ErrorKind::System).hint("free some disk space and re-run the same command")
             }
             _ => e.of_kind(ErrorKind::System),
         }
@@ -110,17 +116,17 @@ impl Error {
         self
     }
 
-    /// Returns the file that the error lies in, as the user named it; `None` if it lies in no file.
+    /// Returns the file that the error is in, as the user named it; `None` if it concerns no file.
     pub fn file(&self) -> Option<&str> {
         self.file.as_deref()
     }
 
-    /// Returns the line of the file that the error lies in, from 1; `None` if it concerns no single line.
+    /// Returns the line of the file that the error is in, from 1; `None` if it concerns no single line.
     pub fn line(&self) -> Option<u64> {
         self.line
     }
 
-    /// Returns what is wrong, without place and advice.
+    /// Returns what is wrong, without file, line and advice.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -149,7 +155,7 @@ impl Error {
     }
 }
 
-/// The system's words without Rust's "(os error 2)".
+/// Returns the operating system's message in lower case, without the "(os error 2)" that Rust adds.
 fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error") {

@@ -1,9 +1,10 @@
-//! Typed ids: key of a feature, number of a segment, number of a shard.
+//! Typed identifiers of features, segments and shards, and the sorted feature set of a segment.
 
 use crate::Fingerprint;
 use serde::{Deserialize, Serialize};
 
-/// 64-bit fingerprint of a feature's canonical name: the same on every thread, process and resumed run.
+/// Key of a feature: the 64-bit fingerprint of its name, the same on every thread, in every process and in
+/// every resumed run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FeatureKey(pub u64);
 
@@ -14,23 +15,24 @@ impl FeatureKey {
     }
 }
 
-/// Number of a segment (a sentence to translate), from 0, as in n-best lists.
+/// Number of a segment (a source sentence), from 0, as in n-best lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SegmentId(pub u32);
 
-/// Number of a shard, from 0. Shards belong to the run, never to the machine.
+/// Number of a shard of the training data, from 0. The number of shards is a setting of the run and does not
+/// depend on threads or machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(pub u32);
 
-/// Sorted set of the features that occur in one segment. Inner loops use positions in the set, and weights
-/// are gathered once per segment.
+/// Sorted set of the keys of the features that occur in one segment. Inner loops index features by their
+/// position in the set, and weights are gathered once per segment.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Local {
     keys: Vec<FeatureKey>,
 }
 
 impl Local {
-    /// Builds a set of keys given in any order; duplicates become one.
+    /// Builds a set from keys in any order; duplicates are removed.
     pub fn new(mut keys: Vec<FeatureKey>) -> Self {
         keys.sort_unstable();
         keys.dedup();
@@ -43,7 +45,7 @@ impl Local {
         &self.keys
     }
 
-    /// Returns the position of a key among the sorted keys; `None` if the set does not hold it. O(log n).
+    /// Returns the position of a key among the sorted keys, in O(log n); `None` if the set does not have it.
     pub fn position(&self, key: FeatureKey) -> Option<usize> {
         self.keys.binary_search(&key).ok()
     }

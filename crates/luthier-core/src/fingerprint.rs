@@ -1,11 +1,11 @@
-//! Stable, fast, unkeyed hash of byte strings. Its values are written to files, so it never changes.
+//! Fast, unkeyed hash of byte strings. Its values are written to files, so it never changes.
 
-/// 64-bit odd constants from the digits of the golden ratio and of π.
+/// First 64 bits of the fractional part of the golden ratio.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+/// First 64 bits of the fractional part of π.
 const PI: u64 = 0x243f_6a88_85a3_08d3;
 
-/// A stable 128-bit hash of bytes and numbers: the same in every version and on every machine. Not
-/// cryptographic.
+/// A 128-bit hash of bytes and numbers, the same in every version and on every machine. Not cryptographic.
 ///
 /// Two lanes with different multipliers each absorb eight bytes at a time; every `bytes` call also absorbs
 /// its length, so that `"ab","c"` and `"a","bc"` differ.
@@ -59,13 +59,14 @@ impl Fingerprint {
     }
 }
 
-/// Both halves of the full product, so that high bits reach low ones.
+/// Multiplies to 128 bits and combines both halves, so that high bits affect low ones.
 #[inline]
 fn fold(x: u64, by: u64) -> u64 {
     let product = u128::from(x ^ x.rotate_left(29)).wrapping_mul(u128::from(by));
     (product as u64) ^ ((product >> 64) as u64).rotate_left(17) ^ x.rotate_left(41)
 }
 
+/// Mixes the bits of the state, so that every bit of `x` affects every bit of the result.
 fn avalanche(mut x: u64) -> u64 {
     x ^= x >> 32;
     x = x.wrapping_mul(0xd6e8_feb8_6659_fd93);

@@ -1,5 +1,5 @@
-//! The ground floor of Luthier: feature keys, weights, vocabularies, errors that name file and line, sums whose bits do
-//! not depend on the number of threads, and named random streams.
+//! Basic types of all Luthier crates: feature keys, weights, vocabularies, errors that name file and line,
+//! floating-point sums that are bit-for-bit the same on any number of threads, and named random streams.
 //!
 //! ```
 //! use luthier_core::{FeatureKey, Weights};

@@ -1,24 +1,24 @@
-//! Progress reports of long computations, and how their callers stop them.
+//! Progress reports of long computations to their callers, which can stop them.
 
 use crate::{Error, Result};
 use std::ops::ControlFlow;
 
-/// Progress of a computation.
+/// One progress report of a computation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
-    /// Name of what is counted, in the plural: `starts`, `segments`, `lines`.
+    /// Unit of `done` and `total`, in the plural: `starts`, `segments`, `lines`.
     pub what: &'static str,
-    /// Number of counted things that are done.
+    /// Number of units completed.
     pub done: u64,
-    /// Number of counted things in all; 0 where that is not known.
+    /// Total number of units; 0 if it is not known.
     pub total: u64,
-    /// Best score so far, or value of the objective; `None` where there is neither.
+    /// Best score so far, or value of the objective; `None` if there is neither.
     pub value: Option<f64>,
 }
 
-/// A progress callback of the caller. It is called at least every 100 ms, from any thread, and may answer
-/// *stop* ([`ControlFlow::Break`]): then the work ends in an error of kind
-/// [`Interrupted`](crate::ErrorKind::Interrupted), and what was complete before is kept.
+/// The caller's progress callback. It is called at least every 100 ms, from any thread, and may return *stop*
+/// ([`ControlFlow::Break`]): then the computation fails with an error of kind
+/// [`Interrupted`](crate::ErrorKind::Interrupted), and results completed before are kept.
 ///
 /// ```
 /// use luthier_core::{ErrorKind, Progress, Step};
@@ -38,15 +38,16 @@ pub struct Progress<'a>(Option<Callback<'a>>);
 type Callback<'a> = &'a (dyn Fn(&Step) -> ControlFlow<()> + Sync);
 
 impl<'a> Progress<'a> {
-    /// No callback: nothing is reported, and the work is never stopped.
+    /// Progress without a callback: nothing is reported, and the computation is never stopped.
     pub const NONE: Progress<'static> = Progress(None);
 
-    /// Progress that is reported to `callback`.
+    /// Returns a progress that is reported to `callback`.
     pub fn new(callback: &'a (dyn Fn(&Step) -> ControlFlow<()> + Sync)) -> Self {
         Progress(Some(callback))
     }
 
-    /// Reports a step. Fails with an error of kind `Interrupted` if the callback answers *stop*.
+    /// Calls the callback with a progress report. Fails with an error of kind `Interrupted` if the callback
+    /// returns *stop*.
     pub fn report(&self, step: &Step) -> Result<()> {
         match self.0.map(|callback| callback(step)) {
             Some(ControlFlow::Break(())) => Err(Error::interrupted()),
@@ -54,16 +55,16 @@ impl<'a> Progress<'a> {
         }
     }
 
-    /// Reports that `done` of `total` things called `what` are done. Fails with an error of kind
-    /// `Interrupted` if the callback answers *stop*.
+    /// Reports that `done` of `total` units called `what` (in the plural) are completed. Fails with an error
+    /// of kind `Interrupted` if the callback returns *stop*.
     pub fn count(&self, what: &'static str, done: usize, total: usize) -> Result<()> {
         self.report(&Step { what, done: done as u64, total: total as u64, value: None })
     }
 }
 
 impl Progress<'_> {
-    /// Asks whether to stop, without a count. Fails with an error of kind `Interrupted` if the callback
-    /// answers *stop*.
+    /// Asks the callback whether to stop, without reporting a count. Fails with an error of kind
+    /// `Interrupted` if the callback returns *stop*.
     pub fn poll(&self) -> Result<()> {
         self.report(&Step { what: "", done: 0, total: 0, value: None })
     }

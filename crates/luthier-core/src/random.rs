@@ -1,25 +1,26 @@
-//! Named streams of random numbers, without hidden state and the same on every machine.
+//! Named streams of random numbers, without global state and the same on every machine.
 //!
-//! A [`Stream`] is named by a seed, a [`Purpose`], an epoch and an index (a segment, a restart or a shard,
-//! never a thread), so that work can be cut in any way without changing a number. The generator is `ChaCha8`;
-//! the samplers are ours, because those of general libraries may change between versions.
+//! A [`Stream`] is identified by a seed, a [`Purpose`], an epoch and an index (of a segment, a restart or a
+//! shard, never of a thread), so that results do not depend on how work is distributed. The generator is
+//! `ChaCha8`; the samplers are implemented here, because those of general libraries may change between
+//! versions.
 
 use chacha20::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-/// Purpose of a random stream. The numbers are part of the meaning of a seed: append, never renumber.
+/// Purpose of a random stream. Results for a given seed depend on these numbers: append, never renumber.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Purpose {
-    /// Random starts of MERT.
+    /// Random restarts of MERT.
     Restart = 1,
     /// Random directions of line searches.
     Direction = 3,
-    /// Random starts of MERT near the best weights so far.
+    /// Restarts of MERT from random perturbations of the best weights so far.
     Perturb = 4,
     /// Order in which the oracle search visits segments.
     Oracle = 2,
-    /// Sampled pairs of candidates.
+    /// Sampling of pairs of candidates.
     Pairs = 5,
     /// Order in which a learner visits segments or examples.
     Order = 6,
@@ -29,7 +30,7 @@ pub enum Purpose {
     Test = 255,
 }
 
-/// A stream of random numbers that depends on its name alone.
+/// A stream of random numbers that is determined by its seed, purpose, epoch and index.
 ///
 /// ```
 /// use luthier_core::random::{Purpose, Stream};
@@ -40,7 +41,7 @@ pub enum Purpose {
 pub struct Stream(ChaCha8Rng);
 
 impl Stream {
-    /// Opens the stream of a seed, a purpose, an epoch (modulo 2²⁴) and an index, at its beginning.
+    /// Returns the stream of a seed, a purpose, an epoch (modulo 2²⁴) and an index, at its beginning.
     pub fn new(seed: u64, purpose: Purpose, epoch: u32, index: u32) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(
@@ -87,7 +88,7 @@ impl Stream {
         }
     }
 
-    /// Puts a slice into random order, all orders being equally likely (Fisher and Yates 1938).
+    /// Shuffles a slice uniformly at random (Fisher and Yates 1938).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i as u64 + 1) as usize);

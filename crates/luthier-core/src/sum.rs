@@ -1,8 +1,8 @@
-//! Parallel sums whose bits do not depend on the number of threads.
+//! Parallel floating-point sums that are bit-for-bit the same on any number of threads.
 //!
-//! Floating-point addition is not associative, so the order is fixed here once: work is cut into chunks whose
-//! size depends on the data alone, each chunk is added up from left to right, and the chunks are added in
-//! order. Everything parallel in Luthier that ends in a float goes through this module.
+//! Floating-point addition is not associative, so the order of additions is fixed: the terms are split into
+//! chunks whose size does not depend on the number of threads, each chunk is summed from left to right, and
+//! the partial sums are added in order. All parallel floating-point reductions of Luthier use this module.
 
 use rayon::prelude::*;
 use std::ops::Range;
@@ -14,8 +14,8 @@ pub fn map_chunks<T: Send>(n: usize, chunk: usize, f: impl Fn(Range<usize>) -> T
     (0..n.div_ceil(chunk)).into_par_iter().map(|c| f(c * chunk..n.min((c + 1) * chunk))).collect()
 }
 
-/// Adds up vectors of `width` numbers over `0..n`, in parallel: `f(i, total)` adds item `i`'s share to
-/// `total`. The order of additions depends on `n` and `chunk` alone.
+/// Returns the sum of `n` vectors of `width` numbers, computed in parallel: `f(i, total)` adds vector `i` to
+/// `total`. The order of additions depends only on `n` and `chunk`.
 ///
 /// ```
 /// let squares = luthier_core::sum::sum(4, 2, 1, |i, total| total[0] += (i * i) as f64);
@@ -39,9 +39,9 @@ pub fn sum(n: usize, chunk: usize, width: usize, f: impl Fn(usize, &mut [f64]) +
 }
 
 /// Returns the discounts of modified Kneser–Ney smoothing for counts of one, two, and three or more (Chen and
-/// Goodman 1998): Dₖ = k − (k + 1)·Y·tₖ₊₁/tₖ with Y = t₁/(t₁ + 2t₂), where `by_times[k]` is tₖ, the number of
-/// things counted k times. They may be out of range or NaN where counts of counts do not fall as in natural
-/// text.
+/// Goodman 1998): Dₖ = k − (k + 1)·Y·tₖ₊₁/tₖ with Y = t₁/(t₁ + 2t₂), where `by_times[k]` is the count of
+/// counts tₖ, the number of n-grams or phrase pairs that occur k times. The discounts may be negative or NaN
+/// if the counts of counts do not decrease as in natural text.
 pub fn discounts(by_times: &[u64; 5]) -> [f64; 3] {
     let t = by_times.map(|t| t as f64);
     let y = t[1] / (t[1] + 2.0 * t[2]);

@@ -12,14 +12,17 @@ use rustc_hash::FxHashMap;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Vocabulary {
+    /// Number of the word with a fingerprint.
     ids: FxHashMap<u64, u32>,
+    /// All words, concatenated by number.
     text: String,
+    /// End of each word in `text`, in bytes.
     ends: Vec<usize>,
 }
 
 impl Vocabulary {
-    /// Returns the 64-bit fingerprint that a word is known by. The chance that two of ten million words share
-    /// one is below one in 100,000.
+    /// Returns the 64-bit fingerprint that identifies a word. The probability that any two of ten million
+    /// words have the same one is below one in 100,000.
     pub fn key(word: &str) -> u64 {
         Fingerprint::default().bytes(word.as_bytes()).finish64()
     }

@@ -5,10 +5,10 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::{fmt::Write as _, sync::Arc};
 
-/// Weights of named features, in the order of first occurrence; a feature's index is its *place*.
+/// Weights of named features, in order of first occurrence; a feature's index in this order is its *place*.
 ///
-/// Grows only in [`Weights::commit`] and [`Weights::place`], never while anything decodes. Copies share the
-/// names until one of them grows.
+/// Features are added only by [`Weights::commit`] and [`Weights::place`], never during decoding. Clones share
+/// the names until one of them gets a new feature.
 ///
 /// ```
 /// use luthier_core::{FeatureKey, Weights};
@@ -25,15 +25,16 @@ pub struct Weights {
     values: Vec<f64>,
 }
 
-/// Features in order of arrival.
+/// Names of the features in order of first occurrence, with an index by key.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Known {
-    /// Place of a feature. Looked up, never iterated over.
+    /// Place of the feature with a key. Never iterated over, because its order is arbitrary.
     index: FxHashMap<FeatureKey, u32>,
+    /// Names of the features, by place.
     names: Vec<String>,
 }
 
-/// Weights on their way to another process.
+/// Serialised form of [`Weights`].
 #[derive(Serialize, Deserialize)]
 struct Table {
     names: Vec<String>,
@@ -57,7 +58,7 @@ impl Weights {
     /// Parses weights from text, one `name value` per line with `#` for comments; `file` is the text's name
     /// in error messages.
     ///
-    /// A Moses line `Name= a b c` is understood as well: its weights are `Name[0]`, `Name[1]`, `Name[2]`.
+    /// A Moses line `Name= a b c` is accepted as well: it gives the weights `Name[0]`, `Name[1]`, `Name[2]`.
     /// Fails on a line that is neither, on a value that is not finite and on a second weight for one name.
     pub fn parse(file: &str, text: &str) -> Result<Self> {
         let mut weights = Weights::default();
@@ -78,7 +79,7 @@ impl Weights {
         }
     }
 
-    /// Takes the weights of one line of a weights file.
+    /// Adds the weights of one line of a weights file. Fails if the line is malformed.
     fn add_line(&mut self, line: &str) -> Result<()> {
         let line = without_comment(line).trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
         if line.contains("|||") {
@@ -106,11 +107,12 @@ impl Weights {
         let last = name.split_whitespace().next_back().unwrap_or_default();
         if name.trim().contains(char::is_whitespace) && last.parse::<f64>().is_ok() {
             return Err(Error::new(format!("found several numbers in `{line}`, expected `name value`"))
-                .hint("a block is written `Name= 0.1 0.2`"));
+                .hint("write several weights of one feature as `Name= 0.1 0.2`"));
         }
         self.add_weight(&unescape(name.trim_end()), value)
     }
 
+    /// Adds one weight, given as text. Fails if it is not finite or the name is invalid or has a weight.
     fn add_weight(&mut self, name: &str, value: &str) -> Result<()> {
         let number = value.parse::<f64>().ok().filter(|v| v.is_finite()).ok_or_else(|| {
             Error::new(format!("the weight of {name} is `{value}`, expected a finite number"))
@@ -124,7 +126,7 @@ impl Weights {
         Ok(())
     }
 
-    /// Returns the weight of a feature; 0 for an unknown one.
+    /// Returns the weight of a feature; 0 if the feature is unknown.
     pub fn get(&self, key: FeatureKey) -> f64 {
         self.position(key).map_or(0.0, |p| self.values[p])
     }
@@ -134,20 +136,21 @@ impl Weights {
         self.position(key).is_some()
     }
 
-    /// Returns the feature name behind a key; `None` for an unknown feature.
+    /// Returns the name of the feature with a key; `None` if the feature is unknown.
     pub fn name(&self, key: FeatureKey) -> Option<&str> {
         self.position(key).map(|p| self.known.names[p].as_str())
     }
 
-    /// Replaces the content of `out` by the weights of a set of features, in their order; 0 for unknown ones.
+    /// Replaces the content of `out` with the weights of a set of features, in the order of the set; unknown
+    /// features have weight 0.
     pub fn gather(&self, local: &Local, out: &mut Vec<f64>) {
         out.clear();
         out.extend(local.keys().iter().map(|&k| self.get(k)));
     }
 
-    /// Gives every feature of a segment a place, with weight 0 if it is new; `name` returns the name behind a
-    /// key. Called in segment order, because places are given in order of arrival. Fails if two names have
-    /// the same key.
+    /// Adds the unknown features of a segment, with weight 0; `name` returns the name of the feature with a
+    /// key. Must be called in segment order, because places are assigned in order of first occurrence. Fails
+    /// if two names have the same key.
     pub fn commit(&mut self, local: &Local, name: &dyn Fn(FeatureKey) -> String) -> Result<()> {
         for &key in local.keys() {
             let found = name(key);
@@ -162,7 +165,8 @@ impl Weights {
         Ok(())
     }
 
-    /// Sets the weights of a set of features, given in their order; features without a place are skipped.
+    /// Sets the weights of a set of features to `values`, which are in the order of the set; unknown features
+    /// are skipped.
     pub fn set(&mut self, local: &Local, values: &[f64]) {
         for (&key, &v) in local.keys().iter().zip(values) {
             if let Some(p) = self.position(key) {
@@ -171,13 +175,13 @@ impl Weights {
         }
     }
 
-    /// Returns the place of a feature; a new one comes last, with weight 0. Fails if another name has the
-    /// same key.
+    /// Returns the places of a set of features, in the order of the set; unknown features are skipped.
     pub fn places(&self, local: &Local) -> Vec<u32> {
         local.keys().iter().filter_map(|k| self.known.index.get(k).copied()).collect()
     }
 
-    /// The place of a feature; a new one comes last, with weight 0.
+    /// Returns the place of a feature; an unknown feature is added last, with weight 0. Fails if another name
+    /// has the same key.
     pub fn place(&mut self, key: FeatureKey, name: &str) -> Result<u32> {
         match self.position(key) {
             Some(p) if self.known.names[p] != name => Err(collision(&self.known.names[p], name)),
@@ -189,7 +193,7 @@ impl Weights {
         }
     }
 
-    /// Returns weights of the same features with other values, given by place.
+    /// Returns weights of the same features with the given values, indexed by place.
     #[must_use]
     pub fn with_values(&self, values: Vec<f64>) -> Self {
         debug_assert_eq!(values.len(), self.values.len());
@@ -201,25 +205,25 @@ impl Weights {
         self.values.iter().filter(|v| **v != 0.0).count()
     }
 
-    /// Returns the values of all weights by place, mutably.
+    /// Returns the values of all weights, indexed by place, for modification.
     pub fn values_mut(&mut self) -> &mut [f64] {
         &mut self.values
     }
 
-    /// Returns the values of all weights by place.
+    /// Returns the values of all weights, indexed by place.
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// Replaces the values of all weights, given by place. Panics if their number differs.
+    /// Replaces the values of all weights with `values`, indexed by place. Panics if their number differs.
     pub fn replace(&mut self, values: &[f64]) {
         self.values.copy_from_slice(values);
     }
 
-    /// Interpolates w ← ψw + (1 − ψ)·before, for weights of the same features.
+    /// Interpolates with earlier weights of the same features: w ← Ψw + (1 − Ψ)·before.
     pub fn blend(&mut self, psi: f64, before: &Weights) {
         if psi != 1.0 {
-            // What has not moved stays, to the bit.
+            // Unchanged weights are skipped: rounding would change them.
             for (w, old) in self.values.iter_mut().zip(&before.values).filter(|(w, old)| **w != **old) {
                 *w = psi * *w + (1.0 - psi) * old;
             }
@@ -253,13 +257,13 @@ impl Weights {
         self.values.iter().map(|v| v.abs()).sum()
     }
 
-    /// Returns the largest change of a weight between `before` and these weights, both L1-normalised; a
-    /// feature that only one of them has counts as 0 in the other.
+    /// Returns the largest absolute difference of a weight between `before` and these weights, both
+    /// L1-normalised; a feature that only one of them has counts as 0 in the other.
     pub fn change(&self, before: &Weights) -> f64 {
         let scale = |w: &Weights| if w.l1() > 0.0 { 1.0 / w.l1() } else { 1.0 };
         let (a, b) = (scale(self), scale(before));
         let n = before.len();
-        // Usually one has grown from the other.
+        // The usual case: these weights are `before` with features added.
         if n <= self.len()
             && (Arc::ptr_eq(&self.known, &before.known) || self.known.names[..n] == before.known.names)
         {
@@ -272,8 +276,8 @@ impl Weights {
         one_way(self, a, before, b).max(one_way(before, b, self, a))
     }
 
-    /// Returns the text of a weights file, with every digit that matters; `comments` become `#` lines at the
-    /// top.
+    /// Returns the weights as the text of a weights file, from which [`Weights::parse`] restores the exact
+    /// values; `comments` become `#` lines at the top.
     pub fn to_text(&self, comments: &[String]) -> String {
         let mut text = String::new();
         for comment in comments {
@@ -285,11 +289,12 @@ impl Weights {
         text
     }
 
-    /// Returns the place of a feature; `None` for an unknown one.
+    /// Returns the place of a feature; `None` if the feature is unknown.
     pub fn position(&self, key: FeatureKey) -> Option<usize> {
         self.known.index.get(&key).map(|&p| p as usize)
     }
 
+    /// Adds a feature that is not known yet.
     fn insert(&mut self, key: FeatureKey, name: String, value: f64) {
         let known = Arc::make_mut(&mut self.known);
         known.index.insert(key, self.values.len() as u32);
@@ -298,8 +303,8 @@ impl Weights {
     }
 }
 
-/// A name as it stands in a file: with a backslash before a `#` that would begin a comment, an `=` that would begin
-/// a block, and a backslash.
+/// Returns a name as written to a file: with a backslash before a `#` that would begin a comment, before an
+/// `=` that would begin a block, and before a backslash.
 fn escape(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for (i, c) in name.char_indices() {
@@ -314,6 +319,7 @@ fn escape(name: &str) -> String {
     out
 }
 
+/// Returns the name that was written as [`escape`] does.
 fn unescape(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut chars = name.chars();
@@ -323,7 +329,8 @@ fn unescape(name: &str) -> String {
     out
 }
 
-/// A line up to a `#` that begins it or follows a blank: names of sparse features may contain one.
+/// Returns a line without its comment, which begins at a `#` at the start of the line or after white space;
+/// names of sparse features may contain other `#`.
 fn without_comment(line: &str) -> &str {
     let cut =
         line.char_indices().find(|&(i, c)| c == '#' && (i == 0 || line[..i].ends_with(char::is_whitespace)));
@@ -335,7 +342,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_may_hold_blanks_and_signs() {
+    fn names_may_contain_spaces_and_signs() {
         let w = Weights::parse("w", "my score 0.5\nWT_#~a=b 2 # yes\n  #lm 3\n").unwrap();
         assert_eq!(w.iter().collect::<Vec<_>>(), [("my score", 0.5), ("WT_#~a=b", 2.0)]);
         let mut odd = Weights::default();

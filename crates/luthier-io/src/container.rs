@@ -1,8 +1,9 @@
-//! Memory-mapped binary files: one header with a mark that the writing was finished, the length and a
-//! checksum of the header.
+//! Memory-mapped binary files with a common header, which detects incomplete, truncated and foreign files
+//! without reading their content.
 //!
-//! All numbers are little-endian. The header has room for numbers of the owner from [`NUMBERS`] on, except
-//! for the length of the file at [`LENGTH`].
+//! The header has [`HEADER`] bytes: magic bytes, version, a mark that is set when writing has finished, the
+//! length of the file, and a checksum of the header. All numbers are little-endian. From [`NUMBERS`] on, the
+//! header has room for numbers of the file format, except at [`LENGTH`], where the length of the file is.
 //!
 //! ```
 //! use luthier_io::container::{HEADER, Layout};
@@ -30,25 +31,29 @@ use std::{
 
 /// Length of the header of a binary file, in bytes.
 pub const HEADER: usize = 256;
-/// Position in the header, in bytes, from which on the owner of a layout keeps its own numbers.
+/// Position in the header, in bytes, from which on a file format keeps its own numbers.
 pub const NUMBERS: usize = 16;
 /// Position in the header, in bytes, of the length of the file.
 pub const LENGTH: usize = 24;
+/// Position in the header, in bytes, of the version.
 const VERSION: usize = 8;
+/// Position in the header, in bytes, of the mark that writing has finished.
 const FINISHED: usize = 12;
+/// Position in the header, in bytes, of the header's checksum.
 const CHECK: usize = HEADER - 8;
+/// Value at [`FINISHED`] of a complete file.
 const DONE: u32 = 0x600d;
 
 /// A kind of binary file: its magic bytes, its version, and its name in messages.
 #[derive(Debug)]
 pub struct Layout {
-    /// The first bytes of every file of this kind.
+    /// First 8 bytes of every file of this kind.
     pub magic: [u8; 8],
     /// Version of the layout; files of other versions are refused.
     pub version: u32,
     /// Name of this kind of file in messages, such as `binary table`.
     pub what: &'static str,
-    /// Advice in messages about a damaged file, which begins with `make it again`.
+    /// Hint in messages about a damaged file; must begin with `make it again`.
     pub again: &'static str,
 }
 
@@ -61,7 +66,7 @@ enum Bytes {
 pub struct Container(Bytes);
 
 impl Layout {
-    /// Returns whether a file is of this kind, by its first bytes.
+    /// Returns whether a file begins with the magic bytes of this kind; false if it cannot be read.
     pub fn fits(&self, path: &Path) -> bool {
         let mut head = [0; 8];
         std::fs::metadata(path).is_ok_and(|m| m.is_file())
@@ -77,14 +82,13 @@ impl Layout {
         let file = File::open(path).map_err(failed)?;
         if !file.metadata().is_ok_and(|m| m.is_file()) {
             let one = self.again.replacen("make it again", "make one", 1);
-            return Err(Error::in_file(
-                &name,
-                format!("is no regular file, and a {} must be one", self.what),
-            )
-            .hint(one));
+            return Err(
+                Error::in_file(&name, format!("is not a regular file, as a {} must be", self.what)).hint(one)
+            );
         }
-        // SAFETY: the mapping is read only. Another program that shortens the file while it is mapped would end this one
-        // with a signal, as for every mapped file; ours are written under another name and renamed, never in place.
+        // SAFETY: the mapping is read-only. Another program that truncates the file while it is mapped would
+        // end this one with a signal, as with any mapped file; Luthier writes such files under a temporary name
+        // and renames them, never in place.
         let mapped = unsafe { memmap2::Mmap::map(&file) }.map_err(failed)?;
         let container = Container(Bytes::Mapped(mapped));
         self.check(&container, &name)?;
@@ -103,16 +107,17 @@ impl Layout {
         Container(Bytes::Owned(bytes))
     }
 
+    /// Fails unless the header of the file called `name` is complete and fits the file.
     fn check(&self, container: &Container, name: &str) -> Result<()> {
         let what = self.what;
         let wrong = |found: String| Err(Error::in_file(name, found).hint(self.again));
         let length = container.bytes().len();
         if length < HEADER {
-            return wrong(format!("is a {what} of {length} bytes, cut short"));
+            return wrong(format!("is a truncated {what}: {length} bytes, expected at least {HEADER}"));
         }
         if container.bytes()[..8] != self.magic {
             let one = self.again.replacen("make it again", "make one", 1);
-            return Err(Error::in_file(name, format!("is no {what}")).hint(one));
+            return Err(Error::in_file(name, format!("is not a {what}")).hint(one));
         }
         let version = container.u32_at(VERSION);
         if version != self.version {
@@ -123,7 +128,7 @@ impl Layout {
         }
         let expected = container.u64_at(LENGTH);
         if expected != length as u64 {
-            return wrong(format!("has {length} bytes, expected {expected}: it was cut short or added to"));
+            return wrong(format!("has {length} bytes, expected {expected}: truncated or appended to"));
         }
         if container.u64_at(CHECK) != check_of(container.bytes()) {
             return wrong(format!("is a {what} with a damaged header"));
@@ -131,13 +136,12 @@ impl Layout {
         Ok(())
     }
 
-    /// Builds the error about a file whose header is sound but whose content is not; `name` is the file's
-    /// name.
+    /// Builds the error about the file called `name`, whose header is valid but whose content is damaged.
     pub fn damaged(&self, name: &str) -> Error {
         Error::in_file(name, format!("is a damaged {}", self.what)).hint(self.again)
     }
 
-    /// Writes a file, which appears complete or not at all. Fails if it cannot be written.
+    /// Writes a file atomically: it appears complete or not at all. Fails if it cannot be written.
     pub fn write(&self, container: &Container, path: &Path) -> Result<()> {
         let mut writer = self.create(path)?;
         let bytes = container.bytes();
@@ -145,8 +149,8 @@ impl Layout {
         writer.finish(&bytes[NUMBERS..CHECK])
     }
 
-    /// Begins a file that is written piece by piece. Fails if `path` cannot be created or is no regular,
-    /// plain file.
+    /// Begins a file that is written piece by piece. Fails if `path` cannot be created, or is not a regular,
+    /// uncompressed file.
     pub fn create(&self, path: &Path) -> Result<Writer> {
         let name = path.display().to_string();
         // A device, a pipe or a compressed file cannot be mapped.
@@ -154,7 +158,7 @@ impl Layout {
         if path.as_os_str() == "-" || special || path.extension().is_some_and(|e| e == "gz") {
             return Err(Error::in_file(
                 name,
-                format!("is no regular, plain file, and a {} must be one", self.what),
+                format!("is not a regular, uncompressed file, as a {} must be", self.what),
             ));
         }
         let mut writer = Writer { name, file: AtomicFile::create(path)?, at: 0 };
@@ -166,10 +170,11 @@ impl Layout {
     }
 }
 
-/// A binary file under construction; dropped before [`Writer::finish`], nothing is left of it.
+/// Writer of a binary file, piece by piece; if it is dropped before [`Writer::finish`], no file is created.
 pub struct Writer {
     name: String,
     file: AtomicFile,
+    /// Number of bytes written.
     at: u64,
 }
 
@@ -180,15 +185,16 @@ impl Writer {
         self.file.write_all(bytes).map_err(|e| Error::io(&self.name, "write it", &e))
     }
 
-    /// Begins a section, aligned to 64 bytes as by [`begin_section`]; returns its position in the file.
+    /// Begins a section aligned to 64 bytes, as [`begin_section`] does; returns its position in the file.
+    /// Fails if writing fails.
     pub fn section(&mut self) -> Result<usize> {
         let next = self.at.next_multiple_of(64);
         self.append(&[0; 64][..(next - self.at) as usize])?;
         Ok(self.at as usize)
     }
 
-    /// Completes the header with the owner's numbers from [`NUMBERS`] on, and gives the file its name. Fails
-    /// if that is not possible.
+    /// Completes the header with the numbers of the file format, from [`NUMBERS`] on, and renames the file to
+    /// its final name. Fails if either is not possible.
     pub fn finish(mut self, numbers: &[u8]) -> Result<()> {
         let mut header = [0; HEADER];
         header[NUMBERS..NUMBERS + numbers.len()].copy_from_slice(numbers);
@@ -204,13 +210,13 @@ impl Writer {
     }
 }
 
-/// What the header says, in 64 bits.
+/// Returns the checksum of the header at the beginning of `bytes`, from [`NUMBERS`] on.
 fn check_of(bytes: &[u8]) -> u64 {
     Fingerprint::default().bytes(&bytes[NUMBERS..CHECK]).finish64()
 }
 
 impl Container {
-    /// All bytes of the file, the header included.
+    /// Returns all bytes of the file, including the header.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         match &self.0 {
@@ -219,7 +225,7 @@ impl Container {
         }
     }
 
-    /// The little-endian 32-bit number at a position. Panics if it is not inside the file.
+    /// Returns the little-endian 32-bit number at position `at`, in bytes. Panics beyond the end of the file.
     #[inline]
     pub fn u32_at(&self, at: usize) -> u32 {
         let mut b = [0; 4];
@@ -227,7 +233,7 @@ impl Container {
         u32::from_le_bytes(b)
     }
 
-    /// The little-endian 64-bit number at a position. Panics if it is not inside the file.
+    /// Returns the little-endian 64-bit number at position `at`, in bytes. Panics beyond the end of the file.
     #[inline]
     pub fn u64_at(&self, at: usize) -> u64 {
         let mut b = [0; 8];
@@ -235,14 +241,14 @@ impl Container {
         u64::from_le_bytes(b)
     }
 
-    /// Whether the bytes are memory-mapped from a file.
+    /// Returns whether the bytes are memory-mapped from a file.
     pub fn is_mapped(&self) -> bool {
         matches!(self.0, Bytes::Mapped(_))
     }
 }
 
-/// Returns the hash key of the sequence with `key` extended by one symbol; 0 is the key of the empty
-/// sequence.
+/// Returns the hash key of a sequence extended by one symbol, where `key` is that of the sequence; 0 is the
+/// key of the empty sequence.
 #[inline]
 pub fn extend(key: u64, symbol: u32) -> u64 {
     let x = (key ^ (u64::from(symbol) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
@@ -250,24 +256,25 @@ pub fn extend(key: u64, symbol: u32) -> u64 {
     x ^ (x >> 32)
 }
 
-/// Returns the slot, below `slots`, where a key is looked for first in a hash table.
+/// Returns the first slot to probe for a key in a hash table of `slots` slots.
 #[inline]
 pub fn slot_of(key: u64, slots: u64) -> u64 {
     ((u128::from(key) * u128::from(slots)) >> 64) as u64
 }
 
-/// Pads bytes to a multiple of 64, so that slots do not cross cache lines; returns the position of the
-/// section that begins.
+/// Pads `bytes` with zeros to a multiple of 64, so that slots do not cross cache lines; returns the new
+/// length, the position of the section that begins.
 pub fn begin_section(bytes: &mut Vec<u8>) -> usize {
     bytes.resize(bytes.len().next_multiple_of(64), 0);
     bytes.len()
 }
 
-/// Size of a hash table's slot in bytes: a key that is not 0, and a value, 8 bytes each.
+/// Size of a slot of a hash table, in bytes: a key, which is not 0, and a value, 8 bytes each.
 pub const SLOT: usize = 16;
 
-/// The position of the slot of a key in a hash table that begins at `section`, or of the empty slot where it
-/// would be. The table must have an empty slot.
+/// Returns the position, in bytes, of the slot of a key in the hash table of `slots` slots that begins at
+/// `section`, or of the empty slot where the key would be inserted (linear probing). The table must have an
+/// empty slot.
 pub fn place(bytes: &[u8], section: usize, slots: u64, key: u64) -> usize {
     let mut slot = slot_of(key, slots);
     loop {
@@ -287,12 +294,13 @@ pub struct Words {
     pub words: u64,
     /// Number of slots of the hash table of words.
     pub slots: u64,
-    /// Positions in the file of the hash table of words, of their ends, and of their text.
+    /// Positions in the file, in bytes, of the hash table of words, of the ends of the words in the text, and
+    /// of the text.
     pub sections: [usize; 3],
 }
 
 impl Words {
-    /// Appends a vocabulary to a file in memory; returns its position.
+    /// Appends a vocabulary to a file in memory; returns the position of the vocabulary.
     pub fn append(bytes: &mut Vec<u8>, vocabulary: &Vocabulary) -> Self {
         let words = vocabulary.len();
         let slots = 2 * words.max(1) as u64;
@@ -317,7 +325,7 @@ impl Words {
         Words { words: words as u64, slots, sections: [table, ends, text] }
     }
 
-    /// Whether the vocabulary lies inside a file of `length` bytes.
+    /// Returns whether the vocabulary lies inside a file of `length` bytes.
     pub fn is_sound(&self, length: usize) -> bool {
         let inside = |section: usize, n: u64, size: usize| {
             section.checked_add((n as usize).saturating_mul(size)).is_some_and(|end| end <= length)
@@ -328,14 +336,14 @@ impl Words {
             && self.sections[2] <= length
     }
 
-    /// The number of a word; `None` if the vocabulary does not have it.
+    /// Returns the number of a word in the vocabulary of `file`; `None` if it is not there.
     pub fn find(&self, file: &Container, word: &str) -> Option<u32> {
         let key = Vocabulary::key(word).max(1);
         let first = slot_of(key, self.slots);
         for slot in (first..self.slots).chain(0..first) {
             let at = self.sections[0] + slot as usize * SLOT;
             match file.u64_at(at) {
-                // A damaged table may name a word that is not there.
+                // A damaged table may have the number of a word that does not exist.
                 found if found == key => {
                     return Some(file.u32_at(at + 8)).filter(|&id| u64::from(id) < self.words);
                 }
@@ -346,7 +354,7 @@ impl Words {
         None
     }
 
-    /// The word with a number; empty if there is none.
+    /// Returns the word with a number in the vocabulary of `file`; empty if there is none.
     pub fn word<'a>(&self, file: &'a Container, id: u32) -> &'a str {
         if u64::from(id) >= self.words {
             return "";

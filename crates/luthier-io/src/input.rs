@@ -1,4 +1,4 @@
-//! Input files that the user names: plain or compressed (detected by content, not by name), a path or `-`.
+//! Input files, plain or compressed (detected from content, not from the name), given as a path or `-`.
 
 use luthier_core::{Error, Result};
 use std::{
@@ -8,7 +8,8 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-/// An input file, read line by line, that knows its name, its line number and the digest of its bytes.
+/// An input file that is read line by line, with its name and line number for messages and the digest of its
+/// bytes.
 ///
 /// Compressed files are recognised by their content and decompressed transparently.
 ///
@@ -25,7 +26,9 @@ use std::{
 /// ```
 pub struct Input {
     name: String,
+    /// Number of the line that was read last, from 1.
     line: u64,
+    /// Bytes returned by [`Input::peek`].
     ahead: Vec<u8>,
     reader: Box<dyn BufRead + Send>,
     hasher: Arc<Mutex<blake3::Hasher>>,
@@ -46,8 +49,8 @@ impl Input {
         Self::new(&name, file)
     }
 
-    /// Wraps a reader under a name for error messages. Fails if reading fails, and on a compression format
-    /// that this build cannot read.
+    /// Wraps a reader; `name` is its name in error messages. Fails if reading fails, or if the data are in a
+    /// compression format that this build cannot read.
     pub fn new(name: &str, raw: impl Read + Send + 'static) -> Result<Self> {
         let hasher = Arc::new(Mutex::new(blake3::Hasher::new()));
         let mut bytes = BufReader::with_capacity(1 << 16, Tee { raw, hasher: hasher.clone() });
@@ -71,13 +74,14 @@ impl Input {
         Error::at(&self.name, self.line, message)
     }
 
-    /// Returns up to `n` bytes of the decompressed input without consuming them; later calls return the same
-    /// bytes. Called before the first line is read. Fails if reading fails.
+    /// Returns the first `n` bytes of the decompressed input, or all if there are fewer, without consuming
+    /// them; later calls return the same bytes. Must be called before the first line is read. Fails if
+    /// reading fails.
     pub fn peek(&mut self, n: usize) -> Result<&[u8]> {
         if self.ahead.is_empty() {
             let mut head = Vec::new();
             (&mut self.reader).take(n as u64).read_to_end(&mut head).map_err(|e| self.broken(&e))?;
-            // What was taken is put back in front.
+            // The bytes are read again from the front of a chained reader.
             let rest = std::mem::replace(&mut self.reader, Box::new(io::empty()));
             self.reader = Box::new(io::Cursor::new(head.clone()).chain(rest));
             self.ahead = head;
@@ -123,15 +127,16 @@ impl Input {
         Ok(hasher.finalize().to_hex()[..16].to_owned())
     }
 
+    /// Builds the error about the line after the current one, which could not be read or decompressed.
     fn broken(&self, e: &io::Error) -> Error {
         let after = self.line + 1;
         match e.kind() {
-            io::ErrorKind::UnexpectedEof => Error::at(&self.name, after, "the compressed data end too early")
-                .hint("the file was cut short: copy or make it again"),
-            // Only decompressors say these; each has its own words.
+            io::ErrorKind::UnexpectedEof => Error::at(&self.name, after, "the compressed data are truncated")
+                .hint("copy or create the file again"),
+            // These kinds come only from decompressors.
             io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::Other => {
                 Error::at(&self.name, after, format!("the compressed data are damaged ({e})"))
-                    .hint("copy or make the file again")
+                    .hint("copy or create the file again")
             }
             _ => Error::io(&self.name, "read it", e),
         }
@@ -148,7 +153,7 @@ enum Codec {
 }
 
 impl Codec {
-    /// The format of bytes that begin so, if it is one.
+    /// Detects a compression format from the first bytes of a file; `None` if the file is not compressed.
     fn of(head: &[u8]) -> Option<Self> {
         match head {
             [0x1f, 0x8b, ..] => Some(Codec::Gz),
@@ -160,7 +165,7 @@ impl Codec {
     }
 }
 
-/// The reader behind a compression format; an error where this library was built without it.
+/// Returns a reader of the decompressed bytes. Fails if this build does not support the compression format.
 fn decompressed(
     name: &str,
     bytes: impl BufRead + Send + 'static,
@@ -188,13 +193,13 @@ fn decompressed(
     }
 }
 
-/// Large blocks: decompressors are slow to start.
+/// Buffers a decompressor in large blocks, because every call of it is expensive.
 #[cfg_attr(not(any(feature = "gz", feature = "bz2", feature = "xz", feature = "zstd")), allow(dead_code))]
 fn buffered(decoder: impl Read + Send + 'static) -> Box<dyn BufRead + Send> {
     Box::new(BufReader::with_capacity(1 << 18, decoder))
 }
 
-/// Hashes bytes on their way.
+/// A reader that also passes all bytes to a hasher.
 struct Tee<R> {
     raw: R,
     hasher: Arc<Mutex<blake3::Hasher>>,
@@ -230,16 +235,16 @@ mod tests {
     }
 
     #[test]
-    fn gzip_is_told_by_content_and_members_are_joined() {
+    fn gzip_is_detected_from_content_and_members_are_joined() {
         let two = [gz(b"a\n"), gz(b"b\n")].concat();
         assert_eq!(lines(two).unwrap(), ["a", "b"]);
     }
 
     #[test]
-    fn cut_short_gzip_says_so() {
+    fn truncated_gzip_is_reported() {
         let text: String = (0..5000).map(|i| format!("{i} line\n")).collect();
         let whole = gz(text.as_bytes());
         let message = lines(whole[..whole.len() / 2].to_vec()).unwrap_err().to_string();
-        assert!(message.contains("end too early") && message.starts_with("t:"), "{message}");
+        assert!(message.contains("are truncated") && message.starts_with("t:"), "{message}");
     }
 }

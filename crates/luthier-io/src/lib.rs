@@ -1,8 +1,8 @@
-//! Everything of Luthier that touches files: text whose errors name file and line, transparent decompression, n-best
-//! lists, weights files, memory-mapped containers, external sorting and work directories.
+//! Input and output of Luthier: text files with errors that name file and line, transparent decompression,
+//! n-best lists, weights files, memory-mapped containers, external sorting and work directories.
 //!
-//! Compression formats (`gz`, `bz2`, `xz`, `zstd`), n-best lists (`nbest`) and work directories (`work-dir`) are Cargo
-//! features, so that a library pays only for what it reads.
+//! Compression formats (`gz`, `bz2`, `xz`, `zstd`), n-best lists (`nbest`) and work directories (`work-dir`)
+//! are Cargo features, so that a library compiles only what it uses.
 //!
 //! ```
 //! let dir = tempfile::tempdir().unwrap();

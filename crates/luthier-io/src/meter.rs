@@ -1,4 +1,4 @@
-//! Counting finished work on any number of threads, and telling a [`Progress`] callback about it in good time.
+//! Counting of completed work on any number of threads, with reports to a [`Progress`] callback.
 
 use luthier_core::{Error, Progress, Result};
 use std::{
@@ -6,12 +6,12 @@ use std::{
     time::Instant,
 };
 
-/// Nanoseconds between two reports: often enough to obey within 100 ms, rare enough to cost nothing.
+/// Nanoseconds between two reports: a request to stop takes effect within 100 ms, at negligible cost.
 const INTERVAL: u64 = 40_000_000;
 
-/// Counts the lines, records or other things that one pass has finished, and reports the count: at the first
+/// Counts the lines, records or other items that one pass has completed, and reports the count: at the first
 /// call of [`Meter::add`], then at most every 40 ms, and at the end. All threads of a pass share one meter;
-/// once the callback has answered *stop*, every call fails with an error of kind
+/// once the callback has returned *stop*, every call fails with an error of kind
 /// [`Interrupted`](luthier_core::ErrorKind::Interrupted).
 ///
 /// ```
@@ -31,14 +31,14 @@ pub struct Meter<'a> {
     total: usize,
     done: AtomicUsize,
     begun: Instant,
-    /// Nanoseconds after the beginning from which on the next report is due.
+    /// Time of the next report, in nanoseconds after `begun`.
     due: AtomicU64,
     stopped: AtomicBool,
 }
 
 impl<'a> Meter<'a> {
-    /// A meter of one pass over `total` things (0 if the number is not known) that are called `what`, in the
-    /// plural.
+    /// Returns a meter of one pass over `total` items (0 if the number is not known); `what` names them in
+    /// the plural, such as `lines`.
     pub fn new(progress: Progress<'a>, what: &'static str, total: usize) -> Self {
         Meter {
             progress,
@@ -51,21 +51,22 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Counts `n` more things as finished; 0 only asks whether to stop. Takes about 50 ns, so loops with
-    /// shorter turns call it every few turns, or use [`Meter::set`]. Fails if the callback has answered
-    /// *stop*, to this call or before.
+    /// Counts `n` more items as completed; 0 only asks whether to stop. Takes about 50 ns, so loops with
+    /// shorter iterations should call it every few iterations, or use [`Meter::set`]. Fails if the callback
+    /// has returned *stop*, in this call or before.
     pub fn add(&self, n: usize) -> Result<()> {
         self.ask(self.done.fetch_add(n, Ordering::Relaxed) + n)
     }
 
-    /// Says that a loop on one thread has finished `done` things in all; for short turns, because it looks at
-    /// the clock only every 1,024 things. Fails if the callback has answered *stop*.
+    /// Sets the total number of completed items, for loops on one thread with short iterations: the clock is
+    /// read only once per 1,024 items. Fails if the callback has returned *stop*.
     #[inline]
     pub fn set(&self, done: usize) -> Result<()> {
         self.done.store(done, Ordering::Relaxed);
         if done % 1024 == 1 { self.ask(done) } else { Ok(()) }
     }
 
+    /// Reports the count if a report is due. Fails if the callback has returned *stop*.
     fn ask(&self, done: usize) -> Result<()> {
         let (now, due) = (self.begun.elapsed().as_nanos() as u64, self.due.load(Ordering::Relaxed));
         if now >= due
@@ -76,16 +77,17 @@ impl<'a> Meter<'a> {
         if self.stopped.load(Ordering::Relaxed) { Err(Error::interrupted()) } else { Ok(()) }
     }
 
-    /// Reports the final count. Fails if the callback has answered *stop*.
+    /// Reports the final count. Fails if the callback has returned *stop*.
     pub fn finish(self) -> Result<()> {
         self.report(self.done.load(Ordering::Relaxed))?;
         if self.stopped.into_inner() { Err(Error::interrupted()) } else { Ok(()) }
     }
 
+    /// Reports the count, and records whether the callback has returned *stop*.
     fn report(&self, done: usize) -> Result<()> {
-        let told = self.progress.count(self.what, done, self.total);
-        self.stopped.fetch_or(told.is_err(), Ordering::Relaxed);
-        told
+        let reported = self.progress.count(self.what, done, self.total);
+        self.stopped.fetch_or(reported.is_err(), Ordering::Relaxed);
+        reported
     }
 }
 
@@ -96,7 +98,7 @@ mod tests {
     use std::ops::ControlFlow;
 
     #[test]
-    fn every_thread_hears_of_a_stop() {
+    fn a_stop_reaches_every_thread() {
         let calls = AtomicUsize::new(0);
         let stop = |_: &Step| {
             calls.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Weights inside a Moses configuration: the `[weight]` section is replaced, everything else kept byte for
-//! byte.
+//! Reading and replacing the weights in the `[weight]` section of a Moses configuration (`moses.ini`); all
+//! other lines are kept byte for byte.
 
 use luthier_core::{Error, FeatureKey, Result, Weights};
 
@@ -8,9 +8,9 @@ pub fn is_moses_ini(text: &str) -> bool {
     text.lines().any(|l| l.trim() == "[weight]")
 }
 
-/// Returns a Moses configuration with new weights in its `[weight]` section; lines whose feature has no
-/// weight stay as they are. `file` is the configuration's name in error messages. Fails if there is no
-/// `[weight]` section, or if a feature has another number of weights there.
+/// Returns the text of a Moses configuration with new weights in its `[weight]` section; lines whose feature
+/// is not in `weights` are kept. `file` is the configuration's name in error messages. Fails if there is no
+/// `[weight]` section, or if a feature has a different number of weights there than in `weights`.
 pub fn replace(file: &str, text: &str, weights: &Weights) -> Result<String> {
     if !is_moses_ini(text) {
         return Err(Error::in_file(file, "has no [weight] section, expected a Moses configuration"));
@@ -25,7 +25,7 @@ pub fn replace(file: &str, text: &str, weights: &Weights) -> Result<String> {
                 }
                 None if partly(name, values.len(), weights) => {
                     let message =
-                        format!("{name} has {} weights here, another number was tuned", values.len());
+                        format!("{name} has {} weights here, but a different number was tuned", values.len());
                     return Err(Error::at(file, i as u64 + 1, message));
                 }
                 None => out += whole,
@@ -36,8 +36,8 @@ pub fn replace(file: &str, text: &str, weights: &Weights) -> Result<String> {
     Ok(out)
 }
 
-/// The weights of a `[weight]` section as `name value` lines, comments and the rest as empty lines, so that line
-/// numbers stay true.
+/// Returns the lines of the `[weight]` section that hold weights; comments and all other lines become empty,
+/// so that line numbers do not change.
 pub(crate) fn weight_lines(text: &str) -> String {
     lines(text)
         .map(|line| match line {
@@ -48,16 +48,15 @@ pub(crate) fn weight_lines(text: &str) -> String {
         .collect()
 }
 
+/// A line of a Moses configuration.
 enum Line<'a> {
-    /// `Name= v1 v2` in the `[weight]` section.
-    Weights {
-        name: &'a str,
-        values: Vec<&'a str>,
-        whole: &'a str,
-    },
+    /// A line `Name= v1 v2` of the `[weight]` section.
+    Weights { name: &'a str, values: Vec<&'a str>, whole: &'a str },
+    /// Any other line.
     Other(&'a str),
 }
 
+/// Iterates over the lines of a Moses configuration, with line ends.
 fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     let mut inside = false;
     text.split_inclusive('\n').map(move |whole| {
@@ -75,10 +74,12 @@ fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
+/// Returns the names of the `n` weights of a feature: `Name` if there is one, else `Name[0]`, `Name[1]`, ….
 fn names(name: &str, n: usize) -> Vec<String> {
     if n == 1 { vec![name.to_owned()] } else { (0..n).map(|i| format!("{name}[{i}]")).collect() }
 }
 
+/// Returns the new weights of a feature; `None` unless there are exactly `n`.
 fn new_values(name: &str, n: usize, weights: &Weights) -> Option<Vec<String>> {
     let keys: Vec<FeatureKey> = names(name, n).iter().map(|n| FeatureKey::of(n)).collect();
     let exact = keys.iter().all(|&k| weights.contains(k))
@@ -86,7 +87,7 @@ fn new_values(name: &str, n: usize, weights: &Weights) -> Option<Vec<String>> {
     exact.then(|| keys.iter().map(|&k| weights.get(k).to_string()).collect())
 }
 
-/// Whether weights were tuned under this name, but not as many.
+/// Returns whether `weights` has weights of this feature, given that it does not have exactly `n`.
 fn partly(name: &str, n: usize, weights: &Weights) -> bool {
     let has = |name: &str| weights.contains(FeatureKey::of(name));
     has(&format!("{name}[0]")) || (n > 1 && has(name))
@@ -112,7 +113,7 @@ mod tests {
     fn another_number_of_weights_is_refused() {
         let new = Weights::parse("w", "TM0[0] 1\nTM0[1] 1\nTM0[2] 1\n").unwrap();
         let message = replace("moses.ini", INI, &new).unwrap_err().to_string();
-        assert_eq!(message, "moses.ini:9: TM0 has 2 weights here, another number was tuned");
+        assert_eq!(message, "moses.ini:9: TM0 has 2 weights here, but a different number was tuned");
         assert!(replace("x", "lm 1\n", &new).is_err());
     }
 }

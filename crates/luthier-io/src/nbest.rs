@@ -1,7 +1,9 @@
-//! N-best lists in all formats of the field: candidates in file order, in columns.
+//! Reading and writing of n-best lists in the formats of common decoders, as a table with one row per
+//! candidate.
 //!
-//! The format is detected by content. Whatever the format, a candidate has a segment number, a text, named
-//! features, and named scores that are not features: `total`, the model's own, and others such as COMET.
+//! The input format is detected from the content. In every format, a candidate has a segment number, a text,
+//! named features, and named scores that are not features: `total`, the decoder's model score, and others
+//! such as COMET.
 
 mod bars;
 mod fairseq;
@@ -23,7 +25,8 @@ use std::path::Path;
 /// Format of an n-best list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// `id ||| text ||| features ||| score`: Moses, cdec, Joshua, Marian, Phrasal; travatar puts the score first.
+    /// Fields separated by `|||`, as of Moses, cdec, Joshua, Marian and Phrasal: `id ||| text ||| features
+    /// ||| score`; travatar puts the score before the features.
     Bars,
     /// JSON lines, one object per line.
     Json,
@@ -31,15 +34,15 @@ pub enum Dialect {
     Tsv,
     /// Output of `fairseq-generate`.
     Fairseq,
-    /// Plain text, one candidate per line, with a fixed number of candidates per segment.
+    /// Plain text, one candidate per line, with the same number of candidates for every segment.
     Flat,
     /// Feature file of Moses' extractor, without texts.
     Feats,
 }
 
 impl Dialect {
-    /// All formats by the names that `--nbest-format` takes; formats with bars have the names of their
-    /// programs.
+    /// All formats with the names that `--nbest-format` accepts; the `|||` format has the names of the
+    /// decoders that write it.
     pub const NAMES: &'static [(&'static str, Dialect)] = &[
         ("moses", Dialect::Bars),
         ("cdec", Dialect::Bars),
@@ -60,16 +63,17 @@ impl Dialect {
     }
 }
 
-/// Options of reading an n-best list whose content does not tell everything.
+/// Options for reading an n-best list.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Input format; `None` to detect it by content.
+    /// Input format; `None` to detect it from the content.
     pub dialect: Option<Dialect>,
-    /// Number of candidates per segment, for text without segment numbers.
+    /// Number of candidates per segment, for files without segment numbers.
     pub per_source: Option<u32>,
 }
 
-/// How much of a file is looked at to tell its dialect. Log lines may come before fairseq's candidates.
+/// Number of bytes from which the format of a file is detected. Log lines may come before the candidates of
+/// fairseq.
 const LOOK: usize = 1 << 16;
 
 /// Reads an n-best file (`-` is standard input), plain or compressed, and appends its candidates to `rows`.
@@ -112,6 +116,7 @@ pub fn read_input(mut input: Input, options: &Options, rows: &mut Rows) -> Resul
     Ok(())
 }
 
+/// Detects the format of an n-best list from its first bytes. Fails if it is not a recognised format.
 fn recognize(input: &mut Input, options: &Options) -> Result<Dialect> {
     let head = input.peek(LOOK)?;
     let text = String::from_utf8_lossy(head);
@@ -135,28 +140,29 @@ fn recognize(input: &mut Input, options: &Options) -> Result<Dialect> {
         return Err(Error::at(
             input.name(),
             1,
-            format!("found `{shown}`, which is no n-best list that I know"),
+            format!("found `{shown}`, which is not a recognised n-best format"),
         )
-        .hint("give --per-source N for plain text with N lines a segment, or say --nbest-format"));
+        .hint("give --per-source N for plain text with N lines per segment, or set --nbest-format"));
     })
 }
 
-/// With so many candidates a segment, the last one must be whole.
+/// Fails unless the number of candidates is a multiple of `per_source`.
 fn whole_segments(input: &Input, count: u32, per_source: Option<u32>) -> Result<()> {
     match per_source {
         Some(n) if !count.is_multiple_of(n) => Err(input
-            .error(format!("the file ends after {count} candidates, which is no multiple of {n}"))
-            .hint("every segment needs --per-source of them")),
+            .error(format!("the file has {count} candidates, which is not a multiple of {n}"))
+            .hint("every segment needs exactly --per-source candidates")),
         _ => Ok(()),
     }
 }
 
-/// A finite number; infinities, NaN and numbers too large for a double are none.
+/// Parses a finite number; `None` for anything else, including infinities, NaN and numbers too large for a
+/// double.
 fn number(word: &str) -> Option<f64> {
     word.parse().ok().filter(|v: &f64| v.is_finite())
 }
 
-/// A segment number.
+/// Parses a segment number. Fails unless it is from 0 to [`rows::MAX_SEGMENT`].
 fn segment_id(input: &Input, word: &str) -> Result<u32> {
     word.parse().ok().filter(|&id| id <= rows::MAX_SEGMENT).ok_or_else(|| {
         input
@@ -165,10 +171,12 @@ fn segment_id(input: &Input, word: &str) -> Result<u32> {
     })
 }
 
+/// Builds the error about a value `word` of the feature or score `name` that is not a finite number.
 fn not_finite(input: &Input, name: &str, word: &str) -> Error {
     input.error(format!("the value of {name} is `{word}`, expected a finite number"))
 }
 
+/// Returns the plural ending of a noun that is counted `n` times.
 fn plural(n: usize) -> &'static str {
     if n == 1 { "" } else { "s" }
 }

@@ -1,4 +1,4 @@
-//! Output files that appear complete or not at all.
+//! Atomic output files: they appear complete or not at all.
 
 #[cfg(feature = "gz")]
 use flate2::{Compression, write::GzEncoder};
@@ -12,8 +12,8 @@ use std::{
 /// An output file with a temporary name until [`AtomicFile::commit`] renames it; dropped before that, it is
 /// removed.
 ///
-/// A name that ends in `.gz` is compressed. A link is followed; `-` is standard output; what exists and is no
-/// regular file (a device, a pipe) is written to directly.
+/// A file whose name ends in `.gz` is compressed. Symbolic links are followed; `-` is standard output; an
+/// existing path that is not a regular file (a device, a pipe) is written to directly.
 ///
 /// ```
 /// use luthier_io::AtomicFile;
@@ -27,21 +27,26 @@ use std::{
 /// assert_eq!(std::fs::read_to_string(&path).unwrap(), "lm 0.5\n");
 /// ```
 pub struct AtomicFile {
+    /// Final path, with links resolved.
     path: PathBuf,
+    /// Temporary path; `None` if the final path is written to directly.
     temporary: Option<PathBuf>,
+    /// Destination of the bytes; `None` after [`AtomicFile::commit`].
     sink: Option<Sink>,
 }
 
+/// Destination of the bytes of an output file.
 enum Sink {
     Plain(BufWriter<File>),
-    /// Buffered on both sides: the compressor is slow with small pieces.
+    /// Compressed file, buffered before and after the compressor, which is slow on small writes.
     #[cfg(feature = "gz")]
     Gz(Box<BufWriter<GzEncoder<BufWriter<File>>>>),
     Standard(BufWriter<io::Stdout>),
 }
 
 impl Sink {
-    /// Fails only where this library was built without gzip.
+    /// Returns the destination for a path, compressed if its name ends in `.gz`. Fails if this build does not
+    /// support gzip.
     #[cfg_attr(feature = "gz", allow(clippy::unnecessary_wraps))]
     fn new(path: &Path, file: BufWriter<File>) -> Result<Self> {
         if path.extension().is_none_or(|e| e != "gz") {
@@ -59,8 +64,8 @@ impl Sink {
 }
 
 impl AtomicFile {
-    /// Opens a temporary file beside `path`. Fails if the directory cannot be written to, and for `.gz` where
-    /// this build has no gzip.
+    /// Opens a temporary file in the directory of `path`. Fails if the directory cannot be written to, or if
+    /// the name ends in `.gz` and this build does not support gzip.
     pub fn create(path: &Path) -> Result<Self> {
         if path.as_os_str() == "-" {
             let sink = Sink::Standard(BufWriter::new(io::stdout()));
@@ -83,15 +88,15 @@ impl AtomicFile {
         Ok(AtomicFile { path: target, temporary, sink: Some(sink) })
     }
 
-    /// Writes a whole file at once, which appears complete or not at all. Fails if it cannot be written.
+    /// Writes a whole file at once; it appears complete or not at all. Fails if it cannot be written.
     pub fn write_all_to(path: &Path, bytes: &[u8]) -> Result<()> {
         let mut file = Self::create(path)?;
         file.write_all(bytes).map_err(|e| Error::io(path.display().to_string(), "write it", &e))?;
         file.commit()
     }
 
-    /// Overwrites bytes that were written before, from position `at` on. Fails unless the file is plain and
-    /// regular.
+    /// Overwrites bytes written before, from position `at` on. Fails if the file is compressed or standard
+    /// output, or if writing fails.
     pub fn patch(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
         let Some(Sink::Plain(w)) = &mut self.sink else { return Err(io::ErrorKind::Unsupported.into()) };
         w.seek(SeekFrom::Start(at))?;
@@ -99,8 +104,8 @@ impl AtomicFile {
         w.seek(SeekFrom::End(0)).map(|_| ())
     }
 
-    /// Flushes and syncs the file and gives it its name. Fails if any of that fails; the file is then
-    /// removed.
+    /// Flushes and syncs the file and renames it to its final name. Fails if any of these fails; the
+    /// temporary file is then removed.
     pub fn commit(mut self) -> Result<()> {
         let done = match self.sink.take() {
             Some(Sink::Plain(w)) => w.into_inner().map_err(io::IntoInnerError::into_error).map(Some),
@@ -146,7 +151,7 @@ impl Write for AtomicFile {
 
 impl Drop for AtomicFile {
     fn drop(&mut self) {
-        // After a commit the name is gone already; a failure to remove leaves a hidden file and no harm.
+        // After a commit the temporary file is already renamed; a failed removal only leaves a hidden file.
         if let Some(temporary) = &self.temporary {
             let _ = fs::remove_file(temporary);
         }

@@ -1,10 +1,10 @@
-//! External sorting: sorted runs on disk that are merged while they are read, for more records than fit into
-//! memory.
+//! External merge sort of more records than fit into memory.
 //!
 //! A [`Sorter`] collects records, sorts them in parallel whenever its memory is full, and writes each sorted
-//! run to a temporary file without a name; [`Sorted`] merges the runs. n records of which m fit into memory
-//! cost O(n log n) comparisons and, if n > m, two passes over the disk (one more for every 48 runs). Results
-//! do not depend on the amount of memory or the number of threads.
+//! run to an unlinked temporary file; [`Sorted`] merges the runs while they are read. Sorting n records of
+//! which m fit into memory takes O(n log n) comparisons and, if n > m, writes and reads every record once on
+//! disk, and once more for every 48 runs. Results do not depend on the amount of memory or the number of
+//! threads.
 
 use crate::Meter;
 use luthier_core::{Error, Progress, Result};
@@ -31,24 +31,24 @@ use std::{
 #[serde(rename_all = "kebab-case", default)]
 #[cfg_attr(feature = "clap", derive(clap::Args), group(skip))]
 pub struct SortSettings {
-    /// Memory for sorting, such as 500M or 4G; what does not fit goes to TMPDIR (does not affect results).
-    /// Text and tables come on top.
+    /// Memory for sorting, such as 500M or 4G, in addition to text and tables; the rest is sorted on disk in
+    /// TMPDIR (does not affect results).
     #[cfg_attr(feature = "clap", arg(long, value_name = "SIZE", default_value_t))]
     pub memory: ByteSize,
-    /// Directory of the temporary files; without one, the system's directory for such files (`TMPDIR`).
+    /// Directory of the temporary files; `None` for the system's directory of temporary files (`TMPDIR`).
     #[cfg_attr(feature = "clap", arg(skip))]
     #[serde(skip)]
     pub directory: Option<PathBuf>,
 }
 
 impl SortSettings {
-    /// The directory of the temporary files: the one that was set, or the system's.
+    /// Returns the directory of the temporary files: `directory` if set, else the system's.
     pub fn directory(&self) -> PathBuf {
         self.directory.clone().unwrap_or_else(std::env::temp_dir)
     }
 }
 
-/// A number of bytes, at least 1, that people write as `500M` or `4G`; 1 GiB by default.
+/// A number of bytes, at least 1, written as `500M` or `4G` (binary units); 1 GiB by default.
 ///
 /// ```
 /// use luthier_io::sort::ByteSize;
@@ -64,12 +64,12 @@ pub struct ByteSize(usize);
 const UNITS: [(char, usize); 3] = [('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)];
 
 impl ByteSize {
-    /// A number of bytes; 0 counts as 1.
+    /// Returns a size of `bytes` bytes; 0 counts as 1.
     pub fn new(bytes: usize) -> Self {
         ByteSize(bytes.max(1))
     }
 
-    /// The number of bytes, at least 1.
+    /// Returns the number of bytes, at least 1.
     pub fn bytes(self) -> usize {
         self.0
     }
@@ -84,7 +84,8 @@ impl Default for ByteSize {
 impl FromStr for ByteSize {
     type Err = Error;
 
-    /// Reads `500M`, `4G`, `16k` or plain bytes, with or without a final `B`. Fails on anything else, and on 0.
+    /// Parses a size such as `500M`, `4G`, `16k` or a number of bytes, with or without a final `B`. Fails on
+    /// anything else, and on 0.
     fn from_str(text: &str) -> Result<Self> {
         let text = text.trim_end_matches(['b', 'B']);
         let unit = |last: char| UNITS.iter().find(|u| u.0 == last.to_ascii_uppercase());
@@ -109,19 +110,21 @@ impl fmt::Display for ByteSize {
 
 /// A record that a [`Sorter`] can sort, keep on disk and merge.
 pub trait Record: Sized + Send {
-    /// Which of two records comes first. A sorter that adds makes one record of all that are equal here.
+    /// Compares two records. A sorter with `add` combines records that compare equal into one.
     fn order(&self, other: &Self) -> Ordering;
-    /// Adds the numbers of a record that is equal in order. The result must not depend on the order of such additions.
+    /// Adds the counts of a record that compares equal to this one. The result must not depend on the order
+    /// of the additions.
     fn add(&mut self, other: &Self);
-    /// Bytes that the record takes in memory.
+    /// Returns the size of the record in memory, in bytes.
     fn size(&self) -> usize;
-    /// Writes the record, so that [`Record::get`] reads it back.
+    /// Writes the record in the form that [`Record::get`] reads. Fails if writing fails.
     fn put(&self, out: &mut impl Write) -> io::Result<()>;
-    /// Reads the record that was written next; `None` at the end of the input.
+    /// Reads the next record; `None` at the end of the input. Fails if reading fails.
     fn get(input: &mut impl Read) -> io::Result<Option<Self>>;
 }
 
-/// Reads as many bytes as `bytes` has room for; `false` at the end of the input. Fails if reading fails.
+/// Fills `bytes` from `input` and returns true; returns false if the input ends before. Fails if reading
+/// fails.
 pub fn read_or_end(input: &mut impl Read, bytes: &mut [u8]) -> io::Result<bool> {
     match input.read_exact(bytes) {
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
@@ -129,7 +132,8 @@ pub fn read_or_end(input: &mut impl Read, bytes: &mut [u8]) -> io::Result<bool> 
     }
 }
 
-/// A sorter under construction: takes records in any order and gives them back sorted.
+/// An external sort that collects its records: they are pushed in any order, and [`Sorter::finish`] returns
+/// them in order.
 ///
 /// ```
 /// use luthier_core::Progress;
@@ -157,21 +161,26 @@ pub fn read_or_end(input: &mut impl Read, bytes: &mut [u8]) -> io::Result<bool> 
 /// # luthier_core::Result::Ok(())
 /// ```
 pub struct Sorter<'a, R> {
+    /// Memory for records, in bytes.
     room: usize,
+    /// Memory of the records in `buffer`, in bytes.
     used: usize,
+    /// Whether records that compare equal are combined into one.
     add: bool,
-    /// Whether records come in order already.
+    /// Whether records are pushed in order.
     sorted: bool,
     directory: PathBuf,
+    /// Records in memory.
     buffer: Vec<R>,
+    /// Sorted runs on disk.
     runs: Vec<File>,
     progress: Progress<'a>,
 }
 
 impl<'a, R: Record> Sorter<'a, R> {
-    /// A sorter that holds about `bytes` of records in memory (64 KiB at least) and the rest in files without
-    /// a name in `directory`. With `add`, records that are equal in order become one by [`Record::add`].
-    /// Writing and merging of runs is reported to `progress` as `records`.
+    /// Returns a sorter that keeps about `bytes` bytes of records in memory (at least 64 KiB) and the rest in
+    /// unlinked files in `directory`. With `add`, records that compare equal are combined into one by
+    /// [`Record::add`]. Writing and merging of runs is reported to `progress` as `records`.
     pub fn new(bytes: usize, add: bool, directory: &Path, progress: Progress<'a>) -> Self {
         Sorter {
             room: bytes.max(1 << 16),
@@ -185,18 +194,18 @@ impl<'a, R: Record> Sorter<'a, R> {
         }
     }
 
-    /// A queue with the memory and disk of a sorter, for records that are pushed in order already.
+    /// Returns a queue with the memory and disk of a sorter, for records that are pushed in order.
     pub fn tape(bytes: usize, directory: &Path, progress: Progress<'a>) -> Self {
         Sorter { sorted: true, ..Self::new(bytes, false, directory, progress) }
     }
 
-    /// Takes one record; when memory is full, sorts what is there and writes a run. Fails if the run cannot
-    /// be written, and with kind `Interrupted` when told to stop meanwhile.
+    /// Adds one record; if memory is full, sorts the records in memory and writes a run. Fails if the run
+    /// cannot be written, and with kind `Interrupted` if the progress callback returns *stop*.
     #[inline]
     pub fn push(&mut self, record: R) -> Result<()> {
         if self.used >= self.room {
             self.tidy();
-            // What melts together by half may grow again first.
+            // If combining equal records has freed half of the memory, no run is written yet.
             if self.used > self.room / 2 {
                 self.spill()?;
             }
@@ -206,6 +215,7 @@ impl<'a, R: Record> Sorter<'a, R> {
         Ok(())
     }
 
+    /// Sorts the records in memory, and combines those that compare equal.
     fn tidy(&mut self) {
         if self.sorted {
             return;
@@ -223,7 +233,7 @@ impl<'a, R: Record> Sorter<'a, R> {
         }
     }
 
-    /// Many runs become one: every one of them is an open file.
+    /// Merges all runs into one, because every run is an open file.
     fn gather(&mut self) -> Result<()> {
         let runs = std::mem::take(&mut self.runs);
         let mut merged = merge::<R>(runs, self.add, &self.directory)?;
@@ -233,6 +243,7 @@ impl<'a, R: Record> Sorter<'a, R> {
         Ok(())
     }
 
+    /// Writes the records in memory to a run.
     fn spill(&mut self) -> Result<()> {
         if self.runs.len() >= RUNS {
             self.gather()?;
@@ -251,8 +262,8 @@ impl<'a, R: Record> Sorter<'a, R> {
         Ok(())
     }
 
-    /// All records in order. Fails if a run cannot be written or read, and with kind `Interrupted` when told
-    /// to stop.
+    /// Returns all records in order. Fails if a run cannot be written or read, and with kind `Interrupted` if
+    /// the progress callback returns *stop*.
     pub fn finish(mut self) -> Result<Sorted<R>> {
         self.tidy();
         if self.runs.is_empty() {
@@ -263,9 +274,10 @@ impl<'a, R: Record> Sorter<'a, R> {
     }
 }
 
-/// Open files of one sorter at most.
+/// Maximum number of runs, which are open files, of one sorter.
 const RUNS: usize = 48;
 
+/// Returns the merged records of sorted runs. Fails if a run cannot be read.
 fn merge<R: Record>(runs: Vec<File>, add: bool, directory: &Path) -> Result<Sorted<R>> {
     let runs = runs.into_iter().map(|f| BufReader::with_capacity(1 << 14, f)).collect();
     let mut merge = Merge { runs, heads: BinaryHeap::new(), add, directory: directory.to_owned() };
@@ -275,10 +287,10 @@ fn merge<R: Record>(runs: Vec<File>, add: bool, directory: &Path) -> Result<Sort
     Ok(Sorted::Disk(Box::new(merge)))
 }
 
-/// Records between two looks at the meter.
+/// Number of records between two calls of the meter.
 const BLOCK: usize = 4096;
 
-/// Writes records to the end of a run, and goes back to its beginning.
+/// Appends records to a run and rewinds it. Fails if writing fails or the progress callback returns *stop*.
 fn written<R: Record>(
     mut file: File,
     directory: &Path,
@@ -301,7 +313,7 @@ fn written<R: Record>(
     Ok(file)
 }
 
-/// A file that nobody else sees and that goes away by itself.
+/// Creates an unlinked temporary file, which disappears when it is closed.
 fn temporary(directory: &Path) -> Result<File> {
     let path = directory.join(format!(".luthier-sort-{}-{:x}", std::process::id(), unique()));
     let file = File::options().read(true).write(true).create_new(true).open(&path);
@@ -310,34 +322,38 @@ fn temporary(directory: &Path) -> Result<File> {
     Ok(file)
 }
 
+/// Returns a number that is unique in this process.
 fn unique() -> u64 {
     use std::sync::atomic::{AtomicU64, Ordering};
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
+/// Builds the error about a run in `directory` that could not be written or read.
 fn failed(directory: &Path, e: &io::Error) -> Error {
     Error::io(directory.display().to_string(), "keep sorted runs in it", e)
-        .hint("set TMPDIR to a directory with room, or give more --memory")
+        .hint("set TMPDIR to a directory with more space, or increase --memory")
 }
 
-/// The records of a [`Sorter`] in order, to be read once.
+/// The sorted records of a [`Sorter`], which can be read once.
 pub enum Sorted<R> {
-    /// All records fitted into memory.
+    /// All records, in memory.
     Memory(std::vec::IntoIter<R>),
-    /// The records lie in sorted runs on disk.
+    /// Sorted runs on disk that hold the records.
     Disk(Box<Merge<R>>),
 }
 
 /// Sorted runs on disk that are merged while they are read.
 pub struct Merge<R> {
     runs: Vec<BufReader<File>>,
+    /// Next record of every run that is not exhausted.
     heads: BinaryHeap<Head<R>>,
+    /// Whether records that compare equal are combined into one.
     add: bool,
     directory: PathBuf,
 }
 
-/// The first record of a run; the greatest head is the one to take first.
+/// The next record of a run; its order is reversed, because the heap returns the greatest element first.
 struct Head<R> {
     record: R,
     run: usize,
@@ -364,12 +380,14 @@ impl<R: Record> PartialEq for Head<R> {
 impl<R: Record> Eq for Head<R> {}
 
 impl<R: Record> Merge<R> {
+    /// Reads the next record of a run into the heap.
     fn refill(&mut self, run: usize) -> Result<()> {
         let next = R::get(&mut self.runs[run]).map_err(|e| failed(&self.directory, &e))?;
         self.heads.extend(next.map(|record| Head { record, run }));
         Ok(())
     }
 
+    /// Returns the next record of all runs, without combining equal ones.
     fn one(&mut self) -> Result<Option<R>> {
         let Some(Head { record, run }) = self.heads.pop() else { return Ok(None) };
         self.refill(run)?;
@@ -378,7 +396,7 @@ impl<R: Record> Merge<R> {
 }
 
 impl<R: Record> Sorted<R> {
-    /// The next record in order; `None` after the last. Fails if a run cannot be read.
+    /// Returns the next record in order; `None` after the last. Fails if a run cannot be read.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<R>> {
         match self {

@@ -4,7 +4,7 @@ use crate::Input;
 use luthier_core::{Error, Result};
 use std::path::Path;
 
-/// A text file in memory, as lines.
+/// The lines of a text file.
 #[derive(Debug, Clone)]
 pub struct Lines {
     /// Name of the file as the user gave it.
@@ -15,9 +15,9 @@ pub struct Lines {
     pub digest: String,
 }
 
-/// Reads a whole text file (`-` is standard input), plain or compressed. A byte order mark, CRLF and a
-/// missing last line end are understood. Fails if the file cannot be read, and on bytes that are not UTF-8,
-/// naming line and byte.
+/// Reads a whole text file (`-` is standard input), plain or compressed. A byte order mark is removed; lines
+/// end in LF or CRLF, and the last line end may be missing. Fails if the file cannot be read, and on bytes
+/// that are not UTF-8, naming line and byte.
 ///
 /// ```
 /// let dir = tempfile::tempdir().unwrap();

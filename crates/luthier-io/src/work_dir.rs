@@ -1,8 +1,9 @@
-//! Directories that hold the settings and results of long, resumable work: a settings file, a lock, and no leftovers of
-//! killed processes.
+//! Directories that hold the settings and results of long, resumable work: a settings file and a lock;
+//! temporary files of killed processes are removed.
 //!
-//! Settings are any serialisable struct and stand in a TOML file. A directory is reused only with equal settings; the first
-//! field that differs is named. Files count by the digests of their contents, see [`InputFile`]; a path is only shown.
+//! Settings are any serialisable struct, stored in a TOML file. A directory cannot be reused with different
+//! settings; the error names the first field that differs. Input files are compared by the digests of their
+//! contents, not by their paths (see [`InputFile`]).
 
 use crate::{AtomicFile, Input};
 use luthier_core::{Error, ErrorKind, Result};
@@ -14,11 +15,11 @@ use std::{
 };
 use toml::{Table, Value};
 
-/// A file that some work has read: the digest of its contents decides whether two runs had the same input.
+/// An input file of a work directory: two runs have the same input if the digests of its contents are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct InputFile {
-    /// Role that the file was read in: `nbest`, `ref`, `source`, `table`.
+    /// Role of the file: `nbest`, `ref`, `source`, `table`.
     pub role: String,
     /// Path of the file as the user gave it; shown, never compared.
     pub path: String,
@@ -27,12 +28,12 @@ pub struct InputFile {
 }
 
 impl InputFile {
-    /// Records a file with its role, path and digest.
+    /// Returns the record of a file with its role, path and digest.
     pub fn new(role: &str, path: impl Into<String>, digest: impl Into<String>) -> Self {
         InputFile { role: role.to_owned(), path: path.into(), digest: digest.into() }
     }
 
-    /// Records a file with its role, reading all of it for its digest. Fails if the file cannot be read.
+    /// Reads a file to compute its digest, and returns its record. Fails if the file cannot be read.
     pub fn read(role: &str, path: &Path) -> Result<Self> {
         Ok(InputFile::new(role, path.display().to_string(), Input::open(path)?.digest()?))
     }
@@ -43,9 +44,9 @@ impl InputFile {
 pub struct Difference {
     /// Name of the setting, with dots between levels: `recipe.restarts`.
     pub field: String,
-    /// Value in the directory; `None` where the setting is missing there.
+    /// Value in the work directory; `None` if the setting is missing there.
     pub there: Option<Value>,
-    /// Value that was given; `None` where the setting is missing.
+    /// Value that was given; `None` if the setting is missing.
     pub here: Option<Value>,
 }
 
@@ -65,7 +66,7 @@ pub fn to_toml(settings: &impl Serialize) -> Result<String> {
     toml::to_string(settings).map_err(|e| Error::new(format!("the settings cannot be written: {e}")))
 }
 
-/// All settings that differ between two tables, in the order of `here`. Paths of input files and the
+/// Returns all settings that differ between two tables, in the order of `here`. Paths of input files and the
 /// top-level fields `version` and `signature` are never compared.
 ///
 /// ```
@@ -77,7 +78,7 @@ pub fn to_toml(settings: &impl Serialize) -> Result<String> {
 pub fn differences(there: &Table, here: &Table) -> Vec<Difference> {
     let mut found = Vec::new();
     let (mut there, mut here) = (there.clone(), here.clone());
-    // A signature states the version, too; what else it states follows from metric and inputs.
+    // A signature includes the version; its other parts follow from the metric and the inputs.
     for name in ["version", "signature"] {
         there.remove(name);
         here.remove(name);
@@ -86,6 +87,7 @@ pub fn differences(there: &Table, here: &Table) -> Vec<Difference> {
     found
 }
 
+/// Appends the differences between two values of the setting called `field` to `found`, recursively.
 fn compare(field: &str, there: Option<&Value>, here: Option<&Value>, found: &mut Vec<Difference>) {
     let inside = |key: &str| if field.is_empty() { key.to_owned() } else { format!("{field}.{key}") };
     match (there, here) {
@@ -105,7 +107,7 @@ fn compare(field: &str, there: Option<&Value>, here: Option<&Value>, found: &mut
     }
 }
 
-/// Compares input files, role by role.
+/// Appends the differences between two lists of input files, role by role, to `found`.
 fn compare_files(there: &[File3], here: &[File3], found: &mut Vec<Difference>) {
     let mut roles: Vec<&String> = here.iter().chain(there).map(|f| &f.0).collect();
     roles.sort();
@@ -127,6 +129,7 @@ fn compare_files(there: &[File3], here: &[File3], found: &mut Vec<Difference>) {
     }
 }
 
+/// Returns whether a value is the record of an input file.
 fn is_file(value: &Value) -> bool {
     value.as_table().is_some_and(|t| t.contains_key("digest"))
 }
@@ -134,6 +137,7 @@ fn is_file(value: &Value) -> bool {
 /// Role, path and digest of an input file.
 type File3 = (String, String, String);
 
+/// Returns role, path and digest of every input file.
 fn digests(files: &[Value]) -> Vec<File3> {
     let text = |v: &Value, key: &str| v.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     files.iter().map(|f| (text(f, "role"), text(f, "path"), text(f, "digest"))).collect()
@@ -148,8 +152,8 @@ pub struct WorkKind {
     pub what: &'static str,
     /// Command-line flag that names the directory, in messages: `--run`.
     pub flag: &'static str,
-    /// Names of files and directories that may exist before the settings file; temporary files in them are
-    /// removed.
+    /// Names of files and directories that may exist before the settings file is written; temporary files in
+    /// these directories are removed.
     pub parts: &'static [&'static str],
 }
 
@@ -177,11 +181,11 @@ pub struct WorkDir {
 }
 
 impl WorkDir {
-    /// Creates and locks a directory, or opens one to resume its work; `begun` tells whether the directory
+    /// Creates and locks a directory, or opens one to resume its work; `begun` returns whether a directory
     /// holds results.
     ///
-    /// Fails if the directory holds something else, if work with other settings has begun there, or if
-    /// another process is using it.
+    /// Fails if the directory holds other files, if it holds results with different settings, or if another
+    /// process is using it.
     pub fn open<S: Serialize + DeserializeOwned>(
         path: &Path,
         kind: &WorkKind,
@@ -191,8 +195,8 @@ impl WorkDir {
         Self::open_with(path, kind, settings, begun, |_| false)
     }
 
-    /// Opens a directory as [`WorkDir::open`] does; where `accept` allows every difference, the new settings
-    /// replace the old ones.
+    /// Opens a directory as [`WorkDir::open`] does; if `accept` returns true for every setting that differs,
+    /// the new settings replace the old ones.
     pub fn open_with<S: Serialize + DeserializeOwned>(
         path: &Path,
         kind: &WorkKind,
@@ -213,13 +217,13 @@ impl WorkDir {
             return Err(Error::in_file(&name, format!("exists and is not {} directory", kind.a()))
                 .hint(format!("give {flag} a new directory, or one of an earlier {what} to resume")));
         }
-        fs::create_dir_all(path).map_err(failed("make it"))?;
+        fs::create_dir_all(path).map_err(failed("create it"))?;
         let lock = kind.lock(path)?;
         kind.sweep(path);
         let text = to_toml(settings)?;
         if known.exists() && begun(path) {
             let there = fs::read_to_string(&known).map_err(failed("read it"))?;
-            // Fields that are newer than the file get the values that mean the behaviour before them.
+            // Settings that did not exist when the file was written get the values of the former behaviour.
             let there = toml::from_str::<S>(&there).ok().map_or(Ok(there), |there| to_toml(&there))?;
             let accepted = kind.check(path, &there, &text, &accept)?;
             if accepted {
@@ -245,14 +249,14 @@ impl WorkDir {
 }
 
 impl WorkKind {
-    /// `a run`, `an import`.
+    /// Returns the name of the work with its article: `a run`, `an import`.
     fn a(&self) -> String {
         let article = if self.what.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
         format!("{article} {}", self.what)
     }
 
-    /// Whether settings in a directory differ from the given ones, and only by what `accept` allows; an error where they
-    /// differ otherwise.
+    /// Returns whether the settings in a directory differ from those given. Fails if `accept` returns false
+    /// for a difference, or if the formats differ.
     fn check(
         &self,
         path: &Path,
@@ -273,7 +277,9 @@ impl WorkKind {
         if format(&there) != format(&here) {
             return Err(Error::in_file(name, format!("holds {what} of another version of luthier"))
                 .of_kind(ErrorKind::Mismatch)
-                .hint(format!("its results can be read, but not resumed: use another {flag} directory")));
+                .hint(format!(
+                    "its results can be read, but it cannot be resumed; use another {flag} directory"
+                )));
         }
         let found = differences(&there, &here);
         match found.iter().find(|d| !accept(d)) {
@@ -286,6 +292,7 @@ impl WorkKind {
         }
     }
 
+    /// Returns whether a directory has only files of this kind of work.
     fn only_ours(&self, path: &Path) -> io::Result<bool> {
         for entry in fs::read_dir(path)? {
             let name = entry?.file_name();
@@ -297,7 +304,7 @@ impl WorkKind {
         Ok(true)
     }
 
-    /// Removes what a killed process was writing. We hold the lock, so nobody is writing now.
+    /// Removes temporary files of a killed process. This process holds the lock, so no other is writing them.
     fn sweep(&self, path: &Path) {
         for part in [""].iter().chain(self.parts) {
             for entry in fs::read_dir(path.join(part)).into_iter().flatten().flatten() {
@@ -308,7 +315,7 @@ impl WorkKind {
         }
     }
 
-    /// Two processes in one directory would overwrite each other.
+    /// Locks a directory against use by other processes. Fails if another process holds the lock.
     fn lock(&self, path: &Path) -> Result<File> {
         let file = path.join(".lock");
         let failed = |e: io::Error| Error::io(path.display().to_string(), "write to it", &e);
@@ -320,12 +327,13 @@ impl WorkKind {
             )
             .of_kind(ErrorKind::Busy)
             .hint(format!("wait for it, or use another {} directory", self.flag))),
-            // Some network file systems have no locks; the work is sound without.
+            // Some network file systems have no locks; then the directory is used without one.
             Ok(()) | Err(TryLockError::Error(_)) => Ok(lock),
         }
     }
 }
 
+/// Returns whether a file name is that of a temporary file: `.….tmp`.
 fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && Path::new(name).extension().is_some_and(|e| e == "tmp")
 }

@@ -325,8 +325,8 @@ fn binaries_are_checked() {
     };
     broken(&|b| b[8] = 9, "version 9, expected 1");
     broken(&|b| b[12] = 0, "was not finished");
-    broken(&|b| b.truncate(b.len() / 2), "cut short");
-    broken(&|b| b.truncate(100), "cut short");
+    broken(&|b| b.truncate(b.len() / 2), "truncated");
+    broken(&|b| b.truncate(100), "truncated");
     broken(&|b| b[80..88].fill(0xff), "damaged");
     assert!(
         !dir.path().read_dir().unwrap().flatten().any(|e| e.path().extension().is_some_and(|x| x == "tmp"))

@@ -1,12 +1,14 @@
 //! BLEU (Papineni et al. 2002), equal to sacreBLEU's.
 //!
-//! BLEU = BP · exp(1/N Σ log pₙ), pₙ = matchₙ/totalₙ with matches clipped by the largest count over the
-//! references, BP = min(1, exp(1 − r/c)), r the reference length closest to the hypothesis' (the shorter of
-//! two equally close). Statistics: `match₁…match_N`, `total₁…total_N`, r.
+//! BLEU = BP · exp(1/N Σₙ log pₙ) with n-gram precisions pₙ = matchₙ/totalₙ, where the matches of an n-gram
+//! are clipped to its largest count in a reference, and brevity penalty BP = min(1, exp(1 − r/c)), where c is
+//! the hypothesis length and r the closest reference length (the shorter of two equally close). Statistics:
+//! `match₁…match_N`, `total₁…total_N`, r; total₁ is c.
 
 use crate::{Prepared, Scratch, Tokenizer, ngram, ngram::NgramTable};
 
-/// Settings of BLEU. The default is sacreBLEU's but for the tokeniser: n-best lists are tokenised already.
+/// Settings of BLEU. The defaults are sacreBLEU's except for the tokeniser, which is `none`, because n-best
+/// lists are usually tokenised.
 ///
 /// ```
 /// use luthier_metric::{Bleu, Metric, Tokenizer};
@@ -30,7 +32,8 @@ pub struct Bleu {
     pub lowercase: bool,
     /// Smoothing of n-gram orders without a match; exponential by default.
     pub smooth: Smooth,
-    /// Whether orders for which the text is too short are left out; false by default, true for scores of sentences.
+    /// Whether n-gram orders longer than the text are left out of the average; false by default, true for
+    /// scores of single sentences.
     pub effective_order: bool,
 }
 
@@ -46,17 +49,18 @@ impl Default for Bleu {
     }
 }
 
-/// Smoothing of BLEU where an n-gram order has no match (Chen and Cherry 2014).
+/// Smoothing of BLEU for n-gram orders without a match (Chen and Cherry 2014).
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub enum Smooth {
     /// No smoothing: BLEU is 0 if some order has no match.
     None,
-    /// NIST's smoothing and sacreBLEU's default: the k-th order without a match counts as 1/2ᵏ of a match.
+    /// Exponential smoothing, as in NIST's mteval and by default in sacreBLEU: the k-th order without a match
+    /// counts as 1/2ᵏ matches.
     Exp,
-    /// An order without a match counts as this many matches, 0.1 as a rule.
+    /// Floor: an order without a match counts as this number of matches, usually 0.1.
     Floor(f64),
-    /// This number, 1 as a rule, is added to matches and totals of all orders above 1, matched or not.
+    /// Add-k smoothing: this number, usually 1, is added to the matches and totals of all orders above 1.
     AddK(f64),
 }
 
@@ -64,7 +68,7 @@ impl Smooth {
     /// All kinds of smoothing, with their usual values.
     pub const ALL: &'static [Smooth] = &[Smooth::Exp, Smooth::Floor(0.1), Smooth::AddK(1.0), Smooth::None];
 
-    /// Name of the kind of smoothing in settings, such as `add-k`.
+    /// Returns the name of the kind of smoothing in settings, such as `add-k`.
     pub fn name(&self) -> &'static str {
         match self {
             Smooth::None => "none",
@@ -74,6 +78,7 @@ impl Smooth {
         }
     }
 
+    /// Returns the smoothing in sacreBLEU's signature, such as `add-k[1.00]`.
     fn signature(self) -> String {
         match self {
             Smooth::Floor(v) | Smooth::AddK(v) => format!("{}[{v:.2}]", self.name()),
@@ -82,8 +87,8 @@ impl Smooth {
     }
 }
 
-/// Smoothing of sentence BLEU for learning, BLEU+1: one is added to matches and totals of all orders above 1 (Lin and Och
-/// 2004). Its two switches extend that.
+/// Smoothing of sentence BLEU for learning. The default is BLEU+1 (Lin and Och 2004): 1 is added to the
+/// matches and totals of all orders above 1. The two fields are extensions.
 ///
 /// ```
 /// use luthier_metric::{Bleu, SentenceSmoothing};
@@ -108,7 +113,8 @@ pub struct SentenceSmoothing {
     )]
     #[cfg_attr(feature = "serde", serde(rename = "smooth-unigrams"))]
     pub unigrams: bool,
-    /// Add 1 to the reference length in sentence BLEU, against a drift to short output (Nakov et al. 2012).
+    /// Add 1 to the reference length in sentence BLEU, to counter a bias towards short output (Nakov et al.
+    /// 2012).
     #[cfg_attr(
         feature = "clap",
         arg(id = "smooth-brevity", long = "smooth-brevity", help_heading = "Sentence BLEU")
@@ -117,18 +123,22 @@ pub struct SentenceSmoothing {
     pub brevity: bool,
 }
 
-/// References ready for counting.
+/// N-gram counts and lengths of the references of one segment.
 #[derive(Debug, Clone)]
 pub struct PreparedBleu {
+    /// N-grams of the references with their largest count in a reference.
     table: NgramTable,
+    /// Length of each reference, in words.
     lengths: Vec<u32>,
 }
 
 impl Bleu {
+    /// Returns the number of statistics per hypothesis.
     pub(crate) fn width(&self) -> usize {
         2 * self.order + 1
     }
 
+    /// Counts the n-grams of the references of one segment.
     pub(crate) fn prepare(&self, references: &[&str], scratch: &mut Scratch) -> PreparedBleu {
         if let [only] = references {
             self.words(only, scratch);
@@ -144,12 +154,14 @@ impl Bleu {
         PreparedBleu { table: NgramTable::largest(&words, self.order), lengths }
     }
 
+    /// Tokenises a text and writes the hashes of its words to `scratch.words`.
     fn words(&self, text: &str, scratch: &mut Scratch) {
         self.tokenize.run(text, self.lowercase, &mut scratch.tokens);
         scratch.words.clear();
         scratch.words.extend(scratch.tokens.tokens().map(ngram::word));
     }
 
+    /// Writes the statistics of a hypothesis to `out`.
     pub(crate) fn stats(&self, p: &PreparedBleu, text: &str, scratch: &mut Scratch, out: &mut [f32]) {
         self.words(text, scratch);
         out.fill(0.0);
@@ -161,12 +173,13 @@ impl Bleu {
         out[2 * self.order] = closest(&p.lengths, words.len() as u32) as f32;
     }
 
+    /// Returns BLEU of summed statistics, from 0 to 100.
     pub(crate) fn score(&self, total: &[f64]) -> f64 {
         let (matched, counted) = total.split_at(self.order);
         self.combine(total, matched.iter().zip(counted).map(|(&m, &t)| (m, t)), |m, t| 100.0 * m / t)
     }
 
-    /// The score as sacreBLEU computes it from resampled statistics: precisions in single precision.
+    /// Returns BLEU as sacreBLEU computes it from resampled statistics: with n-gram precisions in `f32`.
     pub(crate) fn single_score(&self, total: &[f32]) -> f64 {
         let (matched, counted) = total.split_at(self.order);
         let wide = |i: usize| f64::from(total[i]);
@@ -175,7 +188,7 @@ impl Bleu {
         self.combine(&lengths, orders, |m, t| f64::from((100.0 * m as f32) / t as f32))
     }
 
-    /// (BLEU/100)^N: as high where BLEU is, without logarithms.
+    /// Returns (BLEU/100)^N, which orders statistics as BLEU does and takes no logarithms.
     pub(crate) fn rank(&self, total: &[f64]) -> f64 {
         if self.effective_order {
             return (self.score(total) / 100.0).powf(self.order as f64);
@@ -196,12 +209,12 @@ impl Bleu {
         }
     }
 
-    /// BLEU of a rank.
+    /// Returns the BLEU score whose [`Bleu::rank`] is `rank`.
     pub(crate) fn of_rank(&self, rank: f64) -> f64 {
         100.0 * if self.order == 4 { rank.sqrt().sqrt() } else { rank.powf(1.0 / self.order as f64) }
     }
 
-    /// BLEU from matches and totals by order; `ratio` makes a precision in per cent of them.
+    /// Returns BLEU from matches and totals by order; `ratio` computes a precision in per cent from both.
     fn combine(
         &self,
         total: &[f64],
@@ -224,7 +237,8 @@ impl Bleu {
         self.brevity(total) * (log_sum / order as f64).exp()
     }
 
-    /// In per cent; `None` where the text is too short for the order.
+    /// Iterates over the smoothed n-gram precisions, as computed by `ratio`; `None` for orders longer than
+    /// the text.
     fn precisions(
         &self,
         orders: impl Iterator<Item = (f64, f64)>,
@@ -253,7 +267,8 @@ impl Bleu {
         })
     }
 
-    /// Smoothed BLEU (BLEU+1) of one hypothesis from its statistics, from 0 to 100.
+    /// Returns sentence BLEU (BLEU+1) of one hypothesis from its statistics, from 0 to 100, with the
+    /// smoothing `how`.
     pub fn sentence_score(&self, stats: &[f32], how: SentenceSmoothing) -> f64 {
         let mut log_sum = 0.0;
         for n in 0..self.order {
@@ -270,7 +285,7 @@ impl Bleu {
         100.0 * (log_sum / self.order as f64 + brevity).exp()
     }
 
-    /// BLEU from 0 to 1 times the reference length; every order must have a match.
+    /// Returns BLEU, from 0 to 1, times the reference length, without smoothing: 0 if an order has no match.
     #[inline]
     pub(crate) fn sized_score(&self, total: &[f64]) -> f64 {
         if self.order != 4 {
@@ -286,8 +301,9 @@ impl Bleu {
         brevity * (up / down).sqrt().sqrt() * reference
     }
 
-    /// Writes the n-grams of a text that occur in its references to `out`, one number per occurrence. A number stands for
-    /// the same n-gram in all texts of the segment; `out` stays empty if `prepared` is another metric's.
+    /// Writes the n-grams of a text that occur in its references to `out`, one number per occurrence. A
+    /// number identifies an n-gram in all texts of the segment; `out` is empty if `prepared` belongs to
+    /// another metric.
     pub fn ngrams(&self, prepared: &Prepared, text: &str, scratch: &mut Scratch, out: &mut Vec<u32>) {
         out.clear();
         if let Prepared::Bleu(p) = prepared {
@@ -296,20 +312,20 @@ impl Bleu {
         }
     }
 
-    /// Hash of a word that is a token already, for [`Bleu::number`]; never 0.
+    /// Returns the hash of a token for [`Bleu::number`]; never 0. The text is not tokenised.
     pub fn token(&self, text: &str) -> u64 {
         if self.lowercase { ngram::word(&text.to_lowercase()) } else { ngram::word(text) }
     }
 
-    /// The number that [`Bleu::ngrams`] gives to an n-gram whose words were hashed by [`Bleu::token`]; `None` if no
-    /// reference has the n-gram.
+    /// Returns the number that [`Bleu::ngrams`] gives to an n-gram whose words were hashed by
+    /// [`Bleu::token`]; `None` if the n-gram does not occur in a reference.
     pub fn number(prepared: &Prepared, words: impl IntoIterator<Item = u64>) -> Option<u32> {
         let Prepared::Bleu(p) = prepared else { return None };
         p.table.find(words.into_iter().fold(0, ngram::extend))
     }
 
-    /// Order of each n-gram and its largest count in a reference, at the index that is its number in [`Bleu::ngrams`];
-    /// order 0 marks numbers that no n-gram has.
+    /// Returns the order of each n-gram of the references and its largest count in a reference, indexed by
+    /// its number in [`Bleu::ngrams`]; unused numbers have order 0.
     pub fn ngram_limits(prepared: &Prepared) -> Vec<(usize, u32)> {
         match prepared {
             Prepared::Bleu(p) => p.table.limits(),
@@ -317,8 +333,8 @@ impl Bleu {
         }
     }
 
-    /// The reference length closest to the length of a hypothesis, which may be an expected length and so need not be
-    /// whole; of two equally close, the shorter.
+    /// Returns the reference length closest to `length`, which may be an expected length and need not be a
+    /// whole number; the shorter of two equally close, and 0 without references.
     pub fn closest_length(prepared: &Prepared, length: f64) -> f64 {
         let Prepared::Bleu(p) = prepared else { return 0.0 };
         let mut best = f64::INFINITY;
@@ -331,6 +347,7 @@ impl Bleu {
         if best.is_finite() { best } else { 0.0 }
     }
 
+    /// Returns the brevity penalty, from 0 to 1.
     fn brevity(&self, total: &[f64]) -> f64 {
         let (hypothesis, reference) = (total[self.order], total[2 * self.order]);
         if hypothesis >= reference {
@@ -342,11 +359,13 @@ impl Bleu {
         }
     }
 
+    /// Returns the hypothesis length divided by the reference length; `None` if the latter is 0.
     pub(crate) fn length_ratio(&self, total: &[f64]) -> Option<f64> {
         let (hypothesis, reference) = (total[self.order], total[2 * self.order]);
         (reference > 0.0).then(|| hypothesis / reference)
     }
 
+    /// Returns the settings in sacreBLEU's signature.
     pub(crate) fn signature(&self) -> String {
         let order = if self.order == 4 { String::new() } else { format!("|order:{}", self.order) };
         format!(
@@ -358,6 +377,7 @@ impl Bleu {
         )
     }
 
+    /// Returns precisions, brevity penalty and lengths in sacreBLEU's form.
     pub(crate) fn details(&self, total: &[f64]) -> String {
         let (matched, counted) = total.split_at(self.order);
         let none = matched.iter().all(|&m| m == 0.0);
@@ -377,7 +397,7 @@ impl Bleu {
     }
 }
 
-/// The reference length closest to the hypothesis'; of two equally close, the shorter.
+/// Returns the reference length closest to the hypothesis length; the shorter of two equally close.
 fn closest(lengths: &[u32], length: u32) -> u32 {
     lengths.iter().copied().min_by_key(|&r| (r.abs_diff(length), r)).unwrap_or(0)
 }
@@ -401,7 +421,7 @@ mod tests {
         assert_eq!(format!("{:.3}", Metric::Bleu(Bleu::default()).score(&total)), "29.637");
     }
 
-    /// Statistics and scores of Moses', cdec's and Joshua's own unit tests.
+    /// Statistics and scores from the unit tests of Moses, cdec and Joshua.
     #[test]
     fn peers_examples() {
         let bleu = |m: [f64; 4], t: [f64; 4], r: f64| {
@@ -414,7 +434,7 @@ mod tests {
         assert_eq!(format!("{:.2}", bleu([14., 8., 5., 3.], [27., 26., 25., 24.], 23.)), "25.13");
     }
 
-    /// Moses' smoothed example, and travatar's: (3/5 · 2/5 · 1/4 · 1/3)^¼.
+    /// Examples of smoothed sentence BLEU from Moses and from travatar: (3/5 · 2/5 · 1/4 · 1/3)^¼.
     #[test]
     fn sentence_scores() {
         let b = Bleu::default();
@@ -441,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_scores_in_disguise() {
+    fn score_of_rank_is_the_score() {
         for bleu in [
             Bleu::default(),
             Bleu { order: 2, ..Bleu::default() },
@@ -461,7 +481,7 @@ mod tests {
         }
     }
 
-    /// Koehn's book: four references, matches clipped by the largest count.
+    /// An example with four references from Koehn's textbook: matches are clipped to the largest count.
     #[test]
     fn clipping_over_references() {
         let metric: Metric = "bleu".parse().unwrap();

@@ -1,8 +1,9 @@
 //! chrF and chrF++ (Popović 2015, 2017), equal to sacreBLEU's.
 //!
-//! The F-score (β = 2) of average precision and recall over character n-grams up to 6, without white space, and
-//! for chrF++ also word n-grams up to 2. With several references the one with the best F-score counts.
-//! Statistics: hypothesis count, reference count and matches of each order.
+//! chrF is the F-score F = (1 + β²)·P·R/(β²·P + R), β = 2, where precision P and recall R are averages over
+//! character n-grams of orders 1 to 6, without white space, and for chrF++ also over word n-grams of orders 1
+//! and 2. With several references, the reference with the best F-score counts. Statistics: hypothesis count,
+//! reference count and matches of each order.
 
 use crate::{
     Scratch,
@@ -43,10 +44,11 @@ impl Default for Chrf {
     }
 }
 
-/// References ready for counting.
+/// N-gram counts of the references of one segment.
 #[derive(Debug, Clone)]
 pub struct PreparedChrf(Vec<Reference>);
 
+/// N-gram counts of one reference, and its lengths in characters and words.
 #[derive(Debug, Clone)]
 struct Reference {
     chars: NgramTable,
@@ -56,14 +58,17 @@ struct Reference {
 }
 
 impl Chrf {
+    /// Returns the number of n-gram orders, of characters and words.
     fn order(&self) -> usize {
         self.char_order + self.word_order
     }
 
+    /// Returns the number of statistics per hypothesis.
     pub(crate) fn width(&self) -> usize {
         3 * self.order()
     }
 
+    /// Counts the n-grams of the references of one segment.
     pub(crate) fn prepare(&self, references: &[&str], scratch: &mut Scratch) -> PreparedChrf {
         let Scratch { chars, words, .. } = scratch;
         let one = |text: &&str| {
@@ -78,7 +83,8 @@ impl Chrf {
         PreparedChrf(references.iter().map(one).collect())
     }
 
-    /// Characters, and words with punctuation cut off at one end.
+    /// Writes the characters of a text to `chars`, and the hashes of its words to `tokens`; a punctuation
+    /// mark at the end of a word, or else at its beginning, is a word of its own.
     fn cut(&self, text: &str, chars: &mut Vec<u64>, tokens: &mut Vec<u64>) {
         let text = lowered(text, self.lowercase);
         let text = text.trim_end_matches(is_space);
@@ -103,6 +109,7 @@ impl Chrf {
         }
     }
 
+    /// Writes the statistics of a hypothesis, against the reference with the best F-score, to `out`.
     pub(crate) fn stats(&self, p: &PreparedChrf, text: &str, scratch: &mut Scratch, out: &mut [f32]) {
         let (mut chars, mut tokens) =
             (std::mem::take(&mut scratch.chars), std::mem::take(&mut scratch.words));
@@ -124,6 +131,7 @@ impl Chrf {
         (scratch.chars, scratch.words) = (chars, tokens);
     }
 
+    /// Writes the statistics of a hypothesis against one reference to `stats`.
     fn against(
         &self,
         r: &Reference,
@@ -146,7 +154,7 @@ impl Chrf {
             } else {
                 (i - self.char_order, tokens.len(), r.word_count)
             };
-            // An order that the reference is too short for does not count against the hypothesis.
+            // An order for which the reference is too short is left out of the average.
             let of_reference = reference.saturating_sub(n);
             triple[0] = if of_reference > 0 { hypothesis.saturating_sub(n) as f32 } else { 0.0 };
             triple[1] = of_reference as f32;
@@ -155,16 +163,18 @@ impl Chrf {
         scratch.matched = matched;
     }
 
+    /// Returns chrF of summed statistics, from 0 to 100.
     pub(crate) fn score(&self, total: &[f64]) -> f64 {
         self.f_score(total, |m, n| m / n, |x| x)
     }
 
-    /// The score as sacreBLEU computes it from resampled statistics: all in single precision.
+    /// Returns chrF as sacreBLEU computes it from resampled statistics: with all arithmetic in `f32`.
     pub(crate) fn single_score(&self, total: &[f32]) -> f64 {
         self.f_score(total, |m, n| f64::from(m / n), |x| f64::from(x as f32))
     }
 
-    /// `round` is applied after every operation.
+    /// Returns the F-score of summed statistics, from 0 to 100; `ratio` divides, and `round` is applied after
+    /// every operation.
     fn f_score<T: Copy + PartialOrd + From<u8>>(
         &self,
         total: &[T],
@@ -189,11 +199,12 @@ impl Chrf {
         round(100.0 * score)
     }
 
-    /// `chrF2`, `chrF2++`.
+    /// Returns the name of the metric, such as `chrF2` or `chrF2++`.
     pub(crate) fn name(&self) -> String {
         format!("chrF{}{}", self.beta, "+".repeat(self.word_order))
     }
 
+    /// Returns the settings in sacreBLEU's signature.
     pub(crate) fn signature(&self) -> String {
         format!(
             "case:{}|eff:yes|nc:{}|nw:{}|space:{}",

@@ -1,34 +1,34 @@
-//! The score of a whole text in one call.
+//! Corpus-level scores in one call.
 //!
-//! References are in sacreBLEU's layout, one stream per reference: `references[j][i]` is the j-th reference of hypothesis
-//! i, and every stream is as long as the hypotheses. Statistics are added over the text in fixed chunks, so the
-//! result does not depend on the number of threads.
+//! References are in sacreBLEU's layout, one stream per reference: `references[j][i]` is the j-th reference
+//! of hypothesis i, and every stream has one reference per hypothesis. Statistics are summed in segment
+//! order, so scores do not depend on the number of threads.
 
 use crate::{Error, ErrorKind, Hypothesis, Metric, Scratch, Tokenizer};
 use rayon::prelude::*;
 use std::fmt;
 
-/// A score as it is published: the number, the metric's name, and the settings behind it. Displayed as
-/// `BLEU 48.53 (nrefs:1|…)`; `{:.4}` asks for four decimals.
+/// A corpus-level score for publication: the number, the metric's name, and its signature. Displayed as `BLEU
+/// 48.53 (nrefs:1|…)`; `{:.4}` prints four decimals.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Score {
     /// Name of the metric, such as `BLEU` or `chrF2`.
     pub metric: String,
-    /// The score. BLEU and chrF are from 0 to 100, higher is better; TER, WER and CER are per cent of the reference's
-    /// length, lower is better.
+    /// The score. BLEU and chrF are from 0 to 100, higher is better; TER, WER and CER are in per cent of the
+    /// reference length, lower is better.
     #[cfg_attr(feature = "serde", serde(rename = "score"))]
     pub value: f64,
     /// Settings of the metric in sacreBLEU's form, such as `nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:…`.
     pub signature: String,
-    /// For BLEU its precisions, brevity penalty and lengths in sacreBLEU's form; nothing for other metrics.
+    /// Precisions, brevity penalty and lengths of BLEU in sacreBLEU's form; `None` for other metrics.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub details: Option<String>,
 }
 
 impl Score {
-    /// The score of statistics that were summed over a text. `references` is the number of references per segment,
-    /// `None` where segments differ in it.
+    /// Returns the score of statistics summed over a text. `references` is the number of references per
+    /// segment, `None` if it varies.
     pub fn from_totals(metric: &Metric, total: &[f64], references: Option<usize>) -> Self {
         Score {
             metric: metric.name(),
@@ -46,12 +46,13 @@ impl fmt::Display for Score {
     }
 }
 
-/// Scores a text with a metric named as on the command line: `bleu`, `chrf`, `ter`, `bleu:order=2,lowercase`,
-/// `0.5*bleu+0.5*chrf`. BLEU tokenises with 13a unless the name says otherwise, so that scores of detokenised text are
-/// sacreBLEU's.
+/// Returns the score of a text by a metric, which is named as on the command line: `bleu`, `chrf`, `ter`,
+/// `bleu:order=2,lowercase`, `0.5*bleu+0.5*chrf`. BLEU tokenises with 13a unless the option `tokenize` is
+/// given, so that scores of detokenised text equal sacreBLEU's.
 ///
-/// `references[j][i]` is the j-th reference of hypothesis i, as in sacreBLEU. Fails if the metric is not known, if a stream
-/// of references is not as long as the hypotheses, or if there is nothing to score.
+/// `references[j][i]` is the j-th reference of hypothesis i, as in sacreBLEU. Fails if the metric is unknown,
+/// if the number of references in a stream differs from the number of hypotheses, or if there are no
+/// hypotheses.
 ///
 /// ```
 /// let hypotheses = ["The old bridge is closed until spring.", "We missed the last train and took a taxi."];
@@ -76,10 +77,11 @@ where
 }
 
 impl Metric {
-    /// Scores a text with this metric and its settings; a BLEU that was parsed by `"bleu".parse()` does not tokenise.
+    /// Returns the score of a text by this metric; BLEU from `"bleu".parse()` does not tokenise.
     ///
-    /// `references[j][i]` is the j-th reference of hypothesis i, as in sacreBLEU. Fails if a stream of references is not as
-    /// long as the hypotheses, if there is nothing to score, or if the metric reads a column, which texts do not have.
+    /// `references[j][i]` is the j-th reference of hypothesis i, as in sacreBLEU. Fails if the number of
+    /// references in a stream differs from the number of hypotheses, if there are no hypotheses, or if the
+    /// metric reads a column, which texts do not have.
     ///
     /// ```
     /// use luthier_metric::{Chrf, ErrorKind, Metric};
@@ -101,8 +103,9 @@ impl Metric {
         Ok(Score::from_totals(self, &total, Some(references.len())))
     }
 
-    /// Statistics of every hypothesis against its references: [`Metric::width`] numbers per segment, one segment after the
-    /// other, as [`significance::compare`](crate::significance::compare) takes them. Fails as [`Metric::corpus_score`] does.
+    /// Returns the statistics of every hypothesis against its references, [`Metric::width`] numbers per
+    /// segment, in segment order, as input of [`significance::compare`](crate::significance::compare). Fails
+    /// as [`Metric::corpus_score`] does.
     ///
     /// ```
     /// use luthier_metric::{Metric, significance::totals};
@@ -135,6 +138,7 @@ impl Metric {
         Ok(chunks.collect::<Vec<Vec<f32>>>().concat())
     }
 
+    /// Fails if the metric cannot score this number of hypotheses against these streams of references.
     fn check_texts<R>(&self, hypotheses: usize, streams: &[&[R]]) -> Result<(), Error> {
         if let Some(column) = self.columns().first() {
             return Err(Error::new(
@@ -161,7 +165,8 @@ impl Metric {
     }
 }
 
-/// Adds statistics to a total, number by number: statistics of one segment (`f32`), or sums of other segments (`f64`).
+/// Adds statistics to a total, element by element: statistics of one segment (`f32`), or sums over segments
+/// (`f64`).
 ///
 /// ```
 /// let mut total = [1.0, 2.0];
@@ -194,7 +199,7 @@ mod tests {
         assert_eq!(kind("ter", &["a"], &[vec!["a"], vec!["a", "b"]]), length);
     }
 
-    /// sacreBLEU 2.6.0 with one and with two references.
+    /// Scores by sacreBLEU 2.6.0 with one and with two references.
     #[test]
     fn scores_are_sacrebleus() {
         let hypotheses =
@@ -223,7 +228,7 @@ mod tests {
         }
     }
 
-    /// Chunks give the sums of single segments.
+    /// The score of a text that is processed in chunks is that of the summed statistics of its segments.
     #[test]
     fn long_texts_are_the_sum_of_their_segments() {
         let words = ["a", "b", "c d", "d e f"];

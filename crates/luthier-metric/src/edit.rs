@@ -1,6 +1,7 @@
-//! Word and character error rates, for speech recognition.
+//! Word and character error rates (WER, CER), for speech recognition.
 //!
-//! The Levenshtein distance to the nearest reference, over that reference's length. Statistics: edits, length.
+//! The error rate is the Levenshtein distance to the closest reference, divided by the length of that
+//! reference. Statistics: edits, reference length.
 
 use crate::{
     Scratch, ngram,
@@ -15,13 +16,14 @@ use crate::{
     serde(rename_all = "kebab-case", default)
 )]
 pub struct ErrorRate {
-    /// Whether edits are counted in characters, with one blank between words (CER), instead of words (WER).
+    /// Whether edits are counted in characters, with one space between words (CER), instead of words (WER).
     pub characters: bool,
     /// Whether hypotheses and references are lower-cased first; false by default.
     pub lowercase: bool,
 }
 
 impl ErrorRate {
+    /// Returns the words or characters of each reference, as numbers.
     pub(crate) fn prepare(&self, references: &[&str]) -> Vec<Vec<u64>> {
         let mut units = Vec::new();
         let one = |r: &&str| {
@@ -31,6 +33,7 @@ impl ErrorRate {
         references.iter().map(one).collect()
     }
 
+    /// Writes the words or characters of a text to `out`, as numbers.
     fn cut(&self, text: &str, out: &mut Vec<u64>) {
         let text = &lowered(text, self.lowercase);
         out.clear();
@@ -46,6 +49,7 @@ impl ErrorRate {
         }
     }
 
+    /// Writes the statistics of a hypothesis, against the closest reference, to `out`.
     pub(crate) fn stats(&self, references: &[Vec<u64>], text: &str, scratch: &mut Scratch, out: &mut [f32]) {
         self.cut(text, &mut scratch.words);
         let mut best = (usize::MAX, 0);
@@ -62,12 +66,14 @@ impl ErrorRate {
         if self.characters { "CER" } else { "WER" }
     }
 
+    /// Returns the settings in sacreBLEU's signature.
     pub(crate) fn signature(&self) -> String {
         format!("case:{}", if self.lowercase { "lc" } else { "mixed" })
     }
 }
 
-/// Errors per reference unit in per cent; 100 for text without any reference unit, as in sacreBLEU's TER.
+/// Returns edits divided by reference length, in per cent; 100 if there are edits and the reference length is
+/// 0, as in sacreBLEU's TER.
 pub(crate) fn rate(total: &[f64]) -> f64 {
     match (total[0], total[1]) {
         (edits, length) if length > 0.0 => 100.0 * edits / length,
@@ -76,7 +82,7 @@ pub(crate) fn rate(total: &[f64]) -> f64 {
     }
 }
 
-/// Levenshtein distance in one row of memory.
+/// Returns the Levenshtein distance, in O(|a|·|b|) time; `row` is working memory of |b| + 1 numbers.
 fn distance(a: &[u64], b: &[u64], row: &mut Vec<u32>) -> usize {
     row.clear();
     row.extend(0..=b.len() as u32);
@@ -97,7 +103,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// By the definition, without memory.
+    /// Levenshtein distance by its recursive definition.
     fn slow(a: &[u64], b: &[u64]) -> usize {
         match (a, b) {
             ([], _) => b.len(),

@@ -1,9 +1,9 @@
-//! What can go wrong: a metric's name, or texts that do not fit together.
+//! Errors of parsing metrics and of scoring texts.
 
 use std::fmt;
 
-/// A metric that cannot be parsed, or texts that cannot be scored with it. Its text says what was found and what was
-/// expected; programs look at [`Error::kind`].
+/// Error of parsing a metric or of scoring texts. Its message says what was found and what was expected;
+/// programs should use [`Error::kind`].
 ///
 /// ```
 /// use luthier_metric::{ErrorKind, Metric};
@@ -17,26 +17,26 @@ pub struct Error {
     message: String,
 }
 
-/// What kind of mistake an [`Error`] reports.
+/// Class of an [`Error`], for programs to decide by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A metric, one of its options or a value of an option is not known.
+    /// A metric, one of its options or the value of an option is unknown.
     Name,
     /// There are no hypotheses to score.
     Empty,
-    /// The metric compares with references, and none were given.
+    /// The metric needs references, and none were given.
     NoReferences,
-    /// A stream of references is not as long as the hypotheses.
+    /// The number of references in a stream differs from the number of hypotheses.
     Length {
         /// Number of hypotheses.
         hypotheses: usize,
-        /// Position of the stream among the references, from 0.
+        /// Index of the stream of references, from 0.
         stream: usize,
         /// Number of references in that stream.
         references: usize,
     },
-    /// The metric reads a number that comes with each hypothesis, and only texts were given.
+    /// The metric reads a column of numbers, and only texts were given.
     Column,
 }
 
@@ -45,12 +45,12 @@ impl Error {
         Error { kind, message: message.into() }
     }
 
-    /// An error about a metric's name or options.
+    /// Builds an error of kind [`ErrorKind::Name`].
     pub(crate) fn name(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Name, message)
     }
 
-    /// What kind of mistake it is.
+    /// Returns the class of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

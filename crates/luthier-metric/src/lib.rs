@@ -1,12 +1,14 @@
-//! Translation metrics as statistics that add: BLEU, chrF, TER, WER, CER, columns of numbers, and weighted sums.
+//! Translation metrics with additive statistics: BLEU, chrF, TER, WER, CER, columns of numbers, and weighted
+//! sums.
 //!
-//! Every metric maps a hypothesis and its references to a short vector of numbers; the vectors of a text are summed and
-//! the sum is turned into a score. Tuners and significance tests touch only the vectors, so each is written once for all
-//! metrics. BLEU, chrF and TER are equal to sacreBLEU's. Higher is better everywhere inside; error rates change their sign
-//! where people see them ([`Metric::shown`]).
+//! Every metric maps a hypothesis and its references to a short vector of statistics; the vectors are summed
+//! over a text, and the score is computed from the sum. Tuners and significance tests use only the
+//! statistics, so they work with every metric. BLEU, chrF and TER are equal to sacreBLEU's. Internally,
+//! higher is better for every metric: error rates are negated, and [`Metric::display_score`] restores their
+//! sign for display.
 //!
-//! [`corpus_score`] scores a text in one call. [`Metric::prepare`], [`Metric::stats`] and [`Metric::score`] are its parts, for
-//! programs that score many hypotheses of the same segment:
+//! [`corpus_score`] scores a text in one call. [`Metric::prepare`], [`Metric::stats`] and [`Metric::score`]
+//! are its parts, for programs that score many hypotheses of the same segment:
 //!
 //! ```
 //! use luthier_metric::{Hypothesis, Metric, Scratch};
@@ -21,7 +23,8 @@
 //! # Ok::<(), luthier_metric::Error>(())
 //! ```
 //!
-//! The cargo features `clap` and `serde`, both off by default, make settings flags of a command line and values in files.
+//! The Cargo features `clap` and `serde`, both off by default, provide the settings as command-line flags and
+//! in serialised form.
 
 mod bleu;
 mod chrf;

@@ -1,12 +1,13 @@
-//! The closed set of metrics, and what all of them can do.
+//! The metrics and their common operations: statistics, scores, names and signatures.
 
 use crate::{
     Bleu, Chrf, ErrorRate, SentenceSmoothing, Ter, Tokenizer, bleu::PreparedBleu, chrf::PreparedChrf, edit,
     ngram::NgramScratch, ter::Shifter, tokenize::TokenScratch,
 };
 
-/// A metric with its settings. Parsed from, displayed and serialised as names such as `bleu`,
-/// `bleu:order=2,tokenize=13a,lowercase`, `chrf:word-order=2`, `ter`, `wer`, `column:comet` or `0.5*bleu+0.5*chrf`.
+/// A metric with its settings. It is parsed from, displayed as and serialised as a name such as `bleu`,
+/// `bleu:order=2,tokenize=13a,lowercase`, `chrf:word-order=2`, `ter`, `wer`, `column:comet` or
+/// `0.5*bleu+0.5*chrf`.
 ///
 /// ```
 /// use luthier_metric::Metric;
@@ -31,13 +32,14 @@ pub enum Metric {
     Ter(Ter),
     /// Word or character error rate.
     ErrorRate(ErrorRate),
-    /// Mean of a number that comes with each hypothesis.
+    /// Mean of a number given with each hypothesis, such as COMET.
     Column(Column),
-    /// Weighted sum of metrics, each oriented so that higher is better.
+    /// Weighted sum of metrics, in which error rates are negated so that higher is better.
     Sum(Vec<(f64, Metric)>),
 }
 
-/// A metric whose score is the mean of a number that comes with each hypothesis, such as COMET, a reward or a judgement.
+/// A metric whose score is the mean of a number given with each hypothesis, such as COMET, a reward or a
+/// human judgement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
     /// Name of the column, such as `comet`.
@@ -46,31 +48,33 @@ pub struct Column {
     pub index: usize,
 }
 
-/// A hypothesis to be scored: its text, and the numbers that column metrics read.
+/// A hypothesis to score: its text, and the numbers that column metrics read.
 #[derive(Debug, Clone, Copy)]
 pub struct Hypothesis<'a> {
-    /// Text of the hypothesis, one segment.
+    /// Text of the hypothesis for one segment.
     pub text: &'a str,
-    /// The numbers that come with the hypothesis, in the order of [`Metric::columns`]; empty for other metrics.
+    /// Numbers given with the hypothesis, in the order of [`Metric::columns`]; empty if the metric reads
+    /// none.
     pub columns: &'a [f64],
 }
 
 /// References of one segment, prepared once by [`Metric::prepare`] for all hypotheses of the segment.
 #[derive(Debug, Clone)]
 pub enum Prepared {
-    /// N-gram counts and lengths, for BLEU.
+    /// N-gram counts and lengths of the references, for BLEU.
     Bleu(PreparedBleu),
     /// Character and word n-grams of each reference, for chrF.
     Chrf(PreparedChrf),
     /// Each reference as hashed words or characters, for TER, WER and CER.
     Units(Vec<Vec<u64>>),
-    /// Nothing, for a column, which has no references.
+    /// No references, for a column.
     Nothing,
-    /// References prepared for each part of a sum.
+    /// References prepared for each metric of a weighted sum.
     Sum(Vec<Prepared>),
 }
 
-/// Working memory of [`Metric::prepare`] and [`Metric::stats`], to be reused by one thread; keeps nothing between calls.
+/// Working memory of [`Metric::prepare`] and [`Metric::stats`], reused by one thread; holds no results
+/// between calls.
 #[derive(Debug, Clone, Default)]
 pub struct Scratch {
     pub(crate) tokens: TokenScratch,
@@ -84,7 +88,7 @@ pub struct Scratch {
 }
 
 impl Metric {
-    /// Makes the metric ignore case.
+    /// Makes the metric case-insensitive.
     pub fn set_lowercase(&mut self) {
         match self {
             Metric::Bleu(b) => b.lowercase = true,
@@ -96,7 +100,8 @@ impl Metric {
         }
     }
 
-    /// This metric with settings for scores of single segments: BLEU leaves out orders for which a segment is too short.
+    /// Returns this metric with settings for scores of single segments: BLEU leaves out n-gram orders longer
+    /// than the segment.
     #[must_use]
     pub fn for_sentences(&self) -> Metric {
         match self {
@@ -106,7 +111,7 @@ impl Metric {
         }
     }
 
-    /// Names of the columns that the metric reads, in the order of [`Hypothesis::columns`].
+    /// Returns the names of the columns that the metric reads, in the order of [`Hypothesis::columns`].
     pub fn columns(&self) -> Vec<&str> {
         match self {
             Metric::Column(c) => vec![&c.name],
@@ -115,7 +120,7 @@ impl Metric {
         }
     }
 
-    /// Whether the metric compares with references; a column does not.
+    /// Returns whether the metric needs references; a column does not.
     pub fn needs_references(&self) -> bool {
         match self {
             Metric::Column(_) => false,
@@ -124,7 +129,8 @@ impl Metric {
         }
     }
 
-    /// Number of statistics per hypothesis: the length of what [`Metric::stats`] writes and [`Metric::score`] reads.
+    /// Returns the number of statistics per hypothesis, as [`Metric::stats`] writes and [`Metric::score`]
+    /// reads them.
     pub fn width(&self) -> usize {
         match self {
             Metric::Bleu(b) => b.width(),
@@ -149,8 +155,9 @@ impl Metric {
         }
     }
 
-    /// Writes the statistics of a hypothesis, [`Metric::width`] numbers, to `out`. BLEU, chrF, WER and CER allocate nothing
-    /// once `scratch` has grown. Panics if `prepared` comes from another kind of metric.
+    /// Writes the statistics of a hypothesis, [`Metric::width`] numbers, to `out`. BLEU, chrF, WER and CER
+    /// allocate no memory once `scratch` is large enough. Panics if `prepared` comes from another kind of
+    /// metric.
     pub fn stats(&self, prepared: &Prepared, h: Hypothesis<'_>, scratch: &mut Scratch, out: &mut [f32]) {
         match (self, prepared) {
             (Metric::Bleu(b), Prepared::Bleu(p)) => b.stats(p, h.text, scratch, out),
@@ -158,7 +165,7 @@ impl Metric {
             (Metric::Ter(t), Prepared::Units(p)) => t.stats(p, h.text, scratch, out),
             (Metric::ErrorRate(e), Prepared::Units(p)) => e.stats(p, h.text, scratch, out),
             (Metric::Column(c), _) => {
-                // Two single numbers hold almost a double.
+                // The sum of two `f32` has almost the precision of an `f64`.
                 let value = h.columns[c.index];
                 let high = value as f32;
                 out.copy_from_slice(&[high, (value - f64::from(high)) as f32, 1.0]);
@@ -175,7 +182,8 @@ impl Metric {
         }
     }
 
-    /// Score of summed statistics, higher is better: BLEU and chrF from 0 to 100, error rates from 0 down.
+    /// Returns the score of summed statistics, higher is better: BLEU and chrF are from 0 to 100; error rates
+    /// are negated per cent, at most 0.
     pub fn score(&self, total: &[f64]) -> f64 {
         match self {
             Metric::Bleu(b) => b.score(total),
@@ -193,7 +201,7 @@ impl Metric {
         }
     }
 
-    /// A number that is higher exactly where [`Metric::score`] is, and cheaper to compute, for searches.
+    /// Returns a strictly increasing function of [`Metric::score`] that is cheaper to compute, for searches.
     pub fn rank(&self, total: &[f64]) -> f64 {
         match self {
             Metric::Bleu(b) => b.rank(total),
@@ -201,7 +209,7 @@ impl Metric {
         }
     }
 
-    /// The score whose [`Metric::rank`] is given, up to rounding.
+    /// Returns the score whose [`Metric::rank`] is `rank`, up to rounding.
     pub fn of_rank(&self, rank: f64) -> f64 {
         match self {
             Metric::Bleu(b) => b.of_rank(rank),
@@ -209,7 +217,8 @@ impl Metric {
         }
     }
 
-    /// Score of one hypothesis from its own statistics, higher is better, for learning: BLEU is smoothed by `how`.
+    /// Returns the score of one hypothesis from its statistics, higher is better, for learning: BLEU is
+    /// smoothed as `how` says.
     pub fn sentence_score(&self, stats: &[f32], how: SentenceSmoothing) -> f64 {
         let wide = |stats: &[f32]| stats.iter().map(|&x| f64::from(x)).collect::<Vec<_>>();
         match self {
@@ -219,8 +228,8 @@ impl Metric {
         }
     }
 
-    /// Factor that brings scores to the scale of learning: 0.01 for scores in per cent, 1 for a column or a sum of
-    /// columns alone.
+    /// Returns the factor that converts scores to the scale used in learning: 0.01 for scores in per cent, 1
+    /// for a column or a sum of columns only.
     pub fn unit(&self) -> f64 {
         match self {
             Metric::Column(_) => 1.0,
@@ -229,7 +238,9 @@ impl Metric {
         }
     }
 
-    /// How much text statistics are about: of a sum, as its first part counts it.
+    /// Returns the size of the text that statistics are summed over: for BLEU and error rates the reference
+    /// length, for chrF the number of characters of the reference, for a column the number of hypotheses, and
+    /// for a sum the size by its first metric.
     fn size(&self, total: &[f64]) -> f64 {
         match self {
             Metric::Bleu(b) => total[2 * b.order],
@@ -240,8 +251,9 @@ impl Metric {
         }
     }
 
-    /// Score of a document from 0 to 1 times its size, so that what a sentence adds to a growing document can be compared:
-    /// for BLEU times the reference length (Chiang et al. 2008), for error rates minus the number of edits.
+    /// Returns the score of a pseudo-document, on a scale from 0 to 1, times its size, so that the
+    /// contributions of sentences to a growing document are comparable: for BLEU the size is the reference
+    /// length (Chiang et al. 2008); for error rates, the result is minus the number of edits.
     pub fn sized_score(&self, total: &[f64]) -> f64 {
         match self {
             Metric::Bleu(b) => b.sized_score(total),
@@ -251,18 +263,20 @@ impl Metric {
         }
     }
 
-    /// A score, or a difference of scores, as it is published: error rates become positive, lower is better.
+    /// Returns a score, or a difference of scores, for display: error rates become positive, lower is better.
     pub fn display_score(&self, score: f64) -> f64 {
         // Adding 0 turns −0 into 0.
         if self.is_error() { 0.0 - score } else { score + 0.0 }
     }
 
-    /// Whether the metric is an error rate, whose published score is lower where the text is better.
+    /// Returns whether the metric is an error rate (TER, WER, CER), for which lower displayed scores are
+    /// better.
     pub fn is_error(&self) -> bool {
         matches!(self, Metric::Ter(_) | Metric::ErrorRate(_))
     }
 
-    /// Length of the hypotheses over length of the references; `None` where the metric has no BLEU to count both.
+    /// Returns the length of the hypotheses divided by the length of the references; `None` if the metric is
+    /// not BLEU and not a sum with BLEU, or if the references are empty.
     pub fn length_ratio(&self, total: &[f64]) -> Option<f64> {
         match self {
             Metric::Bleu(b) => b.length_ratio(total),
@@ -277,7 +291,7 @@ impl Metric {
         }
     }
 
-    /// Name of the metric in tables, such as `BLEU` or `chrF2++`.
+    /// Returns the name of the metric in tables, such as `BLEU` or `chrF2++`.
     pub fn name(&self) -> String {
         match self {
             Metric::Bleu(_) => "BLEU".to_owned(),
@@ -291,9 +305,9 @@ impl Metric {
         }
     }
 
-    /// Signature: the settings behind a score in sacreBLEU's form, such as `nrefs:1|case:mixed|eff:no|tok:13a|…`.
-    /// `references` is the number of references per segment, `None` where segments differ in it; `test` is empty or has the
-    /// entries of a significance test, such as `bs:1000|seed:12345`.
+    /// Returns the signature, the settings of the metric in sacreBLEU's form, such as
+    /// `nrefs:1|case:mixed|eff:no|tok:13a|…`. `references` is the number of references per segment, `None` if
+    /// it varies; `test` is empty or has the entries of a significance test, such as `bs:1000|seed:12345`.
     pub fn signature(&self, references: Option<usize>, test: &str) -> String {
         let nrefs = references.map_or("var".to_owned(), |n| n.to_string());
         let test = if test.is_empty() { String::new() } else { format!("{test}|") };
@@ -304,7 +318,7 @@ impl Metric {
         }
     }
 
-    /// The part of the signature that is the metric's own; none for a column, which has no settings.
+    /// Returns the settings of this metric in the signature; `None` for a column, which has no settings.
     fn settings(&self) -> Option<String> {
         match self {
             Metric::Bleu(b) => Some(b.signature()),
@@ -322,7 +336,7 @@ impl Metric {
         }
     }
 
-    /// Parts of a score in one line: for BLEU its precisions, brevity penalty and lengths in sacreBLEU's form; `None` for
+    /// Returns precisions, brevity penalty and lengths of BLEU in one line, in sacreBLEU's form; `None` for
     /// other metrics.
     pub fn details(&self, total: &[f64]) -> Option<String> {
         match self {
@@ -331,7 +345,7 @@ impl Metric {
         }
     }
 
-    /// Settings of BLEU if the metric is BLEU and nothing else, for learners that need n-grams.
+    /// Returns the settings of BLEU if the metric is BLEU and not a sum, for learners that need n-grams.
     pub fn as_bleu(&self) -> Option<&Bleu> {
         match self {
             Metric::Bleu(b) => Some(b),
@@ -339,7 +353,8 @@ impl Metric {
         }
     }
 
-    /// Whether the metric tokenises with rules for detokenised text (13a or intl), so that tokenised text is a mistake.
+    /// Returns whether the metric tokenises with rules for detokenised text (13a or intl), so that tokenised
+    /// input is probably a mistake.
     pub fn tokenizes(&self) -> bool {
         match self {
             Metric::Bleu(b) => matches!(b.tokenize, Tokenizer::V13a | Tokenizer::Intl),
@@ -348,7 +363,7 @@ impl Metric {
         }
     }
 
-    /// The score as sacreBLEU computes it from resampled statistics, in single precision.
+    /// Returns the score as sacreBLEU computes it from resampled statistics, in `f32`.
     pub(crate) fn single_score(&self, total: &[f32]) -> f64 {
         match self {
             Metric::Bleu(b) => b.single_score(total),
@@ -358,13 +373,13 @@ impl Metric {
         }
     }
 
-    /// Whether sacreBLEU keeps resampled scores in single precision.
+    /// Returns whether sacreBLEU stores resampled scores of this metric as `f32`.
     pub(crate) fn samples_are_single(&self) -> bool {
         matches!(self, Metric::Chrf(_) | Metric::Ter(_))
     }
 }
 
-/// Σ weight × score of each part on its own statistics.
+/// Returns the weighted sum of the scores of all parts, each computed from its own statistics.
 fn weighted<T>(parts: &[(f64, Metric)], total: &[T], score: impl Fn(&Metric, &[T]) -> f64) -> f64 {
     let mut rest = total;
     let mut sum = 0.0;
@@ -376,7 +391,8 @@ fn weighted<T>(parts: &[(f64, Metric)], total: &[T], score: impl Fn(&Metric, &[T
     sum
 }
 
-/// Whether a text looks tokenised: 100 lines, or half of the lines and at least 3, end in a full stop after a blank.
+/// Returns whether a text looks tokenised: at least 100 lines, or at least 3 and half of the lines, end in a
+/// full stop after a space.
 pub fn looks_tokenized<'a>(lines: impl ExactSizeIterator<Item = &'a str>) -> bool {
     let n = lines.len();
     let apart = lines.filter(|l| l.trim_end().ends_with(" .")).count();
@@ -431,8 +447,8 @@ mod tests {
     }
 
     proptest! {
-        /// Statistics add, the order of segments is nothing, scores stay in range, and a perfect copy has no
-        /// error.
+        /// Statistics are additive, the order of segments does not matter, scores are in range, and a copy of
+        /// the reference has error rate 0.
         #[test]
         fn laws_of_every_metric(
             pairs in prop::collection::vec(("[a-d .,1é中]{0,20}", "[a-d .,1é中]{0,20}"), 1..8),

@@ -1,19 +1,21 @@
-//! The random numbers of `NumPy`'s `default_rng`: `SeedSequence` into PCG64 (O'Neill 2014), and its two samplers
-//! that sacreBLEU's significance tests use. With the same seed the same samples, so the same p-values.
+//! Random numbers of `NumPy`'s `default_rng`, so that significance tests give the p-values of sacreBLEU for
+//! the same seed: the generator PCG64 (O'Neill 2014) with `SeedSequence`, and the two samplers that sacreBLEU
+//! uses.
 
 /// A PCG64 generator with output XSL-RR.
 #[derive(Debug, Clone)]
 pub(crate) struct Generator {
     state: u128,
     increment: u128,
-    /// The upper half of the last number, when only its lower half has been used.
+    /// Upper half of the last 64-bit number, if only its lower half has been used.
     half: Option<u32>,
 }
 
+/// Multiplier of the linear congruential generator of PCG64.
 const MULTIPLIER: u128 = 0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645;
 
 impl Generator {
-    /// `numpy.random.default_rng(seed)`.
+    /// Returns the generator of `numpy.random.default_rng(seed)`.
     pub(crate) fn new(seed: u64) -> Self {
         let words = seed_words(seed);
         let pair = |i: usize| (u128::from(words[i]) << 64) | u128::from(words[i + 1]);
@@ -24,16 +26,19 @@ impl Generator {
         g
     }
 
+    /// Advances the state by one step.
     fn advance(&mut self) {
         self.state = self.state.wrapping_mul(MULTIPLIER).wrapping_add(self.increment);
     }
 
+    /// Draws 64 random bits.
     fn next64(&mut self) -> u64 {
         self.advance();
         let folded = (self.state >> 64) as u64 ^ self.state as u64;
         folded.rotate_right((self.state >> 122) as u32)
     }
 
+    /// Draws 32 random bits; two calls share a 64-bit number, lower half first.
     fn next32(&mut self) -> u32 {
         if let Some(half) = self.half.take() {
             return half;
@@ -43,7 +48,7 @@ impl Generator {
         both as u32
     }
 
-    /// `choice(n)` with replacement, one number (Lemire 2019 on 32 bits).
+    /// Draws a number uniformly from 0 to n − 1, as `choice(n)` does (Lemire 2019, on 32 bits).
     pub(crate) fn choice(&mut self, n: u32) -> u32 {
         if n <= 1 {
             return 0;
@@ -58,7 +63,7 @@ impl Generator {
         (product >> 32) as u32
     }
 
-    /// `integers(2, size, dtype=bool)`: bits are taken from the low end of 32-bit numbers.
+    /// Fills `out` as `integers(2, size, dtype=bool)` does: with the bits of 32-bit numbers, lowest first.
     pub(crate) fn bits(&mut self, out: &mut [bool], left: &mut BitBuffer) {
         for bit in out {
             if left.count == 0 {
@@ -72,14 +77,14 @@ impl Generator {
     }
 }
 
-/// Bits that are left over.
+/// Unused bits of the last 32-bit number.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct BitBuffer {
     bits: u32,
     count: u32,
 }
 
-/// `SeedSequence(seed).generate_state(4, uint64)`.
+/// Returns the four numbers of `SeedSequence(seed).generate_state(4, uint64)`.
 fn seed_words(seed: u64) -> [u64; 4] {
     let mut constant = 0x43b0_d7e5u32;
     let mut hash = |value: u32| {
@@ -92,7 +97,7 @@ fn seed_words(seed: u64) -> [u64; 4] {
         let r = 0xca01_f9ddu32.wrapping_mul(x).wrapping_sub(0x4973_f715u32.wrapping_mul(y));
         r ^ (r >> 16)
     };
-    // Two words of entropy, or one if the upper is 0: the missing ones count as 0 either way.
+    // The entropy is one 32-bit word if the upper half of the seed is 0, else two; missing words count as 0.
     let mut pool = [hash(seed as u32), hash((seed >> 32) as u32), hash(0), hash(0)];
     for from in 0..4 {
         for to in (0..4).filter(|&to| to != from) {
@@ -110,7 +115,7 @@ fn seed_words(seed: u64) -> [u64; 4] {
     std::array::from_fn(|i| u64::from(words[2 * i]) | (u64::from(words[2 * i + 1]) << 32))
 }
 
-/// A float that `NumPy` sums.
+/// A floating-point type of [`pairwise_sum`].
 pub(crate) trait Float: Copy + std::ops::Add<Output = Self> {
     const ZERO: Self;
 }
@@ -123,7 +128,8 @@ impl Float for f64 {
     const ZERO: f64 = 0.0;
 }
 
-/// `numpy.sum` of a contiguous array: pairwise, with eight running sums in blocks of up to 128.
+/// Returns the sum of a contiguous array as `numpy.sum` computes it: pairwise, with eight partial sums in
+/// blocks of up to 128 numbers.
 pub(crate) fn pairwise_sum<T: Float>(x: &[T]) -> T {
     let add = |a: T, b: &T| a + *b;
     if x.len() < 8 {
@@ -149,7 +155,7 @@ pub(crate) fn pairwise_sum<T: Float>(x: &[T]) -> T {
 mod tests {
     use super::*;
 
-    /// Numbers that `NumPy` 2.4.6 printed.
+    /// Numbers from `NumPy` 2.4.6.
     #[test]
     fn equal_to_numpy() {
         assert_eq!(seed_words(12345)[..2], [13091511679009522556, 13538552136045918767]);

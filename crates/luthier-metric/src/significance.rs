@@ -1,9 +1,10 @@
-//! Significance of the difference between two systems: paired bootstrap resampling (Koehn 2004) and approximate
-//! randomisation (Riezler and Maxwell 2005), over any statistics that add.
+//! Significance of the difference between two systems: paired bootstrap resampling (Koehn 2004) and
+//! approximate randomisation (Riezler and Maxwell 2005), for any metric with additive statistics.
 //!
-//! Both follow sacreBLEU to the digit: its random numbers, its single-precision arithmetic, and
-//! p = (c + 1)/(n + 1), c being the number of samples whose difference exceeds the observed one. The cost is that of
-//! samples × segments × statistics additions for each system.
+//! P-values equal sacreBLEU's in all digits, with its random numbers and its `f32` arithmetic: p = (c + 1)/(n
+//! + 1), where n is the number of samples and c counts the samples whose absolute difference (for the
+//! bootstrap, minus the mean over all samples) exceeds the observed one. Each system costs samples × segments
+//! × statistics additions.
 //!
 //! ```
 //! use luthier_metric::{Metric, significance::{Question, Test, compare}};
@@ -28,15 +29,16 @@ use rayon::prelude::*;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Test {
-    /// Paired bootstrap resampling: draws segments with replacement, 1,000 times as a rule.
+    /// Paired bootstrap resampling: samples of segments, drawn with replacement (1,000 samples by default).
     #[default]
     Bootstrap,
-    /// Approximate randomisation: swaps the two outputs of random segments, 10,000 times as a rule.
+    /// Approximate randomisation: swaps the outputs of the two systems in random segments (10,000 trials by
+    /// default).
     Randomization,
 }
 
 impl Test {
-    /// Number of samples that sacreBLEU draws: 1,000 for the bootstrap, 10,000 for randomisation.
+    /// Returns sacreBLEU's default number of samples: 1,000 for the bootstrap, 10,000 for randomisation.
     pub fn usual_samples(self) -> usize {
         match self {
             Test::Bootstrap => 1000,
@@ -44,7 +46,7 @@ impl Test {
         }
     }
 
-    /// Abbreviation in sacreBLEU's signatures: `bs` or `ar`.
+    /// Returns the abbreviation of the test in sacreBLEU's signatures: `bs` or `ar`.
     pub fn abbreviation(self) -> &'static str {
         match self {
             Test::Bootstrap => "bs",
@@ -57,49 +59,51 @@ impl Test {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 pub struct Question {
-    /// The significance test.
+    /// Significance test to use.
     pub test: Test,
-    /// Number of bootstrap samples or of randomisation trials, at least 1.
+    /// Number of bootstrap samples or randomisation trials, at least 1.
     pub samples: usize,
     /// Seed of the random numbers; sacreBLEU's is 12345.
     pub seed: u64,
 }
 
 impl Question {
-    /// A test with sacreBLEU's number of samples and its seed, 12345.
+    /// Returns a test with sacreBLEU's default number of samples and its default seed, 12345.
     pub fn new(test: Test) -> Self {
         Question { test, samples: test.usual_samples(), seed: 12345 }
     }
 
-    /// Entries of the test in a signature, such as `bs:1000|seed:12345`; see [`Metric::signature`].
+    /// Returns the entries of the test in a signature, such as `bs:1000|seed:12345`, for
+    /// [`Metric::signature`].
     pub fn signature(&self) -> String {
         format!("{}:{}|seed:{}", self.test.abbreviation(), self.samples, self.seed)
     }
 }
 
-/// Result of a system in a comparison. Scores are as published: error rates are positive, see [`Metric::shown`].
+/// Result of a system in a comparison. Error rates are positive, as by [`Metric::display_score`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Verdict {
-    /// Score of the system.
+    /// Score of the system on all segments.
     pub score: f64,
     /// Score of the system minus score of the baseline; 0 for the baseline.
     pub delta: f64,
-    /// Mean score over the bootstrap samples.
+    /// Mean score of the system over the bootstrap samples.
     pub mean: f64,
-    /// Half the width of the 95 % interval of the bootstrap samples.
+    /// Half the width of the 95 % confidence interval of the score, from the bootstrap samples.
     pub interval: f64,
-    /// Probability of a difference as large as `delta` by chance, above 0 and at most 1; `None` for the baseline.
+    /// P-value of the difference to the baseline, above 0 and at most 1; `None` for the baseline.
     pub p_value: Option<f64>,
 }
 
-/// Samples of the bootstrap that gives the interval when the test is another one.
+/// Number of bootstrap samples for the confidence interval if the test is not the bootstrap.
 const INTERVAL_SAMPLES: usize = 1000;
 
-/// How many samples are drawn before they are shared out: bounds memory.
+/// Number of samples drawn before they are distributed to threads, which limits memory.
 const BATCH: usize = 256;
 
-/// Compares systems with the first one, the baseline; returns one verdict per system, in their order. A system is
-/// [`Metric::width`] statistics per segment; all systems must have the same segments, at least one.
+/// Tests all systems against the first, the baseline; returns one verdict per system, in order. A system is
+/// given by its statistics, [`Metric::width`] numbers per segment; all systems must have the same segments,
+/// at least one.
 pub fn compare(metric: &Metric, systems: &[&[f32]], question: Question) -> Vec<Verdict> {
     let samples = match question.test {
         Test::Bootstrap => question.samples,
@@ -133,7 +137,8 @@ pub fn compare(metric: &Metric, systems: &[&[f32]], question: Question) -> Vec<V
         .collect()
 }
 
-/// Sum over all segments of a system's statistics, which are [`Metric::width`] numbers per segment.
+/// Returns the sum over all segments of the statistics of a system, which are [`Metric::width`] numbers per
+/// segment.
 pub fn totals(metric: &Metric, stats: &[f32]) -> Vec<f64> {
     let mut total = vec![0.0; metric.width()];
     for row in stats.chunks_exact(metric.width()) {
@@ -142,7 +147,7 @@ pub fn totals(metric: &Metric, stats: &[f32]) -> Vec<f64> {
     total
 }
 
-/// Scores of each system on the same bootstrap samples.
+/// Returns the scores of each system on the same bootstrap samples.
 fn resample(metric: &Metric, systems: &[&[f32]], samples: usize, seed: u64) -> Vec<Vec<f64>> {
     let segments = systems[0].len() / metric.width();
     let mut generator = Generator::new(seed);
@@ -161,7 +166,7 @@ fn resample(metric: &Metric, systems: &[&[f32]], samples: usize, seed: u64) -> V
     scores
 }
 
-/// The score of the segments drawn, summed in single precision.
+/// Returns the score of the segments `rows`, with statistics summed in `f32`.
 fn one_sample(metric: &Metric, stats: &[f32], rows: &[u32]) -> f64 {
     let width = metric.width();
     let mut total = vec![0f32; width];
@@ -173,7 +178,7 @@ fn one_sample(metric: &Metric, stats: &[f32], rows: &[u32]) -> f64 {
     metric.single_score(&total)
 }
 
-/// Mean and half the 95 % interval of resampled scores, as people see them.
+/// Returns mean and half the width of the 95 % interval of resampled scores, with error rates positive.
 fn spread(metric: &Metric, scores: &[f64]) -> (f64, f64) {
     let mut sorted: Vec<f64> = scores.iter().map(|&s| metric.display_score(s)).collect();
     sorted.sort_by(f64::total_cmp);
@@ -186,7 +191,8 @@ fn spread(metric: &Metric, scores: &[f64]) -> (f64, f64) {
     }
 }
 
-/// How often two systems' scores on the same samples differ by more than the mean and the observed gap.
+/// Returns the p-value of the paired bootstrap: how often the absolute difference of two systems on a sample,
+/// minus the mean over all samples, exceeds the observed difference `gap`.
 fn bootstrap(metric: &Metric, baseline: &[f64], system: &[f64], gap: f64) -> f64 {
     let gaps: Vec<f64> = baseline.iter().zip(system).map(|(a, b)| (b - a).abs()).collect();
     let beyond = if metric.samples_are_single() {
@@ -201,7 +207,8 @@ fn bootstrap(metric: &Metric, baseline: &[f64], system: &[f64], gap: f64) -> f64
     p_value(beyond, gaps.len())
 }
 
-/// Differences between two systems whose outputs are swapped in random segments.
+/// Returns the absolute differences of two systems' scores after swapping their outputs in random segments,
+/// one per trial.
 fn swap(metric: &Metric, baseline: &[f32], system: &[f32], question: Question) -> Vec<f64> {
     let segments = baseline.len() / metric.width();
     let mut generator = Generator::new(question.seed);
@@ -218,6 +225,8 @@ fn swap(metric: &Metric, baseline: &[f32], system: &[f32], question: Question) -
     gaps
 }
 
+/// Returns the absolute difference of two systems' scores after swapping the outputs of the segments whose
+/// coin is false.
 fn one_trial(metric: &Metric, baseline: &[f32], system: &[f32], coins: &[bool]) -> f64 {
     let width = metric.width();
     let (mut a, mut b) = (vec![0.0; width], vec![0.0; width]);
@@ -230,6 +239,7 @@ fn one_trial(metric: &Metric, baseline: &[f32], system: &[f32], coins: &[bool]) 
     (metric.score(&a) - metric.score(&b)).abs()
 }
 
+/// Returns (c + 1)/(n + 1), where c is `beyond` and n is `samples`.
 fn p_value(beyond: usize, samples: usize) -> f64 {
     (beyond + 1) as f64 / (samples + 1) as f64
 }

@@ -1,10 +1,12 @@
-//! Metrics by name: `bleu`, `bleu:order=2,tokenize=13a,lowercase`, `0.5*bleu+0.5*chrf`.
+//! Parsing and printing of metrics by name: `bleu`, `bleu:order=2,tokenize=13a,lowercase`,
+//! `0.5*bleu+0.5*chrf`.
 
 use crate::{Bleu, Chrf, Column, Error, ErrorRate, Metric, Smooth, Ter, Tokenizer};
 use std::{fmt, str::FromStr};
 
 type Spec<T> = Result<T, Error>;
 
+/// Names of the metrics.
 const NAMES: &[&str] = &["bleu", "chrf", "chrf++", "ter", "wer", "cer", "column:NAME"];
 
 impl FromStr for Metric {
@@ -16,8 +18,8 @@ impl FromStr for Metric {
 }
 
 impl Metric {
-    /// Parses a metric with its settings. `tokenize` is the tokeniser of a BLEU whose name does not have the option
-    /// `tokenize`. Fails with the nearest known name if a metric, an option or a value is not known.
+    /// Parses a metric with its settings. `tokenize` is the tokeniser of BLEU if the option `tokenize` is not
+    /// given. Fails if a metric, an option or a value is unknown; the message suggests the most similar name.
     pub fn parse(text: &str, tokenize: Tokenizer) -> Spec<Self> {
         let mut columns = 0;
         let mut parts = terms(text)
@@ -35,8 +37,9 @@ impl Metric {
         }
     }
 
-    /// Parses a list of metrics such as `bleu,chrf,ter`; `tokenize` as in [`Metric::parse`]. A comma also separates
-    /// options, so a part that is not a metric's name, such as `order=2`, belongs to the metric before it.
+    /// Parses a list of metrics such as `bleu,chrf,ter`, with `tokenize` as in [`Metric::parse`]. Commas also
+    /// separate options: a part that is not the name of a metric, such as `order=2`, belongs to the metric
+    /// before it. Fails as [`Metric::parse`] does.
     ///
     /// ```
     /// use luthier_metric::{Metric, Tokenizer};
@@ -56,8 +59,8 @@ impl Metric {
     }
 }
 
-/// The name that [`Metric::parse`] understands, with the settings that are not the defaults:
-/// `bleu:order=2,tokenize=13a`, `0.5*bleu+0.5*chrf`. Parsing it gives the metric again.
+/// Displays the metric as a name that [`Metric::parse`] accepts, with the settings that are not the defaults:
+/// `bleu:order=2,tokenize=13a`, `0.5*bleu+0.5*chrf`. Parsing it restores the metric.
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, options) = match self {
@@ -78,6 +81,7 @@ impl fmt::Display for Metric {
     }
 }
 
+/// Returns the names of the options that are on.
 fn switches(all: &[(&str, bool)]) -> Vec<String> {
     all.iter().filter(|s| s.1).map(|s| s.0.to_owned()).collect()
 }
@@ -135,7 +139,7 @@ impl TryFrom<String> for Metric {
     }
 }
 
-/// The terms of a sum. The plus signs of `chrf++` are none of its.
+/// Iterates over the terms of a sum; the plus signs of `chrf++` and of exponents do not separate terms.
 fn terms(text: &str) -> impl Iterator<Item = &str> {
     let mut starts = vec![0];
     let bytes = text.as_bytes();
@@ -151,11 +155,13 @@ fn terms(text: &str) -> impl Iterator<Item = &str> {
     starts.into_iter().zip(ends).map(|(s, e)| text[s..e].trim())
 }
 
+/// Returns whether a part of a list begins with the name or weight of a metric.
 fn starts_metric(part: &str) -> bool {
     let name = part.split([':', '*', '+']).next().unwrap_or_default().trim();
     part.contains('*') || NAMES.contains(&name) || name == "column"
 }
 
+/// Parses one metric with its options; `columns` counts the columns parsed so far.
 fn one(text: &str, tokenize: Tokenizer, columns: &mut usize) -> Spec<Metric> {
     let (name, options) = text.split_once(':').unwrap_or((text, ""));
     let options: Vec<(&str, &str)> = options
@@ -193,7 +199,7 @@ fn bleu(options: &[(&str, &str)], tokenize: Tokenizer) -> Spec<Metric> {
             "smooth-value" => {
                 let given = number(key, text)?;
                 if given < 0.0 {
-                    return Err(Error::name(format!("{key} is {given}, expected no negative number")));
+                    return Err(Error::name(format!("{key} is {given}, expected a number of at least 0")));
                 }
                 value = Some(given);
             }
@@ -208,7 +214,7 @@ fn bleu(options: &[(&str, &str)], tokenize: Tokenizer) -> Spec<Metric> {
     match (&mut b.smooth, value) {
         (Smooth::Floor(v) | Smooth::AddK(v), Some(given)) => *v = given,
         (_, Some(_)) => {
-            return Err(Error::name("smooth-value goes with smooth=floor or smooth=add-k"));
+            return Err(Error::name("smooth-value requires smooth=floor or smooth=add-k"));
         }
         _ => {}
     }
@@ -257,6 +263,7 @@ fn error_rate(options: &[(&str, &str)], characters: bool) -> Spec<Metric> {
     Ok(Metric::ErrorRate(e))
 }
 
+/// Parses a whole number from `low` to `high`.
 fn within(key: &str, text: &str, low: usize, high: usize) -> Spec<usize> {
     text.parse()
         .ok()
@@ -264,6 +271,7 @@ fn within(key: &str, text: &str, low: usize, high: usize) -> Spec<usize> {
         .ok_or_else(|| Error::name(format!("{key} is `{text}`, expected a number from {low} to {high}")))
 }
 
+/// Parses a finite number.
 fn number(key: &str, text: &str) -> Spec<f64> {
     text.parse()
         .ok()
@@ -271,6 +279,7 @@ fn number(key: &str, text: &str) -> Spec<f64> {
         .ok_or_else(|| Error::name(format!("{key} is `{text}`, expected a finite number")))
 }
 
+/// Parses the value of a Boolean option, which is true without a value.
 fn flag(key: &str, value: &str) -> Spec<bool> {
     match value {
         "" | "yes" | "true" => Ok(true),
@@ -279,7 +288,8 @@ fn flag(key: &str, value: &str) -> Spec<bool> {
     }
 }
 
-/// Finds a setting by its name.
+/// Returns the setting whose name is `value`. Fails if there is none; the message suggests the most similar
+/// name.
 pub(crate) fn choose<T: Copy>(
     what: &str,
     value: &str,
@@ -290,14 +300,14 @@ pub(crate) fn choose<T: Copy>(
     all.iter().copied().find(|t| name(t) == value).ok_or_else(|| unknown(what, value, &names))
 }
 
-/// An error that suggests the nearest of the known names.
+/// Builds the error about an unknown name, which suggests the most similar of the known names.
 fn unknown(what: &str, found: &str, known: &[&str]) -> Error {
     let nearest = known.iter().map(|k| (distance(found, k), k)).min().filter(|(d, k)| *d <= k.len() / 2);
     let guess = nearest.map(|(_, k)| format!("did you mean {k}? ")).unwrap_or_default();
     Error::name(format!("unknown {what} `{found}`: {guess}known: {}", known.join(", ")))
 }
 
-/// Levenshtein distance of two short names.
+/// Returns the Levenshtein distance of two names.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -333,7 +343,7 @@ mod tests {
         assert_eq!(names("bleu:order=2,lowercase,chrf:lowercase,wer"), ["BLEU", "chrF2", "WER"]);
     }
 
-    /// Written and read again, as text and as JSON.
+    /// Metrics survive printing and parsing, as text and as JSON.
     #[test]
     fn names_are_read_as_they_are_written() {
         for name in [
@@ -374,7 +384,7 @@ mod tests {
             ("bleu:tokenise=13a", "did you mean tokenize?"),
             ("bleu:tokenize=13", "did you mean 13a?"),
             ("bleu:order=0", "from 1 to 8"),
-            ("bleu:smooth=floor,smooth-value=-1", "no negative number"),
+            ("bleu:smooth=floor,smooth-value=-1", "a number of at least 0"),
             ("x*bleu", "weight is `x`"),
             ("column", "column:comet"),
             ("", "unknown metric"),

@@ -1,10 +1,12 @@
 //! TER (Snover et al. 2006), equal to sacreBLEU's.
 //!
-//! Edits are insertions, deletions, substitutions and shifts of word blocks. Shifts are found greedily: all
-//! blocks that also stand in the reference, where both sides are wrong, are tried at the places that the
-//! current alignment suggests; the one that lowers the edit distance most is made, until none lowers it.
-//! The distance looks only at a beam around the diagonal. Statistics: edits to the nearest reference, average
-//! reference length in sixtieths.
+//! TER is the number of edits divided by the average reference length. Edits are insertions, deletions,
+//! substitutions and shifts of blocks of words. Shifts are found by greedy search: every block that also
+//! occurs in the reference, and that contains an error on both sides, is moved to the positions that the
+//! current alignment suggests; the shift that reduces the edit distance most is applied. The search stops
+//! when no shift reduces the edit distance, or after 1,000 shifts tried. The edit distance is computed in a
+//! beam around the diagonal. Statistics: edits to the closest reference, average reference length in
+//! sixtieths of a word.
 
 use crate::{
     Scratch, edit, ngram,
@@ -19,28 +21,34 @@ use crate::{
     serde(rename_all = "kebab-case", default)
 )]
 pub struct Ter {
-    /// Whether words that differ only in case are different; false by default.
+    /// Whether the comparison of words is case-sensitive; false by default.
     pub case: bool,
-    /// Whether punctuation is separated from words first, as Tercom's normalisation does; false by default.
+    /// Whether punctuation is separated from words first, as in Tercom's normalisation; false by default.
     pub normalized: bool,
     /// Whether punctuation is removed first; false by default.
     pub no_punct: bool,
 }
 
-/// Lengths are kept in sixtieths of a word: averages over up to six references are then whole numbers, exact in
-/// single precision.
+/// Units of reference length per word. In sixtieths, averages over up to six references are whole numbers,
+/// which are exact in `f32`.
 const SIXTIETHS: f64 = 60.0;
 
+/// Maximum length of a shifted block, in words.
 const MAX_SHIFT_SIZE: usize = 10;
+/// Maximum distance of a shift, in words.
 const MAX_SHIFT_DISTANCE: usize = 50;
+/// Half the width of the beam around the diagonal of the edit distance, in words.
 const BEAM: f64 = 25.0;
+/// Maximum number of shifts tried for one pair of hypothesis and reference.
 const MAX_CANDIDATES: usize = 1000;
 
 impl Ter {
+    /// Returns the hashed words of each reference.
     pub(crate) fn prepare(&self, references: &[&str]) -> Vec<Vec<u64>> {
         references.iter().map(|r| self.words(r)).collect()
     }
 
+    /// Returns the hashed words of a text after normalisation.
     fn words(&self, text: &str) -> Vec<u64> {
         if self.case && !self.normalized && !self.no_punct {
             return words(text).map(ngram::word).collect();
@@ -55,6 +63,7 @@ impl Ter {
         words(&text).map(ngram::word).collect()
     }
 
+    /// Writes the statistics of a hypothesis to `out`.
     pub(crate) fn stats(&self, references: &[Vec<u64>], text: &str, scratch: &mut Scratch, out: &mut [f32]) {
         let words = self.words(text);
         let mut best = usize::MAX;
@@ -67,21 +76,22 @@ impl Ter {
         out[1] = (SIXTIETHS * length as f64 / references.len().max(1) as f64) as f32;
     }
 
-    /// Edits per word in per cent.
+    /// Returns TER of summed statistics, in per cent.
     pub(crate) fn rate(total: &[f64]) -> f64 {
         edit::rate(&[total[0], total[1] / SIXTIETHS])
     }
 
-    /// Reference length in words.
+    /// Returns the reference length in summed statistics, in words.
     pub(crate) fn length(total: &[f64]) -> f64 {
         total[1] / SIXTIETHS
     }
 
-    /// The same as sacreBLEU computes it from resampled statistics, in single precision.
+    /// Returns TER in per cent as sacreBLEU computes it from resampled statistics, in `f32`.
     pub(crate) fn single_rate(total: &[f32]) -> f32 {
         100.0 * (total[0] / (f64::from(total[1]) / SIXTIETHS) as f32)
     }
 
+    /// Returns the settings in sacreBLEU's signature.
     pub(crate) fn signature(&self) -> String {
         let yes = |b: bool| if b { "yes" } else { "no" };
         format!(
@@ -93,7 +103,7 @@ impl Ter {
     }
 }
 
-/// Tercom's normalisation of Western text: entities, punctuation and possessives become tokens.
+/// Normalises Western text as Tercom does: entities are decoded; punctuation and possessives become words.
 fn normalize(mut text: String) -> String {
     undo_entities(&mut text);
     let mut out = String::from(" ");
@@ -121,46 +131,58 @@ fn pairs(text: &str, matches: impl Fn(char, char) -> bool, put: impl Fn(char, ch
     out.into_iter().collect()
 }
 
-/// The last step of the best way to a cell.
+/// Last edit on the best path to a cell of the edit-distance table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// Both words are equal.
     Same,
+    /// A word of the hypothesis is replaced.
     Replace,
-    /// A word of the hypothesis goes.
+    /// A word of the hypothesis is deleted.
     Delete,
-    /// A word of the reference comes.
+    /// A word of the reference is inserted.
     Insert,
 }
 
-/// Works with words as numbers; owns its memory.
+/// Greedy search for shifts, with its working memory. Words are hashes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shifter {
-    /// Costs and steps of the current hypothesis, row after row; one row per hypothesis word and one before.
+    /// Edit distances of the prefixes of the current hypothesis and of the reference: one row per hypothesis
+    /// word, and one before.
     cost: Vec<u32>,
+    /// Last edit for each cell of `cost`.
     step: Vec<Step>,
-    /// The same for a shifted one, whose rows before the shift are shared.
+    /// Edit distances of the prefixes of a shifted hypothesis; rows before the shift are copied from `cost`.
     trial: Vec<u32>,
+    /// Last edit for each cell of `trial`.
     trial_step: Vec<Step>,
+    /// Current hypothesis, after the shifts applied so far.
     hypothesis: Vec<u64>,
+    /// Hypothesis with the shift that is being tried.
     shifted: Vec<u64>,
+    /// Hypothesis with the best shift tried so far.
     best: Vec<u64>,
+    /// Alignment of the current hypothesis and the reference.
     alignment: Alignment,
 }
 
-/// Where each reference word stands in the hypothesis, and what is wrong on both sides.
+/// Alignment of hypothesis and reference by the edit distance.
 #[derive(Debug, Clone, Default)]
 struct Alignment {
-    /// One more than the position: 0 is before the first word.
+    /// For each reference word, 1 plus the position of its hypothesis word; an inserted word has that of the
+    /// word before it, or 0.
     of_reference: Vec<usize>,
+    /// Whether each reference word is an error (replaced or inserted).
     reference_wrong: Vec<bool>,
+    /// Whether each hypothesis word is an error (replaced or deleted).
     hypothesis_wrong: Vec<bool>,
 }
 
-/// Never reached by a sum of real costs.
+/// Cost of cells outside the beam, larger than any edit distance.
 const FAR: u32 = u32::MAX / 2;
 
 impl Shifter {
+    /// Returns the number of edits, including shifts, from the hypothesis to the reference.
     fn edits(&mut self, hypothesis: &[u64], reference: &[u64]) -> usize {
         if reference.is_empty() {
             return hypothesis.len();
@@ -183,8 +205,9 @@ impl Shifter {
         }
     }
 
-    /// Puts the best shifted hypothesis into `best` and says by how much it lowers the distance. Among equal
-    /// gains: the longest block, then the earliest, then the earliest target.
+    /// Finds the shift that reduces the edit distance most, stores the shifted hypothesis in `best`, and
+    /// returns the reduction. Ties go to the longest block, then to the earliest, then to the earliest
+    /// target.
     fn best_shift(&mut self, distance: u32, reference: &[u64], candidates: &mut usize) -> i64 {
         type Rank = (i64, usize, std::cmp::Reverse<usize>, std::cmp::Reverse<usize>);
         let mut best: Option<Rank> = None;
@@ -204,7 +227,8 @@ impl Shifter {
                     }
                     let mut last = None;
                     for place in target..=target + length {
-                        // Before the block's first word in the reference, then after each of its words.
+                        // Targets: before the first word of the block in the reference, then after each of
+                        // its words.
                         let Some(index) = self.alignment.place(place) else { break };
                         if last == Some(index) {
                             continue;
@@ -229,7 +253,7 @@ impl Shifter {
         best.map_or(0, |b| b.0)
     }
 
-    /// The distance after moving a block; rows before the first changed word are taken over.
+    /// Moves a block, and returns the edit distance; rows before the first changed word are copied.
     fn try_shift(&mut self, start: usize, length: usize, index: usize, reference: &[u64]) -> u32 {
         let h = &self.hypothesis;
         let n = h.len();
@@ -256,8 +280,8 @@ impl Shifter {
     }
 }
 
-/// Fills the rows after `known` and returns the distance. Ways are preferred in the order diagonal, delete,
-/// insert, as Tercom does seen from the other side.
+/// Computes the rows after row `known` and returns the edit distance. Ties go to replacements, then to
+/// deletions, then to insertions, as in Tercom, where hypothesis and reference are exchanged.
 fn edit_distance(
     hypothesis: &[u64],
     reference: &[u64],
@@ -304,7 +328,7 @@ fn edit_distance(
 }
 
 impl Alignment {
-    /// Follows the steps back from the end.
+    /// Computes the alignment by following the edits back from the last cell.
     fn trace(&mut self, step: &[Step], n: usize, m: usize) {
         self.of_reference.clear();
         self.of_reference.resize(m, 0);
@@ -336,7 +360,7 @@ impl Alignment {
         }
     }
 
-    /// Both sides have something wrong, and the block does not land in itself.
+    /// Returns whether a block has an error on both sides and is not already aligned with itself.
     fn worth_trying(&self, start: usize, target: usize, length: usize) -> bool {
         let within = start + 1..start + length + 1;
         self.hypothesis_wrong[start..start + length].contains(&true)
@@ -344,7 +368,8 @@ impl Alignment {
             && !within.contains(&self.of_reference[target])
     }
 
-    /// The hypothesis position after the word that stands before reference position `place`.
+    /// Returns the hypothesis position after the word aligned with the reference word before position
+    /// `place`; `None` beyond the reference.
     fn place(&self, place: usize) -> Option<usize> {
         if place == 0 {
             return Some(0);

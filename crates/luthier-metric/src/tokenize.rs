@@ -4,7 +4,7 @@ use crate::{Error, spec::choose};
 use std::borrow::Cow;
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
-/// Tokeniser that BLEU applies to hypotheses and references before it counts words.
+/// Tokeniser that BLEU applies to hypotheses and references.
 ///
 /// ```
 /// use luthier_metric::Tokenizer;
@@ -16,27 +16,27 @@ use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Tokenizer {
-    /// White space only, for text that is tokenised already.
+    /// Split at white space only, for tokenised text.
     #[default]
     None,
-    /// mteval-v13a, the usual tokeniser for published scores.
+    /// Tokeniser of mteval-v13a, the standard for published scores.
     #[cfg_attr(feature = "serde", serde(rename = "13a"))]
     #[cfg_attr(feature = "clap", value(name = "13a"))]
     V13a,
-    /// mteval-v14 international: punctuation and symbols by Unicode property.
+    /// International tokeniser of mteval-v14: separates punctuation and symbols by Unicode category.
     Intl,
-    /// Chinese characters one by one, all other text as in mteval.
+    /// One token per Chinese character, other text as in mteval-v13a.
     Zh,
     /// One token per character.
     Char,
 }
 
 impl Tokenizer {
-    /// All tokenisers, the usual one first.
+    /// All tokenisers, the most common first.
     pub const ALL: &'static [Tokenizer] =
         &[Tokenizer::V13a, Tokenizer::Intl, Tokenizer::Zh, Tokenizer::Char, Tokenizer::None];
 
-    /// Name of the tokeniser in settings and signatures, such as `13a`.
+    /// Returns the name of the tokeniser in settings and signatures, such as `13a`.
     pub fn name(&self) -> &'static str {
         match self {
             Tokenizer::None => "none",
@@ -47,12 +47,12 @@ impl Tokenizer {
         }
     }
 
-    /// The tokeniser with a name. Fails with the nearest known name if there is none.
+    /// Returns the tokeniser with a name. Fails if there is none; the message suggests the most similar name.
     pub fn parse(name: &str) -> Result<Self, Error> {
         choose("tokenizer", name, Self::ALL, Self::name)
     }
 
-    /// Writes the text, with blanks between tokens, to `scratch.text`.
+    /// Writes the text, with spaces between tokens, to `scratch.text`.
     pub(crate) fn run(self, text: &str, lowercase: bool, scratch: &mut TokenScratch) {
         scratch.text.clear();
         let text = text.trim_end_matches(is_space);
@@ -70,6 +70,7 @@ impl Tokenizer {
 /// Buffers of the tokenisers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TokenScratch {
+    /// Tokenised text of the last run.
     pub(crate) text: String,
     cut: Vec<u8>,
     bytes: [Vec<u8>; 2],
@@ -77,35 +78,38 @@ pub(crate) struct TokenScratch {
 }
 
 impl TokenScratch {
-    /// The tokens of the last run.
+    /// Iterates over the tokens of the last run.
     pub(crate) fn tokens(&self) -> impl Iterator<Item = &str> {
         words(&self.text)
     }
 }
 
-/// White space as Python's `split` sees it: Unicode's, and the four ASCII separators.
+/// Returns whether a character is white space for Python's `split`: Unicode's white space and the four ASCII
+/// separators.
 pub(crate) fn is_space(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
 }
 
-/// The text, in lower case if so wanted. Character by character would miss the final sigma.
+/// Returns the text, lower-cased if `lowercase`. The whole text is converted at once because of the Greek
+/// final sigma.
 pub(crate) fn lowered(text: &str, lowercase: bool) -> Cow<'_, str> {
     if lowercase { Cow::Owned(text.to_lowercase()) } else { Cow::Borrowed(text) }
 }
 
-/// The words between white space.
+/// Iterates over the words of a text, which are separated by white space.
 pub(crate) fn words(text: &str) -> Words<'_> {
     Words { text, at: 0 }
 }
 
-/// Looks at bytes, and decodes only what is not ASCII.
+/// Iterator over the words of a text; reads bytes and decodes only characters that are not ASCII.
 pub(crate) struct Words<'a> {
     text: &'a str,
+    /// Position in the text, in bytes.
     at: usize,
 }
 
 impl Words<'_> {
-    /// The length of the white space at `at`, 0 if there is none.
+    /// Returns the length of the white-space character at position `at`, in bytes; 0 if there is none.
     fn space(&self, at: usize) -> usize {
         match self.text.as_bytes()[at] {
             b' ' | b'\t'..=b'\r' | 0x1c..=0x1f => 1,
@@ -135,9 +139,10 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// The entities that mteval undoes, in its order: `&amp;lt;` becomes `<`.
+/// Entities that mteval decodes, in its order: `&amp;lt;` becomes `<`.
 const ENTITIES: [(&str, &str); 4] = [("&quot;", "\""), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">")];
 
+/// Decodes the entities of [`ENTITIES`].
 pub(crate) fn undo_entities(text: &mut String) {
     if text.contains('&') {
         for (entity, plain) in ENTITIES {
@@ -148,6 +153,7 @@ pub(crate) fn undo_entities(text: &mut String) {
     }
 }
 
+/// Tokenises as mteval-v13a does.
 fn v13a(scratch: &mut TokenScratch) {
     if scratch.text.contains("<skipped>") {
         scratch.text = scratch.text.replace("<skipped>", "");
@@ -156,7 +162,8 @@ fn v13a(scratch: &mut TokenScratch) {
     mteval(scratch, true);
 }
 
-/// What `mteval` may change: ASCII other than letters, digits and the apostrophe.
+/// Whether the tokeniser of mteval can change a byte: printable ASCII other than letters, digits and the
+/// apostrophe.
 const SPECIAL: [bool; 256] = {
     let mut special = [false; 256];
     let mut c = b' ';
@@ -167,9 +174,9 @@ const SPECIAL: [bool; 256] = {
     special
 };
 
-/// Four substitutions one after the other. The first puts blanks around every blank, so what stands between
-/// two blanks can be cut on its own, and most of it needs no cutting. `padded` says whether a blank is taken to
-/// stand at both ends of the text.
+/// Applies the four regular expressions of mteval. The first puts spaces around every space, so the parts
+/// between two spaces can be tokenised separately, and most of them do not change. If `padded`, the text is
+/// treated as if a space preceded and followed it.
 fn mteval(scratch: &mut TokenScratch, padded: bool) {
     let TokenScratch { text, cut: out, bytes, .. } = scratch;
     out.clear();
@@ -188,12 +195,13 @@ fn mteval(scratch: &mut TokenScratch, padded: bool) {
     text.clear();
     match std::str::from_utf8(out) {
         Ok(cut) => text.push_str(cut),
-        // Only ASCII was put between whole characters.
+        // Only ASCII is inserted, and only between whole characters.
         Err(_) => unreachable!("tokenising broke a character"),
     }
 }
 
-/// Works on bytes: the patterns only ever look at ASCII, and a byte of a longer character behaves as any other
+/// Appends the tokenised `part` to `out`; `before` and `after` are whether a space precedes and follows it.
+/// Works on bytes, because the patterns match only ASCII, and the bytes of other characters behave like any
 /// non-digit.
 fn mteval_part(part: &[u8], before: bool, after: bool, bytes: &mut [Vec<u8>; 2], out: &mut Vec<u8>) {
     let [from, to] = bytes;
@@ -214,7 +222,8 @@ fn mteval_part(part: &[u8], before: bool, after: bool, bytes: &mut [Vec<u8>; 2],
     out.extend_from_slice(to);
 }
 
-/// Punctuation is cut off unless a number stands on that side; symbols always.
+/// Tokenises as mteval-v14 does for international text: separates punctuation, except next to a number, and
+/// symbols.
 fn international(scratch: &mut TokenScratch) {
     let TokenScratch { text, chars: [from, to], .. } = scratch;
     from.clear();
@@ -235,13 +244,15 @@ const NUMBER: GeneralCategoryGroup = GeneralCategoryGroup::Number;
 const PUNCTUATION: GeneralCategoryGroup = GeneralCategoryGroup::Punctuation;
 const SYMBOL: GeneralCategoryGroup = GeneralCategoryGroup::Symbol;
 
+/// Returns whether a character is in a group of Unicode categories.
 fn is(c: char, group: GeneralCategoryGroup) -> bool {
     if c.is_ascii_alphabetic() || c == ' ' {
-        return false; // most of the time
+        return false; // fast path for most characters
     }
     c.general_category_group() == group
 }
 
+/// Makes every Chinese character a token, and tokenises other text as mteval does.
 fn chinese(scratch: &mut TokenScratch) {
     let mut out = String::with_capacity(scratch.text.len() * 2);
     for c in scratch.text.trim_matches(is_space).chars() {
@@ -255,8 +266,9 @@ fn chinese(scratch: &mut TokenScratch) {
     mteval(scratch, false);
 }
 
-/// sacreBLEU's ranges as they work there: two of them, meant for characters beyond U+FFFF, are written with
-/// four digits too few and so cover U+2001 to U+2A6D and U+2F81 to U+2FA1 instead.
+/// Returns whether a character is in sacreBLEU's ranges of Chinese characters. Two of its ranges, meant for
+/// characters beyond U+FFFF, are written there with four digits and therefore cover U+2001 to U+2A6D and
+/// U+2F81 to U+2FA1; this function does the same.
 fn is_chinese(c: char) -> bool {
     matches!(c,
         '\u{2001}'..='\u{2a6d}'
@@ -277,6 +289,7 @@ fn is_chinese(c: char) -> bool {
         | '\u{ff00}'..='\u{ffef}')
 }
 
+/// Makes every character a token.
 fn characters(scratch: &mut TokenScratch) {
     let mut out = String::with_capacity(scratch.text.len() * 2);
     for c in scratch.text.chars() {
@@ -285,7 +298,8 @@ fn characters(scratch: &mut TokenScratch) {
     scratch.text = out;
 }
 
-/// Replaces non-overlapping pairs from left to right, as a regular expression of two characters does.
+/// Replaces non-overlapping pairs from left to right, as the substitution of a regular expression for two
+/// characters does.
 pub(crate) fn pairs<T: Copy>(
     from: &[T],
     to: &mut Vec<T>,

@@ -165,7 +165,7 @@ fn damage_is_told_or_gives_other_numbers() {
         }
     }
     fs::write(&path, &whole[..whole.len() - 1]).unwrap();
-    assert!(Table::open(&path).unwrap_err().to_string().contains("cut short"));
+    assert!(Table::open(&path).unwrap_err().to_string().contains("truncated"));
 }
 
 #[test]

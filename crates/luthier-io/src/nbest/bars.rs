@@ -1,9 +1,10 @@
-//! `id ||| text ||| features ||| score`, as Moses, cdec, Joshua, Marian, Phrasal and travatar write it.
+//! Reader of n-best lists with fields separated by `|||`, as written by Moses, cdec, Joshua, Marian, Phrasal
+//! and travatar: `id ||| text ||| features ||| score`.
 //!
-//! | program | features | trap |
+//! | decoder | features | peculiarity |
 //! | --- | --- | --- |
 //! | Moses | `LM0= -21.4 TM0= -2.1 -1.9 WT_a~b= 1` | alignments follow the score |
-//! | old Moses, Phrasal | `d: 0 -7.6` | no blank before the first bars |
+//! | old Moses, Phrasal | `d: 0 -7.6` | no space before the first separator |
 //! | cdec, Joshua | `LanguageModel=-3.2 Glue=2` | |
 //! | Marian | `F0=-1.2` or `F0= -1.2` | alignment and word scores come before the features |
 //! | travatar | `lm=-3.2` | the score comes before the features |
@@ -17,6 +18,7 @@ use memchr::memmem::Finder;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
+/// Reads the candidates of a file into `rows`. Fails on a malformed line.
 pub(super) fn read(input: &mut Input, rows: &mut Rows) -> Result<()> {
     let mut parser = Parser::default();
     let mut buffer = Vec::new();
@@ -29,45 +31,56 @@ pub(super) fn read(input: &mut Input, rows: &mut Rows) -> Result<()> {
     Ok(())
 }
 
-/// Fields that are looked at; further ones are ignored.
+/// Number of fields of a line that are read; further ones are ignored.
 const FIELDS: usize = 8;
 
-/// Which field holds what. Told by the first line that has features.
+/// Indices of the fields that hold features and score, detected from the first line with features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Layout {
     features: usize,
     score: usize,
 }
 
+/// Layout of Moses' format.
 const MOSES: Layout = Layout { features: 2, score: 3 };
 
-/// How labels are written; a file with both is refused.
+/// Character at the end of labels; a file with both is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Label {
     Equals,
     Colon,
 }
 
-/// A label with the features that its values become.
+/// A label with the features of its values.
 struct Entry {
     label: Box<str>,
+    /// Number of the feature of each value.
     ids: Vec<u32>,
+    /// Line where the label occurred first.
     first_line: u64,
-    /// The label that came next last time: lists repeat their labels in order, so it is tried first.
+    /// Index of the label that followed this one last time; tried first, because lines repeat labels in
+    /// order.
     next: u32,
 }
 
-/// Sparse labels beyond this many are looked up by name and leave no entry.
+/// Maximum number of entries; further sparse labels are looked up by name.
 const MAX_ENTRIES: usize = 4096;
 
+/// Parser of the lines of one file.
 struct Parser {
+    /// Finder of `|||`.
     bars: Finder<'static>,
+    /// Layout of the file; `None` until it is detected.
     layout: Option<Layout>,
+    /// Form of the labels; `None` before the first label.
     style: Option<Label>,
+    /// Labels in order of first occurrence.
     entries: Vec<Entry>,
+    /// Index of each label in `entries`.
     index: FxHashMap<Box<str>, u32>,
-    /// Values of the open label.
+    /// Values read so far of the current label.
     values: Vec<f64>,
+    /// Index of the previous label of the line.
     last: Option<u32>,
 }
 
@@ -86,6 +99,7 @@ impl Default for Parser {
 }
 
 impl Parser {
+    /// Parses one line into a row. Fails if the line is malformed.
     fn line(&mut self, input: &Input, line: &str, rows: &mut Rows) -> Result<()> {
         let (fields, n) = self.fields(line);
         if n < 3 {
@@ -105,14 +119,15 @@ impl Parser {
             word => Some(number(word).ok_or_else(|| {
                 input
                     .error(format!("the total score is `{}`, expected a finite number", short(word)))
-                    .hint("`|||` must not stand inside the text")
+                    .hint("the text must not contain `|||`")
             })?),
         };
         rows.end_row(segment, input.line_number(), total);
         Ok(())
     }
 
-    /// The first fields (missing ones are empty) and how many there are in all.
+    /// Returns the first fields of a line, as byte ranges (missing ones are empty), and the number of all
+    /// fields.
     fn fields(&self, line: &str) -> ([Range<usize>; FIELDS], usize) {
         let mut fields = std::array::from_fn(|_| 0..0);
         let (mut start, mut n) = (0, 0);
@@ -129,11 +144,13 @@ impl Parser {
         (fields, n + 1)
     }
 
-    /// Finds features and score among the fields after the text. Word scores (Marian) and alignments are neither.
+    /// Detects which of the fields after the text are features and score. Word scores (Marian) and alignments
+    /// are neither.
     fn settle(&mut self, fields: &[&str]) -> Layout {
         let is_features = |f: &&str| starts_with_label(f) && !f.starts_with("WordScores=");
         let Some(features) = fields.iter().position(is_features) else { return MOSES };
-        // What stands before them must be something that some program puts there; else it is part of the text.
+        // Fields before the features must be alignments or scores; anything else is part of a text with
+        // `|||`.
         if !fields[..features].iter().all(|f| is_extra(f)) {
             return MOSES;
         }
@@ -144,6 +161,7 @@ impl Parser {
         layout
     }
 
+    /// Parses the features of a line. Fails on a value without label and on a value that is not finite.
     fn features(&mut self, input: &Input, field: &str, rows: &mut Rows) -> Result<()> {
         self.last = None;
         let mut open: Option<&str> = None;
@@ -165,13 +183,14 @@ impl Parser {
                         "the features begin with `{}`, expected a label such as `LM0=`",
                         short(word)
                     ))
-                    .hint("`|||` must not stand inside the text"));
+                    .hint("the text must not contain `|||`"));
             }
         }
         self.close(input, open, rows)
     }
 
-    /// The label that a word such as `LM0=` or `lm:` opens.
+    /// Returns the label of a word such as `LM0=` or `lm:`; `None` if the word is not a label. Fails on a
+    /// label of another form than those before.
     fn opens<'a>(&mut self, input: &Input, word: &'a str) -> Result<Option<&'a str>> {
         let (label, style) = match (word.strip_suffix('='), word.strip_suffix(':')) {
             (Some(label), _) => (label, Label::Equals),
@@ -185,15 +204,16 @@ impl Parser {
             None => self.style = Some(style),
             Some(known) if known != style => {
                 return Err(input
-                    .error(format!("the label `{word}` ends otherwise than those before"))
-                    .hint("a file has labels with `=` or with `:`, not both"));
+                    .error(format!("the label `{word}` does not end like the labels before it"))
+                    .hint("end all labels of a file in `=` or all in `:`"));
             }
             Some(_) => {}
         }
         Ok(Some(label))
     }
 
-    /// Gives the values since the last label their features.
+    /// Adds the values of the label `open` as features of the row. Fails if the label had another number of
+    /// values before, or occurs twice in the line.
     fn close(&mut self, input: &Input, open: Option<&str>, rows: &mut Rows) -> Result<()> {
         let Some(label) = open else { return Ok(()) };
         let n = self.values.len();
@@ -231,6 +251,7 @@ impl Parser {
         Ok(())
     }
 
+    /// Adds an entry for a new label with the current values; returns its index. Fails if there is no value.
     fn new_entry(&mut self, input: &Input, label: &str, rows: &mut Rows) -> Result<u32> {
         let ids = match self.values.len() {
             0 => return Err(input.error(format!("{label} has no value"))),
@@ -244,17 +265,18 @@ impl Parser {
     }
 }
 
-/// `name=value`: the last equals sign counts, since names may contain some.
+/// Splits `name=value` at the last equals sign, because names may contain others; `None` for any other word.
 fn pair(word: &str) -> Option<(&str, &str)> {
     word.rsplit_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty())
 }
 
-/// A score (travatar), an alignment or word scores (Marian).
+/// Returns whether a field is a score (travatar), an alignment or word scores (Marian).
 fn is_extra(field: &str) -> bool {
     let link = |word: &str| word.bytes().all(|b| b.is_ascii_digit() || b"-=:.,".contains(&b));
     field.starts_with("WordScores=") || number(field).is_some() || field.split_ascii_whitespace().all(link)
 }
 
+/// Returns whether a field begins with a label, as features do.
 fn starts_with_label(field: &str) -> bool {
     let Some(word) = field.split_ascii_whitespace().next() else { return false };
     let named = |l: Option<&str>| l.is_some_and(|l| !l.is_empty() && number(l).is_none());
@@ -264,7 +286,7 @@ fn starts_with_label(field: &str) -> bool {
         || pair(word).is_some_and(|p| number(p.1).is_some())
 }
 
-/// As much of a word as fits into a message.
+/// Returns a word, truncated to 40 characters for a message.
 fn short(word: &str) -> String {
     let cut: String = word.chars().take(40).collect();
     if cut.len() < word.len() { cut + "…" } else { cut }

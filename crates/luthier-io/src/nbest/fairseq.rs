@@ -1,20 +1,21 @@
-//! What `fairseq-generate` prints: `H-12<TAB>score<TAB>tokens`, `D-12<TAB>score<TAB>text` and
-//! `P-12<TAB>scores of the tokens` among log lines, in any order of segments.
+//! Reader of the output of `fairseq-generate`: `H-12<TAB>score<TAB>tokens`, `D-12<TAB>score<TAB>text` and
+//! `P-12<TAB>scores of the tokens` among log lines, with segments in any order.
 //!
-//! Scores are in base 2 there and natural logarithms here. `score` is the length-normalised one; with `P` lines
-//! there are also `logprob`, their sum, and `length`, their number. The text is that of `D` if there is one.
+//! Scores are converted from base-2 to natural logarithms. The feature `score` is the length-normalised log
+//! probability; with `P` lines there are also `logprob`, the sum of the token scores, and `length`, the
+//! number of tokens. The text is that of the `D` line if there is one, else that of the `H` line.
 
 use super::{Rows, not_finite, number, segment_id};
 use crate::Input;
 use luthier_core::Result;
 use std::f64::consts::LN_2;
 
-/// Whether a line is one of a candidate's.
+/// Returns whether a line is an `H` line, which begins a candidate.
 pub(super) fn is_candidate(line: &str) -> bool {
     parts(line).is_some_and(|(kind, ..)| kind == b'H')
 }
 
-/// Kind, id and rest of a line such as `H-12<TAB>…`.
+/// Splits a line such as `H-12<TAB>…` into kind, segment number and rest; `None` for other lines.
 fn parts(line: &str) -> Option<(u8, &str, &str)> {
     let (head, rest) = line.split_once('\t')?;
     let (kind, id) = head.split_once('-')?;
@@ -22,15 +23,17 @@ fn parts(line: &str) -> Option<(u8, &str, &str)> {
     known.then(|| (kind.as_bytes()[0], id, rest))
 }
 
-/// A candidate that further lines may add to.
+/// A candidate whose `D` and `P` lines may follow.
 struct Open {
     segment: u32,
     line: u64,
     text: String,
     score: f64,
+    /// Sum and number of the token scores of the `P` line.
     positions: Option<(f64, usize)>,
 }
 
+/// Reads the candidates of a file into `rows`. Fails on a malformed line.
 pub(super) fn read(input: &mut Input, rows: &mut Rows) -> Result<()> {
     let mut buffer = Vec::new();
     let mut open: Option<Open> = None;
@@ -52,19 +55,25 @@ pub(super) fn read(input: &mut Input, rows: &mut Rows) -> Result<()> {
                 }
                 o.positions = Some((sum * LN_2, rest.split_ascii_whitespace().count()));
             }
-            _ => return Err(input.error(format!("a {} line without its H line before it", kind as char))),
+            _ => {
+                let message =
+                    format!("found a {} line, expected an H line of segment {id} before it", kind as char);
+                return Err(input.error(message));
+            }
         }
     }
     finish(input, open, rows)
 }
 
-/// `score<TAB>text`; an empty hypothesis may lack the tab.
+/// Parses `score<TAB>text` into the score, in natural logarithms, and the text; an empty hypothesis may lack
+/// the tab. Fails if the score is not finite.
 fn scored(input: &Input, rest: &str) -> Result<(f64, String)> {
     let (score, text) = rest.split_once('\t').unwrap_or((rest, ""));
     let value = number(score.trim()).ok_or_else(|| not_finite(input, "score", score))?;
     Ok((value * LN_2, text.trim().to_owned()))
 }
 
+/// Appends a complete candidate to `rows`.
 fn finish(input: &Input, open: Option<Open>, rows: &mut Rows) -> Result<()> {
     let Some(o) = open else { return Ok(()) };
     rows.push_text(&o.text);

@@ -1,4 +1,5 @@
-//! JSON lines: a candidate a line, or a segment a line with its candidates in an array or in parallel arrays.
+//! Reader of JSON lines: one candidate per line, or one segment per line with its candidates in an array or
+//! in parallel arrays.
 //!
 //! ```text
 //! {"id": 0, "text": "the house", "features": {"lm": -3.2}, "scores": {"total": -7.1, "comet": 0.81}}
@@ -7,9 +8,10 @@
 //! {"hyps": ["the house", "a house"], "lm_score": [-3.2, -3.0]}
 //! ```
 //!
-//! With `features`, those are the features and `scores` are columns for metrics; without, every number is a
-//! feature, those under `scores` too. A line with several candidates and without `id` is the next segment; single
-//! candidates without `id` need to be so many a segment.
+//! If an object has `features`, these are the features, and `scores` are scores for metrics; otherwise every
+//! number is a feature, including those under `scores`. A line with several candidates and without `id` is
+//! the next segment; single candidates without `id` need a fixed number of candidates per segment
+//! (`--per-source`).
 
 mod value;
 
@@ -18,18 +20,23 @@ use crate::Input;
 use luthier_core::{Error, Result};
 use value::{Json, find};
 
+/// Keys of the text of a candidate.
 const TEXT: &[&str] = &["text", "hyp", "hypothesis", "translation", "output", "sentence", "mt", "pred"];
+/// Keys of the segment number.
 const ID: &[&str] = &["id", "segment", "index", "idx", "segment_id", "sent_id"];
+/// Keys of the candidates of a segment.
 const LIST: &[&str] = &["hyps", "hypotheses", "nbest", "candidates", "translations", "outputs", "beams"];
-/// Numbers that are about the place of a candidate, not about its worth.
+/// Keys of numbers that are ranks of candidates, not features.
 const RANK: &[&str] = &["rank", "beam"];
 
+/// Keys and values of a JSON object.
 type Object = [(String, Json)];
 
+/// Reads the candidates of a file into `rows`. Fails on a malformed line.
 pub(super) fn read(input: &mut Input, per_source: Option<u32>, rows: &mut Rows) -> Result<()> {
     let mut buffer = Vec::new();
-    let mut next = 0; // the segment of a list without id
-    let mut single = 0; // candidates without id so far
+    let mut next = 0; // segment number of the next list without `id`
+    let mut single = 0; // number of single candidates without `id` so far
     while input.line(&mut buffer)? {
         if buffer.iter().all(u8::is_ascii_whitespace) {
             continue;
@@ -50,7 +57,7 @@ pub(super) fn read(input: &mut Input, per_source: Option<u32>, rows: &mut Rows) 
             }
             (None, None, None) => {
                 return Err(input
-                    .error("the candidate does not say which segment it belongs to")
+                    .error("the candidate has no segment number")
                     .hint("add an `id`, or give --per-source N"));
             }
         };
@@ -63,13 +70,15 @@ pub(super) fn read(input: &mut Input, per_source: Option<u32>, rows: &mut Rows) 
     super::whole_segments(input, single, per_source)
 }
 
+/// Builds the error about a line that is not valid JSON.
 fn broken(input: &Input, e: &serde_json::Error) -> Error {
     let text = e.to_string();
     let what = text.split(" at line ").next().unwrap_or_default();
-    let error = input.error(format!("broken JSON at column {}: {what}", e.column()));
-    if e.is_eof() { error.hint("each object must stand in one line") } else { error }
+    let error = input.error(format!("invalid JSON at column {}: {what}", e.column()));
+    if e.is_eof() { error.hint("write one JSON object per line") } else { error }
 }
 
+/// Returns the segment number of an object; `None` if it has none. Fails if it is not a segment number.
 fn id(input: &Input, object: &Object) -> Result<Option<u32>> {
     match find(object, ID) {
         None => Ok(None),
@@ -81,7 +90,7 @@ fn id(input: &Input, object: &Object) -> Result<Option<u32>> {
     }
 }
 
-/// A segment's candidates: objects, or texts with parallel arrays.
+/// Appends the candidates of a segment: objects, or texts with parallel arrays. Fails if they are malformed.
 fn candidates(
     input: &Input,
     object: &Object,
@@ -105,7 +114,8 @@ fn candidates(
     Ok(())
 }
 
-/// Texts in one array; every array of numbers beside it, or under `scores` or `features`, is a feature.
+/// Appends candidates whose texts are in one array; every array of numbers beside it, or under `scores` or
+/// `features`, is a feature. Fails if the arrays differ in length.
 fn parallel(input: &Input, object: &Object, texts: &[Json], segment: u32, rows: &mut Rows) -> Result<()> {
     let mut columns: Vec<(&str, &[Json])> = Vec::new();
     let inner =
@@ -136,9 +146,10 @@ fn parallel(input: &Input, object: &Object, texts: &[Json], segment: u32, rows: 
     Ok(())
 }
 
+/// Appends the candidate that an object describes. Fails if it has no text or a value is not finite.
 fn one_candidate(input: &Input, object: &Object, segment: u32, rows: &mut Rows) -> Result<()> {
     let Some((_, Json::String(text))) = find(object, TEXT) else {
-        let hint = format!("name it one of: {}", TEXT.join(", "));
+        let hint = format!("its key must be one of: {}", TEXT.join(", "));
         return Err(input.error("the candidate has no text").hint(hint));
     };
     rows.push_text(text.trim());
@@ -171,6 +182,7 @@ fn one_candidate(input: &Input, object: &Object, segment: u32, rows: &mut Rows) 
     Ok(())
 }
 
+/// Returns the names and values of an object. Fails if the value called `name` is not an object.
 fn table<'a>(input: &Input, name: &str, value: &'a Json) -> Result<&'a Object> {
     match value {
         Json::Object(pairs) => Ok(pairs),
@@ -181,6 +193,7 @@ fn table<'a>(input: &Input, name: &str, value: &'a Json) -> Result<&'a Object> {
     }
 }
 
+/// Returns the number called `name`. Fails if the value is not a finite number.
 fn finite(input: &Input, name: &str, value: &Json) -> Result<f64> {
     match value {
         Json::Number(n) if n.is_finite() => Ok(*n),

@@ -1,4 +1,5 @@
-//! The files of Moses' extractor, in text form: features without texts, and statistics of a metric.
+//! Readers of the feature and score files of Moses' `extractor`, in text form: features without texts, and
+//! the statistics of a metric.
 //!
 //! ```text
 //! FEATURES_TXT_BEGIN_0 7 2 3 Distortion0_0 LM0_0 TM0_0     SCORES_TXT_BEGIN_0 7 2 9 BLEU
@@ -12,14 +13,18 @@ use crate::Input;
 use luthier_core::{Error, Result};
 use std::path::Path;
 
-/// A block's head: segment, number of candidates, numbers per candidate, names.
+/// First line of a block of candidates of one segment.
 struct Head<'a> {
     segment: u32,
+    /// Number of candidates in the block.
     candidates: usize,
+    /// Number of numbers per candidate.
     width: usize,
+    /// Names of the numbers, or of the metric.
     names: Vec<&'a str>,
 }
 
+/// Parses the first line of a block, which begins with `tag`. Fails if it is malformed.
 fn head<'a>(input: &Input, line: &'a str, tag: &str) -> Result<Head<'a>> {
     let mut words = line.split_ascii_whitespace();
     let found = words.next().unwrap_or_default();
@@ -36,7 +41,7 @@ fn head<'a>(input: &Input, line: &'a str, tag: &str) -> Result<Head<'a>> {
     Ok(Head { segment, candidates, width, names: words.collect() })
 }
 
-/// The next line that is not empty.
+/// Reads the next line that is not empty; returns false at the end of the file.
 fn next_line(input: &mut Input, buffer: &mut Vec<u8>) -> Result<bool> {
     while input.line(buffer)? {
         if !buffer.iter().all(u8::is_ascii_whitespace) {
@@ -46,18 +51,21 @@ fn next_line(input: &mut Input, buffer: &mut Vec<u8>) -> Result<bool> {
     Ok(false)
 }
 
+/// Builds the error about a file that ends inside a block.
 fn ended(input: &Input) -> Error {
     Error::at(input.name(), input.line_number() + 1, "the file ends inside a block")
-        .hint("it was cut short: make it again")
+        .hint("it is truncated; create it again")
 }
 
+/// Reads the candidates of a feature file into `rows`. Fails on a malformed line.
 pub(super) fn read_features(input: &mut Input, rows: &mut Rows) -> Result<()> {
     let (mut first, mut buffer) = (Vec::new(), Vec::new());
     while next_line(input, &mut first)? {
         let line = input.utf8(&first)?.to_owned();
         let head = head(input, &line, "FEATURES_TXT_BEGIN_0")?;
         if head.names.len() != head.width {
-            return Err(input.error(format!("{} names for {} features", head.names.len(), head.width)));
+            let found = format!("found {} feature names, expected {}", head.names.len(), head.width);
+            return Err(input.error(found));
         }
         let ids = head.names.iter().map(|n| rows.intern(input, n)).collect::<Result<Vec<u32>>>()?;
         for _ in 0..head.candidates {
@@ -85,6 +93,7 @@ pub(super) fn read_features(input: &mut Input, rows: &mut Rows) -> Result<()> {
     Ok(())
 }
 
+/// Reads the last line of a block. Fails if it is not `tag`.
 fn end(input: &mut Input, buffer: &mut Vec<u8>, tag: &str) -> Result<()> {
     if !next_line(input, buffer)? {
         return Err(ended(input));
@@ -93,11 +102,11 @@ fn end(input: &mut Input, buffer: &mut Vec<u8>, tag: &str) -> Result<()> {
     if line == tag { Ok(()) } else { Err(input.error(format!("found `{line}`, expected `{tag}`"))) }
 }
 
-/// Reads the BLEU statistics file of Moses' extractor: one segment number and vector per candidate, in file
-/// order. Fails if the file cannot be read or holds another metric.
+/// Reads a file of BLEU statistics of Moses' `extractor`, in text form; returns segment number and statistics
+/// of every candidate, in file order. Fails if the file cannot be read or holds another metric.
 ///
-/// Moses' order (matches and totals of order 1 to 4 in turn, reference length) becomes ours: matches, totals,
-/// reference length.
+/// The statistics are the matches of orders 1 to 4, the totals of orders 1 to 4, and the reference length; in
+/// the file, matches and totals alternate.
 pub fn read_scores(path: &Path) -> Result<Vec<(u32, [f32; 9])>> {
     let mut input = Input::open(path)?;
     let (mut first, mut buffer, mut out) = (Vec::new(), Vec::new(), Vec::new());
@@ -106,7 +115,7 @@ pub fn read_scores(path: &Path) -> Result<Vec<(u32, [f32; 9])>> {
         let head = head(&input, &line, "SCORES_TXT_BEGIN_0")?;
         if head.width != 9 || head.names != ["BLEU"] {
             let found =
-                format!("found {} numbers of {}, expected 9 of BLEU", head.width, head.names.join(" "));
+                format!("found {} statistics of {}, expected 9 of BLEU", head.width, head.names.join(" "));
             return Err(input.error(found));
         }
         for _ in 0..head.candidates {

@@ -1,30 +1,35 @@
-//! Candidates of n-best files in columns.
+//! Candidates of n-best files, stored by column.
 
 use crate::Input;
 use luthier_core::{Error, Fingerprint, Names, Result};
 
-/// Segments are numbered from 0; beyond this an id is surely not one.
+/// Largest segment number; a larger one is reported as an error, because memory is proportional to it.
 pub(super) const MAX_SEGMENT: u32 = 10_000_000;
 
 /// The candidates of one or more n-best files, one row per candidate, in reading order.
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
-    /// Names of the features; feature numbers are positions in it.
+    /// Names of the features, with their numbers.
     pub names: Names,
-    /// Names of the scores that are not features, without the model's total.
+    /// Names of the scores that are not features, with their numbers, without the total score.
     pub score_names: Names,
-    /// Files that the rows came from, in reading order.
+    /// Files that the rows were read from, in reading order.
     pub files: Vec<RowFile>,
+    /// Segment number of each row.
     segment: Vec<u32>,
+    /// Line in the file of each row, from 1.
     line: Vec<u32>,
+    /// Texts of all rows, concatenated.
     text: String,
+    /// End of each row's text in `text`, in bytes.
     text_end: Vec<usize>,
     features: Cells,
     scores: Cells,
+    /// Total score of each row; NaN if the file has none.
     total: Vec<f64>,
 }
 
-/// An n-best file that rows came from.
+/// An n-best file that rows were read from.
 #[derive(Debug, Clone)]
 pub struct RowFile {
     /// Name of the file as the user gave it.
@@ -35,22 +40,26 @@ pub struct RowFile {
     pub digest: String,
 }
 
-/// Sparse rows of numbers.
+/// A sparse matrix of numbers, by row.
 #[derive(Debug, Clone, Default)]
 struct Cells {
+    /// Column of each cell.
     ids: Vec<u32>,
+    /// Value of each cell.
     values: Vec<f64>,
+    /// End of each row in `ids` and `values`.
     end: Vec<usize>,
-    /// By id, one more than the row that had it last: finds repetitions without searching.
+    /// For each column, 1 plus the last row that has a cell there, to detect duplicates in O(1).
     seen: Vec<u32>,
 }
 
 impl Cells {
+    /// Returns the range of a row in `ids` and `values`.
     fn range(&self, row: usize) -> std::ops::Range<usize> {
         (if row == 0 { 0 } else { self.end[row - 1] })..self.end[row]
     }
 
-    /// False if this row has that number already.
+    /// Appends a cell to a row; returns false if the row already has a cell in this column.
     fn push(&mut self, row: usize, id: u32, value: f64) -> bool {
         if self.seen.len() <= id as usize {
             self.seen.resize(id as usize + 1, 0);
@@ -85,7 +94,7 @@ impl Rows {
         &self.text[start..self.text_end[row]]
     }
 
-    /// Returns the features of a row's candidate: numbers in `names`, and values.
+    /// Returns the features of a row's candidate: their numbers in `names`, and their values.
     pub fn features(&self, row: usize) -> (&[u32], &[f64]) {
         let range = self.features.range(row);
         (&self.features.ids[range.clone()], &self.features.values[range])
@@ -98,7 +107,7 @@ impl Rows {
     }
 
     /// Iterates over the scores of a row's candidate that are not features, as name and value, without the
-    /// total.
+    /// total score.
     pub fn named_scores(&self, row: usize) -> impl Iterator<Item = (&str, f64)> {
         let range = self.scores.range(row);
         let ids = self.scores.ids[range.clone()].iter();
@@ -106,18 +115,18 @@ impl Rows {
             .map(|(&id, &v)| (self.score_names.names()[id as usize].as_str(), v))
     }
 
-    /// Returns the model's own total score of a row's candidate; `None` if the file had none.
+    /// Returns the total model score of a row's candidate; `None` if the file has none.
     pub fn total(&self, row: usize) -> Option<f64> {
         Some(self.total[row]).filter(|s| !s.is_nan())
     }
 
-    /// Returns whether any candidate came with the model's own total score.
+    /// Returns whether any candidate has a total model score.
     pub fn has_totals(&self) -> bool {
         self.total.iter().any(|t| !t.is_nan())
     }
 
-    /// Returns a number of a row's candidate by its name: a score, the `total`, or a feature; `None` if it
-    /// has none.
+    /// Returns the score, the `total` or the feature called `name` of a row's candidate; `None` if it has
+    /// none of them.
     pub fn column(&self, row: usize, name: &str) -> Option<f64> {
         let named = |(n, v): (&str, f64)| (n == name).then_some(v);
         self.named_scores(row)
@@ -132,11 +141,12 @@ impl Rows {
         Error::at(file, u64::from(self.line[row]), message)
     }
 
-    /// Returns the rows of each segment, in reading order. Fails if a segment has none, unless
-    /// `allow_missing`.
+    /// Returns the rows of each segment, in reading order. Fails if a segment has no candidate, unless
+    /// `allow_missing` is true.
     pub fn by_segment(&self, allow_missing: bool) -> Result<Vec<Vec<u32>>> {
         let n = self.segment.iter().max().map_or(0, |&m| m as usize + 1);
-        // Fewer candidates than segments: say so before memory is taken for ids that a typing error made.
+        // With fewer candidates than segments, fail before memory is allocated for an erroneous segment
+        // number.
         let mut groups = if allow_missing || n <= self.len() {
             vec![Vec::new(); n]
         } else {
@@ -151,6 +161,7 @@ impl Rows {
         }
     }
 
+    /// Returns the smallest segment number that no row has.
     fn first_missing(&self) -> String {
         let mut ids = self.segment.clone();
         ids.sort_unstable();
@@ -159,10 +170,11 @@ impl Rows {
         gap.to_string()
     }
 
+    /// Builds the error about a segment without candidates.
     fn missing(&self, segment: &str) -> Error {
         let file = self.files.first().map_or("n-best list", |f| f.name.as_str());
         Error::in_file(file, format!("segment {segment} has no candidate"))
-            .hint("segments count from 0; --allow-missing goes on without it")
+            .hint("segments are numbered from 0; --allow-missing skips segments without candidates")
     }
 
     /// Appends all rows of `other`. Fails if two different names have the same key.
@@ -192,7 +204,7 @@ impl Rows {
 
     /// Appends one candidate of a segment with its features, and with scores that are not features.
     ///
-    /// Fails where a name stands twice or cannot be a feature's name, or where a value is not finite.
+    /// Fails if a name occurs twice or is not a valid feature name, or if a value is not finite.
     ///
     /// ```
     /// let mut rows = luthier_io::nbest::Rows::default();
@@ -214,7 +226,7 @@ impl Rows {
         for list in [features, scores] {
             let twice = |i: &usize| list[..*i].iter().any(|v| v.0 == list[*i].0);
             if let Some(i) = (0..list.len()).find(twice) {
-                return Err(failed(format!("{} stands twice", list[i].0)));
+                return Err(failed(format!("{} occurs twice", list[i].0)));
             }
         }
         let mut ids = Vec::with_capacity(features.len());
@@ -236,7 +248,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Digest of all candidates with their segments, features and scores.
+    /// Returns a digest of all candidates with their segments, features and scores, 32 hexadecimal digits.
     pub fn digest(&self) -> String {
         let mut print = Fingerprint::default();
         for row in 0..self.len() {
@@ -248,43 +260,44 @@ impl Rows {
         format!("{:032x}", print.finish())
     }
 
+    /// Adds a file; the following rows belong to it. Returns its index in `files`.
     pub(super) fn begin_file(&mut self, name: &str) -> usize {
         self.files.push(RowFile { name: name.to_owned(), first: self.len(), digest: String::new() });
         self.files.len() - 1
     }
 
-    /// Adds to the text of the row that is being read.
+    /// Appends to the text of the row being read.
     pub(super) fn push_text(&mut self, text: &str) {
         self.text.push_str(text);
     }
 
-    /// Adds a feature by its number.
+    /// Adds a feature, given by its number, to the row being read. Fails if the row already has it.
     pub(super) fn push_feature(&mut self, input: &Input, id: u32, value: f64) -> Result<()> {
         if self.features.push(self.segment.len(), id, value) {
             return Ok(());
         }
         let name = &self.names.names()[id as usize];
-        Err(input.error(format!("the feature {name} stands twice")).hint("remove one of the two"))
+        Err(input.error(format!("the feature {name} occurs twice")).hint("remove one of the two"))
     }
 
-    /// The number of a feature's name.
+    /// Returns the number of a feature name. Fails if the name is invalid.
     pub(super) fn intern(&mut self, input: &Input, name: &str) -> Result<u32> {
         self.names.intern(name).map_err(|e| e.place(input.name(), input.line_number()))
     }
 
-    /// Adds a feature by its name.
+    /// Adds a feature, given by its name, to the row being read. Fails if the row already has it.
     pub(super) fn push_named(&mut self, input: &Input, name: &str, value: f64) -> Result<()> {
         let id = self.intern(input, name)?;
         self.push_feature(input, id, value)
     }
 
-    /// Adds a score that is not a feature.
+    /// Adds a score that is not a feature to the row being read. Fails if the row already has it.
     pub(super) fn push_score(&mut self, input: &Input, name: &str, value: f64) -> Result<()> {
         let id = self.score_names.intern(name).map_err(|e| e.place(input.name(), input.line_number()))?;
         if self.scores.push(self.segment.len(), id, value) {
             return Ok(());
         }
-        Err(input.error(format!("the score {name} stands twice")).hint("remove one of the two"))
+        Err(input.error(format!("the score {name} occurs twice")).hint("remove one of the two"))
     }
 
     /// Ends the row whose text, features and scores have been added.
@@ -297,8 +310,8 @@ impl Rows {
         self.total.push(total.unwrap_or(f64::NAN));
     }
 
-    /// Adds a feature to the rows from `first` on, one number per row. Fails if a row has it already, or if
-    /// the name cannot be a feature's.
+    /// Adds a feature to the rows from `first` on, one number per row. Fails if a row already has it, or if
+    /// the name is not a valid feature name.
     pub fn add_feature(&mut self, name: &str, first: usize, numbers: &[f64]) -> Result<()> {
         let id = self.names.intern(name)?;
         let mut wider = Cells::default();
@@ -308,7 +321,7 @@ impl Rows {
                 wider.push(row, id, value);
             }
             if row >= first && !wider.push(row, id, numbers[row - first]) {
-                return Err(self.error(row, format!("the feature {name} is in the list already")));
+                return Err(self.error(row, format!("the feature {name} is already in the list")));
             }
             wider.end.push(wider.ids.len());
         }

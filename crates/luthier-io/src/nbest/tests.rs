@@ -12,7 +12,7 @@ fn plain(text: &str) -> Result<Rows> {
     read_text(text.as_bytes(), &Options::default())
 }
 
-/// Everything that counts about the candidates, features sorted by name.
+/// Segment, text, features sorted by name, and total score of every candidate.
 type Flat = Vec<(u32, String, Vec<(String, f64)>, Option<f64>)>;
 
 fn flat(rows: &Rows) -> Flat {
@@ -30,9 +30,9 @@ fn flat(rows: &Rows) -> Flat {
         .collect()
 }
 
-/// One data set in every dialect. The second one of segment 0 is empty, segment 1 has one candidate.
+/// One data set in every format: the second candidate of segment 0 is empty, segment 1 has one candidate.
 #[test]
-fn all_dialects_say_the_same() {
+fn all_formats_give_the_same_rows() {
     let expected: Flat = vec![
         (0, "the house".into(), vec![("lm".into(), -3.25), ("tm".into(), -2.0)], Some(-7.5)),
         (0, String::new(), vec![("lm".into(), -1.0), ("tm".into(), 0.5)], Some(-0.5)),
@@ -41,7 +41,7 @@ fn all_dialects_say_the_same() {
     let with_total: &[&str] = &[
         // Moses, with alignments after the score, ids out of order
         "1 ||| a tree ||| lm= 0 tm= 0.001 ||| 2 ||| 0-0=0-0 ||| 0-0\n0 ||| the house ||| lm= -3.25 tm= -2 ||| -7.5 ||| 0-1=0-1\n0 |||  ||| lm= -1 tm= 0.5 ||| -0.5 |||  ||| \n",
-        // old Moses and Phrasal: colons, no blank before the first bars
+        // old Moses and Phrasal: colons, no space before the first `|||`
         "0||| the house ||| lm: -3.25 tm: -2 ||| -7.5\n0|||  ||| lm: -1 tm: 0.5 ||| -0.5\n1||| a tree ||| lm: 0 tm: 0.001 ||| 2\n",
         // cdec, Joshua, old Marian
         "0 ||| the house ||| lm=-3.25 tm=-2 ||| -7.5\n0 |||  ||| lm=-1 tm=0.5 ||| -0.5\n1 ||| a tree ||| tm=0.001 lm=0 ||| 2\n",
@@ -49,7 +49,7 @@ fn all_dialects_say_the_same() {
         "0 ||| the house ||| -7.5 ||| lm=-3.25 tm=-2\n0 |||  ||| -0.5 ||| lm=-1 tm=0.5\n1 ||| a tree ||| 2 ||| lm=0 tm=0.001\n",
         // Marian with --alignment and --word-scores
         "0 ||| the house ||| 0-0 1-1 ||| WordScores= -1 -2 -0.5 ||| lm= -3.25 tm= -2 ||| -7.5\n0 |||  |||  ||| WordScores= -1 ||| lm= -1 tm= 0.5 ||| -0.5\n1 ||| a tree ||| 0-0 ||| WordScores= -1 -1 ||| lm= 0 tm= 0.001 ||| 2\n",
-        // ours
+        // JSON lines and TSV as written by luthier
         "{\"id\":0,\"text\":\"the house\",\"features\":{\"lm\":-3.25,\"tm\":-2},\"scores\":{\"total\":-7.5}}\n{\"id\":0,\"text\":\"\",\"features\":{\"lm\":-1,\"tm\":0.5},\"scores\":{\"total\":-0.5}}\n{\"id\":1,\"text\":\"a tree\",\"features\":{\"lm\":0,\"tm\":0.001},\"scores\":{\"total\":2}}\n",
         "id\ttext\tlm\ttm\tscore:total\n0\tthe house\t-3.25\t-2\t-7.5\n0\t\t-1\t0.5\t-0.5\n1\ta tree\t0\t0.001\t2\n",
     ];
@@ -116,7 +116,7 @@ fn flat_text_nemo_and_extractor_files() {
     assert_eq!(read_scores(&path).unwrap(), [(0, [3., 1., 0., 0., 4., 3., 2., 1., 5.])]);
 }
 
-/// Whole messages; all that differ are reported.
+/// Complete error messages; the test reports all that differ.
 #[test]
 fn mistakes() {
     let wrong = std::cell::RefCell::new(Vec::new());
@@ -132,7 +132,7 @@ fn mistakes() {
     };
     fails(
         "0 ||| a ||| b ||| LM= 1 ||| 2\n",
-        "1: the features begin with `b`, expected a label such as `LM0=`; `|||` must not stand inside the text",
+        "1: the features begin with `b`, expected a label such as `LM0=`; the text must not contain `|||`",
     );
     let many = plain("4 ||| a ||| 0-0 ||| 1-1 ||| 2-2 ||| 3-3 ||| 4-4 ||| g= 1 ||| 2\n").unwrap();
     assert_eq!(many.named_features(0).collect::<Vec<_>>(), [("g", 1.0)]);
@@ -156,32 +156,32 @@ fn mistakes() {
         );
     }
     second("1 ||| b ||| LM= ||| 2", "LM has 0 values here and 1 in line 1");
-    second("1 ||| b ||| LM= 1 LM= 1 ||| 2", "the feature LM stands twice; remove one of the two");
+    second("1 ||| b ||| LM= 1 LM= 1 ||| 2", "the feature LM occurs twice; remove one of the two");
     second("1 ||| b ||| TM= 1 2 3 ||| 2", "TM has 3 values here and 2 in line 1");
     second(
         "1 ||| b ||| LM: 1 ||| 2",
-        "the label `LM:` ends otherwise than those before; a file has labels with `=` or with `:`, not both",
+        "the label `LM:` does not end like the labels before it; end all labels of a file in `=` or all in `:`",
     );
     second(
         "1 ||| b ||| c ||| LM= 1 ||| 2",
-        "the features begin with `c`, expected a label such as `LM0=`; `|||` must not stand inside the text",
+        "the features begin with `c`, expected a label such as `LM0=`; the text must not contain `|||`",
     );
     second(
         "1 ||| b ||| LM= 1 ||| two",
-        "the total score is `two`, expected a finite number; `|||` must not stand inside the text",
+        "the total score is `two`, expected a finite number; the text must not contain `|||`",
     );
     fails("", " holds no candidate, expected an n-best list");
     fails(
         "hello\nworld\n",
-        "1: found `hello`, which is no n-best list that I know; give --per-source N for plain text with N lines a segment, or say --nbest-format",
+        "1: found `hello`, which is not a recognised n-best format; give --per-source N for plain text with N lines per segment, or set --nbest-format",
     );
     fails(
         "{\"id\":0,\"text\":\"a\"",
-        "1: broken JSON at column 18: EOF while parsing an object; each object must stand in one line",
+        "1: invalid JSON at column 18: EOF while parsing an object; write one JSON object per line",
     );
     fails(
         "{\"id\":0,\"features\":{}}\n",
-        "1: the candidate has no text; name it one of: text, hyp, hypothesis, translation, output, sentence, mt, pred",
+        "1: the candidate has no text; its key must be one of: text, hyp, hypothesis, translation, output, sentence, mt, pred",
     );
     fails(
         "{\"id\":0,\"text\":\"a\",\"features\":{\"x\":\"y\"}}\n",
@@ -193,11 +193,11 @@ fn mistakes() {
     );
     fails(
         "{\"id\":0,\"text\":\"a\",\"lm\":1,\"lm\":2}\n",
-        "1: broken JSON at column 33: the key \"lm\" stands twice",
+        "1: invalid JSON at column 33: the key \"lm\" occurs twice",
     );
     fails(
         "{\"text\":\"a\",\"lm\":1}\n",
-        "1: the candidate does not say which segment it belongs to; add an `id`, or give --per-source N",
+        "1: the candidate has no segment number; add an `id`, or give --per-source N",
     );
     fails(
         "{\"id\":0,\"text\":\"a\",\"scores\":[1]}\n",
@@ -206,19 +206,16 @@ fn mistakes() {
     fails("{\"id\":0,\"text\":\"a\",\"features\":{\"\":1}}\n", "1: a feature has an empty name; rename it");
     fails(
         "{\"id\":0,\"text\":\"a\",\"features\":{\"a\\nb\":1}}\n",
-        "1: the feature name \"a\\nb\" holds a control character or `|||`; rename it",
+        "1: the feature name \"a\\nb\" contains a control character or `|||`; rename it",
     );
     fails("{\"hyps\":[\"a\",\"b\"],\"lm\":[1]}\n", "1: `lm` has 1 numbers for 2 candidates");
-    fails("{\"id\":0,\"text\":\"a\",\"lm\":1e999}\n", "1: broken JSON at column 29: number out of range");
+    fails("{\"id\":0,\"text\":\"a\",\"lm\":1e999}\n", "1: invalid JSON at column 29: number out of range");
     fails("id\ttext\tlm\n0\ta\n", "2: found 2 columns, expected 3");
-    fails(
-        "text\tlm\na\t1\n",
-        "2: no column tells which segment a candidate belongs to; add a column `id`, or give --per-source N",
-    );
+    fails("text\tlm\na\t1\n", "2: no column has segment numbers; add a column `id`, or give --per-source N");
     fails("id\ttext\tlm\tlm\n", "1: two columns are named lm");
     fails(
         "FEATURES_TXT_BEGIN_0 0 2 1 a\n1\n",
-        "3: the file ends inside a block; it was cut short: make it again",
+        "3: the file ends inside a block; it is truncated; create it again",
     );
     fails(
         "FEATURES_BIN_BEGIN_0 0 2 1 a\n",
@@ -232,12 +229,12 @@ fn mistakes() {
     let three = read_text(b"a\nb\nc\n", &Options { dialect: None, per_source: Some(2) });
     assert_eq!(
         three.unwrap_err().to_string(),
-        "n.best:3: the file ends after 3 candidates, which is no multiple of 2; every segment needs --per-source of them"
+        "n.best:3: the file has 3 candidates, which is not a multiple of 2; every segment needs exactly --per-source candidates"
     );
     let far = plain("9999999 ||| a ||| x= 1 ||| 1\n").unwrap().by_segment(false);
     assert_eq!(
         far.unwrap_err().to_string(),
-        "n.best: segment 0 has no candidate; segments count from 0; --allow-missing goes on without it"
+        "n.best: segment 0 has no candidate; segments are numbered from 0; --allow-missing skips segments without candidates"
     );
     let wrong = wrong.into_inner();
     assert!(wrong.is_empty(), "{} messages differ:\n\n{}", wrong.len(), wrong.join("\n\n"));
@@ -253,7 +250,7 @@ fn write(rows: &Rows, to: To) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// A candidate as JSON: text of any kind, features of a few names, perhaps a total and a score.
+/// A random candidate: segment, text, features with a few names, optional total and optional score.
 type Drawn = (u8, String, Vec<(u8, f64)>, Option<f64>, Option<f64>);
 
 fn candidate() -> impl Strategy<Value = Drawn> {
@@ -301,7 +298,7 @@ proptest! {
         }
     }
 
-    /// Bytes of any kind, and bytes that look like a list: an answer or an error, never a panic.
+    /// Arbitrary bytes, and fragments of n-best lists, give rows or an error, never a panic.
     #[test]
     fn arbitrary_bytes_never_panic(
         bytes in prop::collection::vec(any::<u8>(), 0..200),

@@ -1,19 +1,23 @@
-//! Tab-separated values with a header: `id`, `text`, and a column per feature; `score:NAME` columns are scores
-//! that are not features. Without a header, `text<TAB>score` with so many lines a segment (`NeMo`).
+//! Reader of tab-separated values with a header: `id`, `text`, and one column per feature; columns
+//! `score:NAME` are scores that are not features. Files without a header have lines `text<TAB>score` and a
+//! fixed number of lines per segment (`NeMo`).
 
 use super::{Rows, not_finite, number, segment_id};
 use crate::Input;
 use luthier_core::Result;
 
+/// Headers of the column of texts.
 const TEXT: &[&str] = &["text", "hyp", "hypothesis", "translation", "output", "sentence", "mt"];
+/// Headers of the column of segment numbers.
 const ID: &[&str] = &["id", "segment", "index", "idx", "segment_id", "sent_id"];
 
-/// Whether a line is a header that names a text column.
+/// Returns whether a line is a header with a text column.
 pub(super) fn is_header(line: &str) -> bool {
     line.contains('\t') && line.split('\t').any(|name| TEXT.contains(&name.trim()))
 }
 
-/// A feature's name as a header; `feature:` stands before names that mean something else there.
+/// Returns the header of a feature's column: its name, after `feature:` if a header of that name has another
+/// meaning.
 pub(super) fn feature_column(name: &str) -> String {
     let special = ["score:", "feature:"].iter().any(|p| name.starts_with(p));
     if special || ID.contains(&name) || TEXT.contains(&name) {
@@ -23,7 +27,7 @@ pub(super) fn feature_column(name: &str) -> String {
     }
 }
 
-/// What a column holds.
+/// Content of a column.
 enum Column {
     Id,
     Text,
@@ -31,6 +35,7 @@ enum Column {
     Score(String),
 }
 
+/// Reads the candidates of a file into `rows`. Fails on a malformed line.
 pub(super) fn read(input: &mut Input, per_source: Option<u32>, rows: &mut Rows) -> Result<()> {
     let mut buffer = Vec::new();
     if !input.line(&mut buffer)? {
@@ -54,6 +59,7 @@ pub(super) fn read(input: &mut Input, per_source: Option<u32>, rows: &mut Rows) 
     super::whole_segments(input, count, per_source.filter(|_| !given))
 }
 
+/// Parses the header. Fails if a column has no name or two have the same name.
 fn header(input: &Input, line: &str) -> Result<Vec<Column>> {
     let mut seen: Vec<&str> = Vec::new();
     let mut columns = Vec::new();
@@ -79,6 +85,7 @@ fn header(input: &Input, line: &str) -> Result<Vec<Column>> {
     Ok(columns)
 }
 
+/// Parses one line into a row; `count` is the number of rows read before. Fails if the line is malformed.
 fn line(
     input: &Input,
     text: &str,
@@ -98,7 +105,7 @@ fn line(
         match column {
             Column::Id => segment = Some(segment_id(input, cell.trim())?),
             Column::Text => rows.push_text(cell.trim()),
-            // An empty cell is a feature that the candidate does not have.
+            // In an empty cell, the candidate does not have the feature or score.
             Column::Feature(_) | Column::Score(_) if cell.trim().is_empty() => {}
             Column::Feature(name) => rows.push_named(input, name, value(name)?)?,
             Column::Score(name) if name == "total" => total = Some(value(name)?),
@@ -107,7 +114,7 @@ fn line(
     }
     let Some(segment) = segment else {
         return Err(input
-            .error("no column tells which segment a candidate belongs to")
+            .error("no column has segment numbers")
             .hint("add a column `id`, or give --per-source N"));
     };
     *count += 1;

@@ -1,4 +1,4 @@
-//! Writing of n-best lists: Moses, JSON lines, TSV.
+//! Writer of n-best lists as Moses' format, JSON lines or TSV.
 
 use super::Rows;
 use luthier_core::{Error, FeatureKey, Result};
@@ -19,7 +19,8 @@ pub enum To {
 }
 
 impl To {
-    /// The format that the name of a file asks for; Moses' format if none.
+    /// Returns the format for a file name: JSON lines for `.jsonl` and `.json`, TSV for `.tsv`, also before
+    /// `.gz`, else Moses' format.
     pub fn of_path(path: &std::path::Path) -> To {
         let name = path.to_string_lossy();
         let name = name.strip_suffix(".gz").unwrap_or(&name);
@@ -31,28 +32,33 @@ impl To {
     }
 }
 
-/// Every candidate has a cell for every feature.
+/// Maximum number of features in a TSV file, in which every candidate has a cell for every feature.
 const MAX_COLUMNS: usize = 4096;
 
-/// A writer of candidates of `rows`, in any order, in one format.
+/// Writer of candidates of an n-best list, in any order, in one format.
 pub struct Writer<'a> {
     rows: &'a Rows,
     to: To,
     out: &'a mut dyn Write,
+    /// Whether a TSV file has a column for the total score.
     totals: bool,
+    /// Name of the output in error messages.
     file: String,
+    /// Cells of the TSV line being written.
     cells: Vec<String>,
 }
 
 impl<'a> Writer<'a> {
-    /// Begins an n-best list; `totals` says whether a TSV has a column for the total score, `file` is the
+    /// Begins an n-best list; `totals` is whether a TSV file has a column for the total score, `file` is the
     /// output's name in error messages. Fails if the header cannot be written, or has too many columns.
     pub fn new(rows: &'a Rows, to: To, totals: bool, out: &'a mut dyn Write, file: &str) -> Result<Self> {
         let mut writer = Writer { rows, to, totals, out, file: file.to_owned(), cells: Vec::new() };
         if to == To::Tsv {
             let mut header = vec!["id".to_owned(), "text".to_owned()];
             if rows.names.names().len() > MAX_COLUMNS {
-                let message = format!("{} features are too many for TSV columns", rows.names.names().len());
+                let features = rows.names.names().len();
+                let message =
+                    format!("cannot write {features} features as TSV, expected at most {MAX_COLUMNS}");
                 return Err(Error::in_file(file, message).hint("write JSON lines (--to jsonl)"));
             }
             header.extend(rows.names.names().iter().map(|n| super::tsv::feature_column(n)));
@@ -63,13 +69,13 @@ impl<'a> Writer<'a> {
         Ok(writer)
     }
 
-    /// Returns whether a format would lose scores of `rows` that are not features.
+    /// Returns whether `rows` has scores that are not features and that the format cannot hold.
     pub fn loses_scores(rows: &Rows, to: To) -> bool {
         to == To::Moses && !rows.score_names.names().is_empty()
     }
 
-    /// Writes the candidate of a row, with the total score `total` instead of its own if given. Fails if it
-    /// cannot be written in the format.
+    /// Writes the candidate of a row, with `total` in place of its own total score if given. Fails if the
+    /// format cannot hold its text or features, or if writing fails.
     pub fn write(&mut self, row: usize, total: Option<f64>) -> Result<()> {
         let total = total.or_else(|| self.rows.total(row));
         match self.to {
@@ -79,10 +85,12 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// Writes one line. Fails if writing fails.
     fn line(&mut self, line: &str) -> Result<()> {
         writeln!(self.out, "{line}").map_err(|e| Error::io(&self.file, "write it", &e))
     }
 
+    /// Fails if the text of a row contains a string that the format cannot hold.
     fn check(&self, row: usize, forbidden: &[&str], format: &str) -> Result<()> {
         let text = self.rows.text(row);
         match forbidden.iter().find(|f| text.contains(**f)) {
@@ -94,6 +102,7 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// Writes the candidate of a row in Moses' format.
     fn moses(&mut self, row: usize, total: Option<f64>) -> Result<()> {
         self.check(row, &["|||", "\n", "\r"], "Moses' format")?;
         let mut line = MosesLine::new(self.rows.segment(row) as usize, self.rows.text(row));
@@ -115,8 +124,9 @@ impl<'a> Writer<'a> {
         self.line(&line.end(total))
     }
 
-    /// How many features from the first on are one whole block `Name[0]`, `Name[1]`, …; at least 1. A block that other
-    /// candidates have longer, or whose name is also a feature's, is written value by value.
+    /// Returns the number of features, from the first on, that form one complete block `Name[0]`, `Name[1]`,
+    /// …; at least 1. A block that is longer in other candidates, or whose name is also the name of a
+    /// feature, is written value by value.
     fn block(&self, features: &[(&str, f64)]) -> usize {
         let Some(base) = features[0].0.strip_suffix("[0]").filter(|b| !b.is_empty()) else { return 1 };
         let in_turn = |(i, f): &(usize, &(&str, f64))| {
@@ -127,6 +137,7 @@ impl<'a> Writer<'a> {
         if known(&format!("{base}[{n}]")) || known(base) { 1 } else { n }
     }
 
+    /// Writes the candidate of a row as a JSON line.
     fn json(&mut self, row: usize, total: Option<f64>) -> Result<()> {
         let map = |items: &mut dyn Iterator<Item = (&str, f64)>| {
             Value::Object(items.map(|(n, v)| (n.to_owned(), json!(v))).collect::<Map<_, _>>())
@@ -139,6 +150,7 @@ impl<'a> Writer<'a> {
         self.line(&object.to_string())
     }
 
+    /// Writes the candidate of a row as a TSV line.
     fn tsv(&mut self, row: usize, total: Option<f64>) -> Result<()> {
         self.check(row, &["\t", "\n", "\r"], "TSV")?;
         let rows = self.rows;
@@ -163,7 +175,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// A candidate in Moses' format, `id ||| text ||| Label= v v Label= v ||| total`, in the making.
+/// Builder of a candidate's line in Moses' format, `id ||| text ||| Label= v v Label= v ||| total`.
 ///
 /// ```
 /// let mut line = luthier_io::nbest::MosesLine::new(0, "the house");
@@ -175,7 +187,7 @@ impl<'a> Writer<'a> {
 pub struct MosesLine(String);
 
 impl MosesLine {
-    /// Begins the line of a candidate of a segment. Its text must not hold `|||` or line ends.
+    /// Begins the line of a candidate of a segment. The text must not contain `|||` or line ends.
     pub fn new(segment: usize, text: &str) -> Self {
         MosesLine(format!("{segment} ||| {text} |||"))
     }
@@ -186,14 +198,14 @@ impl MosesLine {
         self.more(values);
     }
 
-    /// Adds values to the block that was begun last.
+    /// Adds values to the last block.
     pub fn more(&mut self, values: impl IntoIterator<Item = f64>) {
         for value in values {
             self.0 += &format!(" {value}");
         }
     }
 
-    /// Returns the whole line without its line end, with the total score if given.
+    /// Returns the complete line without line end, with the total score if given.
     pub fn end(mut self, total: Option<f64>) -> String {
         self.0 += " |||";
         if let Some(total) = total {

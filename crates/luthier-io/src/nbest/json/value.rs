@@ -1,4 +1,4 @@
-//! A JSON value that keeps the order of keys and refuses one that stands twice.
+//! A JSON value that keeps the order of keys and rejects duplicate keys.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;
@@ -15,7 +15,7 @@ pub(super) enum Json {
 }
 
 impl Json {
-    /// What it is, for messages.
+    /// Returns a description of the value for messages: a scalar itself, or `an array` or `an object`.
     pub(super) fn kind(&self) -> String {
         match self {
             Json::Null => "null".to_owned(),
@@ -28,7 +28,7 @@ impl Json {
     }
 }
 
-/// The first of some keys that an object has.
+/// Returns the first of `keys` that an object has, with its value; `None` if it has none of them.
 pub(super) fn find<'a>(object: &'a [(String, Json)], keys: &[&str]) -> Option<(&'a str, &'a Json)> {
     keys.iter().find_map(|k| object.iter().find(|(name, _)| name == k)).map(|(name, v)| (name.as_str(), v))
 }
@@ -39,6 +39,7 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
+/// Visitor that builds a [`Json`] value.
 struct Builder;
 
 impl<'de> Visitor<'de> for Builder {
@@ -85,7 +86,7 @@ impl<'de> Visitor<'de> for Builder {
         let mut seen = rustc_hash::FxHashSet::default();
         while let Some((key, value)) = items.next_entry::<String, Json>()? {
             if !seen.insert(key.clone()) {
-                return Err(A::Error::custom(format!("the key {key:?} stands twice")));
+                return Err(A::Error::custom(format!("the key {key:?} occurs twice")));
             }
             out.push((key, value));
         }
