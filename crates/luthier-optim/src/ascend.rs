@@ -10,8 +10,8 @@
 //!   w′ − w, which replaces the direction of the largest gain in the set.
 //! - Random directions (§3.1): a move along each direction d with dᵢ ~ N(0, 1).
 //! - Downhill simplex (Nelder and Mead 1965): no line searches. With the worst vertex x and the centroid c of the n
-//!   others, it tries the reflection c + (c − x), the expansion c + 2(c − x) and the contractions c ± ½(c − x); if none
-//!   is better, it moves all vertices half way to the best one.
+//!   others, it tries the reflection c + (c − x), the expansion c + 2(c − x) and the contractions c ± ½(c − x); if
+//!   none is better, it moves all vertices half way to the best one.
 //!
 //! The search stops when no direction gains more than a threshold, or after a maximum number of moves. The cost is
 //! that of the line searches: for n free coordinates and R random directions, n + R per move (Koehn), up to n + 1 per
