@@ -1,27 +1,35 @@
-//! The upper envelope over all derivations (Kumar et al. 2009): which derivation is best where along a line of weights.
+//! MERT on forests: the upper envelope of the scores of all derivations along a line of weights (Kumar et al. 2009).
 //!
-//! Along w + γd every edge is a line b + γm, and a derivation the sum of its edges. From the leaves to the root, each node
-//! gets the envelope of its derivations: an edge shifts the envelope of its tail, or the sum of those of two tails, whose
-//! boundaries are all kept. Lines are points (m, b), an envelope is the upper hull of such points; those of each further edge
-//! come in order of slope and most of them lie below the hull so far, which one walk along both tells. What is left is
-//! merged into it. Each stretch knows the stretches that it is made of. The cost is linear in the total number of stretches.
+//! Along w + γd, an edge with features h scores b + γm with b = w·h and m = d·h, and a derivation scores the sum of
+//! its edges. The envelope of a node v is the inside value of v in a semiring of envelopes:
+//!
+//! - sum: the envelope of the union of two sets of lines, for the incoming edges of a node;
+//! - product: the Minkowski sum, which adds two envelopes and keeps the boundaries of both, for the tails of an edge.
+//!
+//! By duality, a line is the point (m, b) and an envelope is the upper convex hull of its points. The lines of an
+//! edge come in order of slope; one walk along the hull so far discards those below it, and the rest are merged into
+//! it. Each piece points to the pieces of the tails that it is built from, so that its derivation can be read off.
+//! The cost is linear in the total number of pieces over all nodes and edges.
 
 use crate::{Forest, NONE, TAILS};
 
-/// A stretch of an upper envelope: one derivation, with score b + γm, is best for γ from `from` to the next stretch.
+/// A piece of an upper envelope: one derivation, with score b + γm, is best for γ from `from` to the next piece.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stretch {
-    /// Slope of the derivation's score along the line.
+    /// Slope m of the derivation's score along the line.
     pub m: f64,
-    /// Score of the derivation at γ = 0.
+    /// Score b of the derivation at γ = 0.
     pub b: f64,
-    /// The γ where the stretch begins; −∞ for the first one.
+    /// The γ at which the piece begins; −∞ for the first one.
     pub from: f64,
+    /// First edge of the derivation.
     edge: u32,
+    /// Pieces of the tails' envelopes, as indices into all pieces.
     tails: [u32; 2],
 }
 
-/// Finds the upper envelope of the derivations of forests (Kumar et al. 2009), and keeps its memory from one to the next.
+/// Computes the upper envelope of the derivations of a forest (Kumar et al. 2009), and reuses its buffers from one
+/// forest to the next.
 ///
 /// ```
 /// # let line = r#"{"rules":["[x] ||| the","[x] ||| a","[x] ||| [x,1] house"],"goal":1,"nodes":[
@@ -38,19 +46,23 @@ pub struct Stretch {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Hull {
-    /// Stretches of all nodes, and where those of each node end.
+    /// Envelopes of all nodes, one after another.
     kept: Vec<Stretch>,
+    /// End of each node's envelope in `kept`.
     ends: Vec<u32>,
-    /// The hull of the node so far, lines that may be above it, and room to put both together.
+    /// Hull of the current node so far.
     chain: Vec<Stretch>,
+    /// Lines of the current edge that are not below the hull.
     above: Vec<Stretch>,
+    /// Scratch buffer for merging the two.
     merged: Vec<Stretch>,
+    /// Stack of pieces and positions in their target sides, for reading off a derivation.
     open: Vec<(u32, u32)>,
 }
 
 impl Hull {
-    /// The upper envelope over all derivations of the root, from left to right, where an edge scores its offset + γ · its slope.
-    /// Of equal lines the one with the first edge is taken.
+    /// Returns the upper envelope of all derivations of the root, from left to right; empty for an empty forest. An
+    /// edge scores offset + γ·slope. Among equal lines the one whose edge comes first is kept.
     pub fn find(&mut self, forest: &Forest<'_>, slopes: &[f64], offsets: &[f64]) -> &[Stretch] {
         self.kept.clear();
         self.ends.clear();
@@ -86,7 +98,7 @@ impl Hull {
         }
     }
 
-    /// The hull of the hull so far and of what may be above it, both in order of slope.
+    /// Replaces the hull so far by the hull of itself and the lines in `above`; both are in order of slope.
     fn merge(&mut self) {
         self.merged.clear();
         let (mut i, mut j) = (0, 0);
@@ -107,8 +119,8 @@ impl Hull {
         std::mem::swap(&mut self.chain, &mut self.merged);
     }
 
-    /// Writes the words and edges of the derivation of a stretch, given by its index in the envelope that [`Hull::find`]
-    /// returned last for this forest.
+    /// Writes the words (local numbers) and edges of the derivation of one piece. `place` is the index of the piece
+    /// in the result of the last call of [`Hull::find`], which must have been for the same forest.
     pub fn derivation(
         &mut self,
         forest: &Forest<'_>,
@@ -139,13 +151,14 @@ impl Hull {
     }
 }
 
-/// Where the stretches of a node begin, and they themselves.
+/// The envelope of a node, and the index of its first piece in `kept`.
 fn of<'k>(kept: &'k [Stretch], ends: &[u32], node: u32) -> (u32, &'k [Stretch]) {
     let start = if node == 0 { 0 } else { ends[node as usize - 1] };
     (start, &kept[start as usize..ends[node as usize] as usize])
 }
 
-/// The envelope of an edge, from left to right: that of its tails, shifted.
+/// Calls `each` with the pieces of the envelope of an edge, from left to right: the Minkowski sum of the envelopes of
+/// its tails, plus the line of the edge itself.
 #[inline]
 fn lines(
     forest: &Forest<'_>,
@@ -183,7 +196,7 @@ fn lines(
     }
 }
 
-/// Whether a line is nowhere above a hull, whose first stretch is the last one that is not steeper.
+/// Whether a line is nowhere above a hull. `hull` begins with the last of its lines whose slope is not larger.
 #[inline]
 fn is_below(hull: &[Stretch], line: &Stretch) -> bool {
     let p = hull[0];
@@ -196,7 +209,8 @@ fn is_below(hull: &[Stretch], line: &Stretch) -> bool {
     }
 }
 
-/// Puts the next line by slope on a stack; of equal slopes the higher one comes first.
+/// Pushes the next line in order of slope on the stack of an envelope, and pops those that it hides. Among lines of
+/// equal slope the highest must come first.
 #[inline]
 fn push(stack: &mut Vec<Stretch>, mut line: Stretch) {
     line.from = f64::NEG_INFINITY;
@@ -214,21 +228,20 @@ fn push(stack: &mut Vec<Stretch>, mut line: Stretch) {
     stack.push(line);
 }
 
-/// Number of points of a line of weights that [`best_at`] evaluates together.
+/// Number of points on a line of weights that [`best_at`] evaluates at once.
 pub const LANES: usize = 16;
 
-/// Points of a line of weights: at each, an edge scores `here` times its offset plus `along` times its slope. `here` is 1,
-/// or 0 for a point at infinity.
+/// Points on a line of weights w + γd. At each point an edge scores `here`·offset + `along`·slope.
 #[derive(Debug, Clone, Copy)]
 pub struct Lanes {
-    /// Factor of the offsets at each point: 1, or 0 at infinity.
+    /// Factor of the offsets at each point: 1, or 0 for a point at infinity.
     pub here: [f64; LANES],
-    /// Factor of the slopes at each point: γ, or ±1 at infinity.
+    /// Factor of the slopes at each point: γ, or ±1 for a point at infinity.
     pub along: [f64; LANES],
 }
 
-/// The score of the best derivation at each of several points of a line of weights; −∞ without a derivation. `room` keeps
-/// the best scores of all nodes, for [`derivation_at`].
+/// Returns the score of the best derivation at each of several points on a line of weights; −∞ if there is no
+/// derivation. Writes the best scores of all nodes to `node_best`, for [`derivation_at`].
 ///
 /// ```
 /// # let line = r#"{"rules":["[x] ||| the","[x] ||| a","[x] ||| [x,1] house"],"goal":1,"nodes":[
@@ -246,32 +259,32 @@ pub fn best_at(
     slopes: &[f64],
     offsets: &[f64],
     points: &Lanes,
-    room: &mut Vec<[f64; LANES]>,
+    node_best: &mut Vec<[f64; LANES]>,
 ) -> [f64; LANES] {
-    room.clear();
+    node_best.clear();
     let (first, tails) = forest.shape();
-    sweep(first, tails, slopes, offsets, points, room);
-    room.last().copied().unwrap_or([f64::NEG_INFINITY; LANES])
+    sweep(first, tails, slopes, offsets, points, node_best);
+    node_best.last().copied().unwrap_or([f64::NEG_INFINITY; LANES])
 }
 
-/// Writes the words and edges of the best derivation at one point, given by its lane, from what [`best_at`] left in `room`
-/// for the same forest, slopes, offsets and points.
+/// Writes the words (local numbers) and edges of the best derivation at the point with index `lane`. `node_best` is
+/// what [`best_at`] wrote for the same forest, slopes, offsets and points.
 pub fn derivation_at(
     forest: &Forest<'_>,
     (slopes, offsets): (&[f64], &[f64]),
     points: &Lanes,
-    (room, lane): (&[[f64; LANES]], usize),
+    (node_best, lane): (&[[f64; LANES]], usize),
     (words, edges): (&mut Vec<u32>, &mut Vec<u32>),
 ) {
     words.clear();
     edges.clear();
-    // The edge with the score of its node: the same sums in the same order give the same bits.
+    // The best edge is found by comparing scores: the same sums in the same order give the same bits.
     let best = |node: u32| {
         let score = |edge: u32| {
             let own = points.here[lane] * offsets[edge as usize] + points.along[lane] * slopes[edge as usize];
-            forest.tails(edge).fold(own, |sum, t| sum + room[t as usize][lane])
+            forest.tails(edge).fold(own, |sum, t| sum + node_best[t as usize][lane])
         };
-        forest.incoming(node).find(|&e| score(e) == room[node as usize][lane])
+        forest.incoming(node).find(|&e| score(e) == node_best[node as usize][lane])
     };
     let mut open: Vec<(u32, usize)> = best(forest.root()).map(|e| (e, 0)).into_iter().collect();
     while let Some((edge, at)) = open.last_mut() {
@@ -293,7 +306,8 @@ pub fn derivation_at(
     }
 }
 
-/// Best scores of all nodes. Compiled for several instruction sets; without fused operations all give the same bits.
+/// Appends the best scores of all nodes to `node_best`. Compiled for several instruction sets, which give the same
+/// bits because no fused multiply-add is used.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 fn sweep(
     first: &[u32],
@@ -301,7 +315,7 @@ fn sweep(
     slopes: &[f64],
     offsets: &[f64],
     points: &Lanes,
-    room: &mut Vec<[f64; LANES]>,
+    node_best: &mut Vec<[f64; LANES]>,
 ) {
     for node in first.windows(2) {
         let mut best = [f64::NEG_INFINITY; LANES];
@@ -309,7 +323,7 @@ fn sweep(
             let (m, b) = (slopes[edge], offsets[edge]);
             let mut score: [f64; LANES] = std::array::from_fn(|l| points.here[l] * b + points.along[l] * m);
             for &tail in tails[edge].iter().take_while(|t| **t != NONE) {
-                for (s, below) in score.iter_mut().zip(&room[tail as usize]) {
+                for (s, below) in score.iter_mut().zip(&node_best[tail as usize]) {
                     *s += below;
                 }
             }
@@ -317,7 +331,7 @@ fn sweep(
                 *best = if s > *best { s } else { *best };
             }
         }
-        room.push(best);
+        node_best.push(best);
     }
 }
 
@@ -338,7 +352,7 @@ mod tests {
         Hull::default().find(forest, m, b).iter().map(|s| (s.m, s.b, s.from)).collect()
     }
 
-    /// Two leaves with two lines each under one binary edge.
+    /// The envelope of a binary edge over two leaves with two lines each.
     fn two_tails(lines: [[(f64, f64); 2]; 2]) -> Vec<(f64, f64, f64)> {
         let mut builder = Builder::default();
         let word = builder.rule([0], &[]);
@@ -357,7 +371,7 @@ mod tests {
         found(&forest, &m, &b)
     }
 
-    /// Boundaries of both tails stay: tails that break at 2 and at 0, and cdec's example.
+    /// The boundaries of both tails are kept: tails with boundaries at 2 and 0, and an example from cdec's tests.
     #[test]
     fn boundaries_of_both_tails_are_kept() {
         let low = f64::NEG_INFINITY;
@@ -367,7 +381,7 @@ mod tests {
         assert_eq!(cdec, [(-2.0, 1.0, low), (0.0, 1.0, 0.0), (2.0, -1.0, 1.0)]);
     }
 
-    /// A lattice of Moses' tests: features foo and bar, weights 2 and 1.
+    /// A lattice from Moses' tests: features foo and bar, weights 2 and 1.
     #[test]
     fn moses_lattice() {
         let mut builder = Builder::default();
@@ -399,7 +413,7 @@ mod tests {
         assert_eq!(found(&forest, &bar, &here), [(1.0, 9.0, low), (4.0, 10.0, -1.0 / 3.0), (5.0, 7.0, 3.0)]);
     }
 
-    /// At any point the best derivation, and its score.
+    /// Best derivation and score at random points, against enumeration.
     #[test]
     fn points_equal_enumeration() {
         for seed in 0..100 {
@@ -411,21 +425,22 @@ mod tests {
                 *x = stream.uniform(-3.0, 3.0);
             }
             points.here[3] = 0.0;
-            let mut room = Vec::new();
-            let best = best_at(&forest, &m, &b, &points, &mut room);
+            let mut node_best = Vec::new();
+            let best = best_at(&forest, &m, &b, &points, &mut node_best);
             for (l, best) in best.into_iter().enumerate() {
                 let scores: Vec<f64> =
                     m.iter().zip(&b).map(|(m, b)| points.here[l] * b + points.along[l] * m).collect();
                 let expected = KBest::new(&forest, &scores, false).next().unwrap();
                 assert!((best - expected.score).abs() < 1e-9);
                 let (mut words, mut edges) = (Vec::new(), Vec::new());
-                derivation_at(&forest, (&m, &b), &points, (&room, l), (&mut words, &mut edges));
+                derivation_at(&forest, (&m, &b), &points, (&node_best, l), (&mut words, &mut edges));
                 assert_eq!((words, edges), (expected.words, expected.edges), "{seed}");
             }
         }
     }
 
-    /// The same as the envelope of all derivations, and the words of each stretch are those of a best derivation.
+    /// The envelope equals that of all derivations enumerated, and the words of each piece are those of a best
+    /// derivation.
     #[test]
     fn equals_enumeration() {
         let mut stretches = 0;

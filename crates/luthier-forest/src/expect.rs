@@ -1,12 +1,14 @@
-//! Expectations over derivations, p(d) = exp(score(d))/Z, and their derivatives (Li and Eisner 2009): passes over the edges,
-//! one up and one down.
+//! Expectations over derivations under p(d) = exp(score(d))/Z, and their derivatives (Li and Eisner 2009).
 //!
-//! From the leaves up: the logarithm of the inside sum of each node, and which share of it each edge has. From the root down:
-//! derivatives, by the chain rule, so that a node that is used twice counts twice.
+//! The upward pass computes ln inside(v) for every node v and the conditional probability p(e | v) of each incoming
+//! edge e. With nₑ the number of uses of e in a derivation and r the sum of given edge values over a derivation, the
+//! downward passes compute E(nₑ) = ∂ln Z/∂sₑ and ∂E(r)/∂sₑ = Cov(r, nₑ), where sₑ is the score of e. Each pass
+//! costs O(edges).
 
 use crate::Forest;
 
-/// The distribution p(d) = exp(score(d))/Z over the derivations d of a forest.
+/// The distribution p(d) = exp(score(d))/Z over the derivations d of a forest, where score(d) is the sum of edge
+/// scores.
 ///
 /// ```
 /// # let line = r#"{"rules":["[x] ||| the","[x] ||| a","[x] ||| [x,1] house"],"goal":1,"nodes":[
@@ -22,14 +24,14 @@ use crate::Forest;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Expectation {
-    /// ln Z: the natural logarithm of the sum of exp(score) over all derivations; −∞ without one.
+    /// ln Z: natural logarithm of the sum of exp(score) over all derivations; −∞ if there are none.
     pub log_z: f64,
-    /// Share of each edge in its node.
+    /// p(e | v): conditional probability of each edge given its head node.
     share: Vec<f64>,
 }
 
 impl Expectation {
-    /// The distribution over the derivations of a forest whose edges have these scores.
+    /// Returns the distribution over the derivations of a forest; `scores` holds one score per edge.
     pub fn new(forest: &Forest<'_>, scores: &[f64]) -> Self {
         let mut inside: Vec<f64> = Vec::with_capacity(forest.nodes());
         let mut share = vec![0.0; forest.edges()];
@@ -55,8 +57,8 @@ impl Expectation {
         Expectation { log_z: inside.last().copied().unwrap_or(f64::NEG_INFINITY), share }
     }
 
-    /// Expected number of uses of each edge, which is also the derivative of ln Z with respect to the edge's score. `forest`
-    /// is the one of [`Expectation::new`].
+    /// Expected number of uses of each edge, E(nₑ), which is also the derivative of ln Z with respect to the edge's
+    /// score. `forest` must be the one passed to [`Expectation::new`].
     pub fn counts(&self, forest: &Forest<'_>) -> Vec<f64> {
         let mut counts = vec![0.0; forest.edges()];
         let mut visits = vec![0.0; forest.nodes()];
@@ -75,8 +77,8 @@ impl Expectation {
         counts
     }
 
-    /// Derivative, with respect to each edge's score, of the expected sum of `values` over a derivation's edges. `forest` is
-    /// the one of [`Expectation::new`].
+    /// Derivative of E(r) with respect to the score of each edge, where r is the sum of `values` over the edges of a
+    /// derivation; `values` holds one value per edge. `forest` must be the one passed to [`Expectation::new`].
     pub fn slopes(&self, forest: &Forest<'_>, values: &[f64]) -> Vec<f64> {
         let mut mean: Vec<f64> = Vec::with_capacity(forest.nodes());
         let whole = |edge: u32, mean: &[f64]| -> f64 {
@@ -88,7 +90,7 @@ impl Expectation {
             mean.push(expected);
         }
         let mut slopes = vec![0.0; forest.edges()];
-        // How much the root's mean changes with the mean of a node, and with its inside sum.
+        // Derivatives of the root's mean with respect to the mean and the log inside value of each node.
         let mut by_mean = vec![0.0; forest.nodes()];
         let mut by_inside = vec![0.0; forest.nodes()];
         if let Some(root) = by_mean.last_mut() {
@@ -111,7 +113,8 @@ impl Expectation {
 }
 
 impl Forest<'_> {
-    /// Adds Σ value · feature over all edges to `out`, by local number: turns derivatives by edge into derivatives by weight.
+    /// Adds Σ value · feature over all edges to `out`, which is indexed by local feature number. It turns derivatives
+    /// with respect to edge scores into derivatives with respect to weights.
     pub fn add_features(&self, values: &[f64], out: &mut [f64]) {
         let mut rules = vec![0.0; self.rules.target.len()];
         for edge in 0..self.edges() as u32 {

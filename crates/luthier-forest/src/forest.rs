@@ -1,51 +1,55 @@
-//! The forest: nodes in topological order, edges and rules in flat arrays.
+//! Data structure of packed forests: nodes in topological order, edges and rules in flat arrays.
 
 use luthier_core::Local;
 use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
-/// Marks the absence of a tail, in a place where an edge could have one.
+/// In a list of tail nodes, marks an unused position: an edge has two positions and zero, one or two tails.
 pub const NONE: u32 = u32::MAX;
 
-/// Symbols in a rule's target that stand for the words of the first and of the second tail; every other symbol is the local
-/// number of a word.
+/// Symbols in a rule's target side that stand for the words of the first and the second tail; every other symbol is
+/// the local number of a word.
 pub const TAILS: [u32; 2] = [u32::MAX - 1, u32::MAX];
 
-/// Lists of numbers stored one behind another, each found by its index.
+/// Rows of numbers of different lengths, stored in one array and accessed by index.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rows<'a> {
     items: Cow<'a, [u32]>,
+    /// End of each row in `items`.
     ends: Cow<'a, [u32]>,
 }
 
-/// Features of rules or of edges: for each rule or edge, local numbers of features with their values.
+/// Sparse feature vectors of rules or edges: for each rule or edge, pairs of local feature number and value.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Features<'a> {
     ids: Rows<'a>,
+    /// Feature values, parallel to the items of `ids`.
     values: Cow<'a, [f32]>,
 }
 
 impl Rows<'_> {
-    /// Number of lists that are stored.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether no list is stored.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
+    /// Positions of row `i` in `items`.
     fn range(&self, i: u32) -> Range<usize> {
         let start = if i == 0 { 0 } else { self.ends[i as usize - 1] };
         start as usize..self.ends[i as usize] as usize
     }
 
-    /// The list with index `i`, which is below [`Rows::len`].
+    /// The row with index `i`. Panics unless `i` is below [`Rows::len`].
     pub fn row(&self, i: u32) -> &[u32] {
         &self.items[self.range(i)]
     }
 
+    /// Appends a row.
     fn push(&mut self, items: impl IntoIterator<Item = u32>) {
         self.items.to_mut().extend(items);
         let end = self.items.len() as u32;
@@ -54,33 +58,36 @@ impl Rows<'_> {
 }
 
 impl Features<'_> {
-    /// The features of rule or edge `i`: pairs of a local number of a feature and its value.
+    /// Features of rule or edge `i`, as pairs of local feature number and value.
     pub fn row(&self, i: u32) -> impl Iterator<Item = (u32, f32)> + '_ {
         let range = self.ids.range(i);
         self.ids.items[range.clone()].iter().copied().zip(self.values[range].iter().copied())
     }
 
+    /// Appends the features of the next rule or edge.
     fn push(&mut self, features: &[(u32, f32)]) {
         self.ids.push(features.iter().map(|f| f.0));
         self.values.to_mut().extend(features.iter().map(|f| f.1));
     }
 
+    /// Score of rule or edge `i`: Σ weight · value over its features.
     fn score(&self, i: u32, weights: &[f64]) -> f64 {
         self.row(i).map(|(f, v)| weights[f as usize] * f64::from(v)).sum()
     }
 }
 
-/// The rules of a forest, which edges share: target words with the places of tails, and features.
+/// The rules of a forest, shared by its edges: target sides and features.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rules<'a> {
-    /// Target symbols of each rule: local numbers of words, and [`TAILS`].
+    /// Target side of each rule: local numbers of words, and [`TAILS`] for the words of the tails.
     pub target: Rows<'a>,
-    /// Features that each rule adds to an edge.
+    /// Features of each rule, which every edge with this rule has.
     pub features: Features<'a>,
 }
 
-/// A packed forest: all derivations of one sentence. Nodes are numbered in topological order, and the last one is the root;
-/// each edge leads into a node from up to two tails. Scores are never stored: they come from weights.
+/// A packed forest of the derivations of one sentence. Nodes are numbered in topological order, and the last one is
+/// the root; each edge has one head node, at most two tail nodes and a rule. Scores are not stored but computed from
+/// weights.
 ///
 /// ```
 /// use luthier_core::{FeatureKey, Local};
@@ -100,25 +107,29 @@ pub struct Rules<'a> {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Forest<'a> {
+    /// First incoming edge of each node, then the number of edges.
     first_edge: Cow<'a, [u32]>,
+    /// Tail nodes of each edge.
     tails: Cow<'a, [[u32; 2]]>,
+    /// Rule of each edge.
     rule: Cow<'a, [u32]>,
+    /// Features of each edge besides those of its rule.
     features: Features<'a>,
-    /// The rules that edges refer to by number.
+    /// The rules, which edges refer to by number.
     pub rules: Rules<'a>,
-    /// The features that occur in this forest; their positions are the local numbers.
+    /// The features that occur in this forest; the position of a feature is its local number.
     pub local: Arc<Local>,
-    /// The target words that occur in this forest; their positions are the local numbers.
+    /// The target words that occur in this forest; the position of a word is its local number.
     pub words: Arc<Vec<String>>,
 }
 
 impl Forest<'_> {
-    /// Number of nodes of the forest.
+    /// Number of nodes in the forest.
     pub fn nodes(&self) -> usize {
         self.first_edge.len().saturating_sub(1)
     }
 
-    /// Number of edges of the forest.
+    /// Number of edges in the forest.
     pub fn edges(&self) -> usize {
         self.rule.len()
     }
@@ -128,63 +139,65 @@ impl Forest<'_> {
         self.edges() == 0
     }
 
-    /// Number of the root node, which is the last one. Panics if there is no node.
+    /// Index of the root node, which is the last node. Panics if the forest has no nodes.
     pub fn root(&self) -> u32 {
         self.nodes() as u32 - 1
     }
 
-    /// Numbers of the edges into a node.
+    /// Indices of the incoming edges of a node.
     #[inline]
     pub fn incoming(&self, node: u32) -> Range<u32> {
         self.first_edge[node as usize]..self.first_edge[node as usize + 1]
     }
 
-    /// Numbers of the nodes that are the tails of an edge: none, one or two, all before its head.
+    /// Indices of the tail nodes of an edge: none, one or two, each smaller than the index of the head.
     #[inline]
     pub fn tails(&self, edge: u32) -> impl Iterator<Item = u32> + '_ {
         self.tails[edge as usize].iter().copied().take_while(|&t| t != NONE)
     }
 
-    /// Both places for tails of an edge.
+    /// Tail nodes of an edge, with [`NONE`] in unused positions.
     #[inline]
     pub(crate) fn both(&self, edge: u32) -> [u32; 2] {
         self.tails[edge as usize]
     }
 
-    /// First edge of each node with the end, and tails of all edges.
+    /// First incoming edge of each node followed by the number of edges, and the tail nodes of all edges.
     pub(crate) fn shape(&self) -> (&[u32], &[[u32; 2]]) {
         (&self.first_edge, &self.tails)
     }
 
-    /// Number of the rule of an edge.
+    /// Index of the rule of an edge.
     pub fn rule(&self, edge: u32) -> u32 {
         self.rule[edge as usize]
     }
 
-    /// Target symbols of an edge: local numbers of words, and [`TAILS`] where the words of its tails go.
+    /// Target side of the rule of an edge: local numbers of words, and [`TAILS`] for the words of its tails.
     #[inline]
     pub fn target(&self, edge: u32) -> &[u32] {
         self.rules.target.row(self.rule[edge as usize])
     }
 
-    /// Features of an edge, those of its rule and then its own: pairs of local number and value; one number may come twice.
+    /// Features of an edge, those of its rule followed by its own, as pairs of local feature number and value. A
+    /// feature may occur twice.
     pub fn features(&self, edge: u32) -> impl Iterator<Item = (u32, f32)> + '_ {
         self.rules.features.row(self.rule[edge as usize]).chain(self.features.row(edge))
     }
 
-    /// Features of an edge without those of its rule: pairs of local number and value.
+    /// Features of an edge without those of its rule, as pairs of local feature number and value.
     pub fn own_features(&self, edge: u32) -> impl Iterator<Item = (u32, f32)> + '_ {
         self.features.row(edge)
     }
 
-    /// Scores of all edges, Σ weight · value over the features of each; `weights` are by local number.
+    /// Scores of all edges: Σ weight · value over the features of each edge. `weights` are indexed by local feature
+    /// number.
     pub fn scores(&self, weights: &[f64]) -> Vec<f64> {
         let (mut rules, mut out) = (Vec::new(), Vec::new());
         self.scores_into(weights, &mut rules, &mut out);
         out
     }
 
-    /// Writes the scores of all edges to `out`, as [`Forest::scores`] returns them; `rules` is room for the scores of rules.
+    /// Writes the scores of all edges to `out`, as [`Forest::scores`] returns them; `rules` is a scratch buffer.
     pub fn scores_into(&self, weights: &[f64], rules: &mut Vec<f64>, out: &mut Vec<f64>) {
         rules.clear();
         rules.extend((0..self.rules.target.len() as u32).map(|r| self.rules.features.score(r, weights)));
@@ -193,8 +206,8 @@ impl Forest<'_> {
         out.extend(self.rule.iter().enumerate().map(|(e, &r)| rules[r as usize] + own(e)));
     }
 
-    /// The forest of those edges for which `keep` is true and that are part of some derivation of the root. Nodes and rules
-    /// that are left over go away; the numbers of the others change, their order does not.
+    /// Returns the forest of those edges that `keep` accepts and that are part of a derivation of the root. Unused
+    /// nodes and rules are removed; the remaining ones are renumbered in the same order.
     #[must_use]
     pub fn filtered(&self, keep: impl Fn(u32) -> bool) -> Forest<'static> {
         let nodes = self.nodes();
@@ -243,7 +256,7 @@ impl Forest<'_> {
     }
 }
 
-/// A forest under construction: first all edges into a node, then the node, from the leaves to the root.
+/// Builds a forest from the leaves to the root: first all incoming edges of a node, then the node itself.
 ///
 /// ```
 /// use luthier_forest::{Builder, NONE};
@@ -258,22 +271,23 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Adds a rule with these target symbols and features (by local number); returns its number.
+    /// Adds a rule with the given target side (local word numbers and [`TAILS`]) and features (by local number).
+    /// Returns its index.
     pub fn rule(&mut self, target: impl IntoIterator<Item = u32>, features: &[(u32, f32)]) -> u32 {
         self.forest.rules.target.push(target);
         self.forest.rules.features.push(features);
         self.forest.rules.target.len() as u32 - 1
     }
 
-    /// Adds an edge into the node that is ended next, with its tails ([`NONE`] where there is none), the number of its rule,
-    /// and features beside those of the rule.
+    /// Adds an incoming edge of the node that the next call of [`Builder::node`] completes: its tail nodes ([`NONE`]
+    /// in unused positions), the index of its rule, and its features besides those of the rule.
     pub fn edge(&mut self, tails: [u32; 2], rule: u32, features: &[(u32, f32)]) {
         self.forest.tails.to_mut().push(tails);
         self.forest.rule.to_mut().push(rule);
         self.forest.features.push(features);
     }
 
-    /// Ends a node, into which all edges since the last node lead; returns its number.
+    /// Completes a node, whose incoming edges are all edges added since the previous node. Returns its index.
     pub fn node(&mut self) -> u32 {
         let first = self.forest.first_edge.to_mut();
         if first.is_empty() {
@@ -283,12 +297,13 @@ impl Builder {
         first.len() as u32 - 2
     }
 
-    /// Number of nodes that have been ended.
+    /// Number of nodes completed so far.
     pub fn nodes(&self) -> usize {
         self.forest.nodes()
     }
 
-    /// The forest, whose root is the last node, with the features and words that local numbers refer to.
+    /// Returns the forest, whose root is the last node; `local` and `words` are the features and words that local
+    /// numbers refer to.
     pub fn finish(self, local: Arc<Local>, words: Arc<Vec<String>>) -> Forest<'static> {
         Forest { local, words, ..self.forest }
     }

@@ -1,15 +1,19 @@
-//! The best derivations, one after another (Huang and Chiang 2005, algorithm 3). The first costs O(edges), each further one
-//! O(nodes of the derivation · log k).
+//! Lazy k-best derivations of a forest, best first (Huang and Chiang 2005, algorithm 3).
 //!
-//! Each node keeps the derivations that it was asked for, best first, and a heap of those that may come next. With
-//! `distinct`, a node drops a derivation whose words it has already: nothing above it could become a new string. Strings
-//! are compared by a hash that joins (a polynomial modulo 2⁶¹ − 1). There is no recursion: lattices can be deep.
+//! Each node keeps the derivations that have been requested so far, best first, and a heap of candidates for the next
+//! one. A candidate is an edge with a rank for each tail; its successors, in which one rank is larger by 1, are
+//! queued when the next derivation of the node is requested. The first derivation of the root costs O(edges), each
+//! further one O(nodes of the derivation · log k).
+//!
+//! For distinct strings, a node discards a derivation whose words it already has, because nothing above it could
+//! become a new string. Strings are compared by a concatenable hash, a polynomial modulo 2⁶¹ − 1, and their length.
+//! The implementation is not recursive, since lattices can be deep.
 
 use crate::{Best, Forest, NONE, TAILS};
 use rustc_hash::FxHashSet;
 use std::{cmp::Ordering, collections::BinaryHeap};
 
-/// A derivation: an edge, and which derivation of each tail.
+/// A derivation of a node: its first edge, the ranks of the derivations of the tails, and its score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Way {
     pub(crate) score: f64,
@@ -22,7 +26,7 @@ impl Eq for Way {}
 impl Ord for Way {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_score = self.score.total_cmp(&other.score);
-        // Equal scores: the first edge and the better parts come first.
+        // Ties go to the edge with the lower index, then to the lower ranks.
         by_score.then_with(|| (other.edge, other.ranks).cmp(&(self.edge, self.ranks)))
     }
 }
@@ -33,44 +37,54 @@ impl PartialOrd for Way {
     }
 }
 
+/// State of the enumeration at a node.
 #[derive(Debug, Default)]
 struct Node {
+    /// Whether the heap has been initialised.
     begun: bool,
+    /// Candidates for the next derivation.
     heap: BinaryHeap<Way>,
-    /// All that left the heap, best first.
+    /// Derivations popped from the heap, best first.
     taken: Vec<Way>,
-    /// Of those, the ones that count.
+    /// Indices into `taken` of the derivations that were not discarded as duplicates.
     kept: Vec<u32>,
-    /// Words of each that counts.
+    /// Hash and length of the words of each kept derivation.
     strings: Vec<Text>,
-    /// How many of the taken have put what comes after them on the heap.
+    /// Number of derivations in `taken` whose successors have been queued.
     expanded: usize,
+    /// Hash and length of all strings found so far.
     known: FxHashSet<(u64, u32)>,
+    /// Candidates that have been queued, by edge and ranks.
     queued: FxHashSet<(u32, [u32; 2])>,
 }
 
 impl Node {
+    /// Whether the node has no further derivations.
     fn is_done(&self) -> bool {
         self.begun && self.heap.is_empty() && self.expanded == self.taken.len()
     }
 }
 
-/// Hash and length of words.
+/// Hash and length of a string of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Text {
     hash: u64,
     length: u32,
 }
 
+/// Modulus of the polynomial hash.
 const PRIME: u64 = (1 << 61) - 1;
+/// Base of the polynomial hash.
 const BASE: u64 = 0x0123_4567_89ab_cdef % PRIME;
 
+/// a·b modulo `PRIME`.
 fn times(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     let folded = (product as u64 & PRIME) + (product >> 61) as u64;
     if folded >= PRIME { folded - PRIME } else { folded }
 }
 
+/// BASEⁿ modulo `PRIME`.
 fn power(mut n: u32) -> u64 {
     let (mut result, mut base) = (1, BASE);
     while n > 0 {
@@ -84,13 +98,14 @@ fn power(mut n: u32) -> u64 {
 }
 
 impl Text {
+    /// Hash and length of the concatenation.
     fn join(self, other: Text) -> Text {
         let sum = times(self.hash, power(other.length)) + other.hash;
         Text { hash: if sum >= PRIME { sum - PRIME } else { sum }, length: self.length + other.length }
     }
 
     fn word(word: u32) -> Text {
-        // Spread, so that small numbers differ in many bits; never 0.
+        // Multiplied, so that small numbers differ in many bits; never 0.
         Text { hash: times(u64::from(word) + 1, 0x9e37_79b9_7f4a_7c15 % PRIME), length: 1 }
     }
 
@@ -102,13 +117,15 @@ impl Text {
 pub struct Derivation {
     /// Sum of the scores of the derivation's edges.
     pub score: f64,
-    /// Local numbers of the derivation's words, in the order of the text.
+    /// Local numbers of the derivation's words, from left to right.
     pub words: Vec<u32>,
-    /// Numbers of the derivation's edges, from the root down, left tails first; one may come twice.
+    /// Indices of the derivation's edges in pre-order: from the root down, in the order in which the tails occur in
+    /// the target side. An edge may occur twice.
     pub edges: Vec<u32>,
 }
 
-/// An iterator over the derivations of a forest, best first. Of equal scores the first edge comes first.
+/// Iterator over the derivations of a forest, best first (Huang and Chiang 2005, algorithm 3). Among equal scores the
+/// edge with the lower index comes first.
 ///
 /// ```
 /// # let line = r#"{"rules":["[x] ||| the","[x] ||| a","[x] ||| [x,1] house"],"goal":1,"nodes":[
@@ -126,16 +143,19 @@ pub struct KBest<'a> {
     /// Score of the best derivation of each node.
     best: Vec<Best>,
     nodes: Vec<Node>,
+    /// Whether strings must be distinct.
     distinct: bool,
+    /// Number of derivations returned so far.
     given: usize,
-    /// Ways that were taken for the derivation that is looked for, and how many may be.
+    /// Number of heap pops for the current derivation.
     work: usize,
+    /// Maximum number of heap pops per derivation.
     limit: usize,
 }
 
 impl<'a> KBest<'a> {
-    /// An iterator over the derivations of a forest whose edges have these scores. With `distinct`, each string comes once,
-    /// with its best derivation.
+    /// Returns an iterator over the derivations of a forest, best first; `scores` holds one score per edge. With
+    /// `distinct`, each string is returned once, with its best derivation.
     pub fn new(forest: &'a Forest<'a>, scores: &'a [f64], distinct: bool) -> Self {
         let edges: Vec<Best> = scores.iter().map(|&s| Best(s)).collect();
         let best = forest.inside(&edges);
@@ -143,13 +163,14 @@ impl<'a> KBest<'a> {
         KBest { forest, scores, best, nodes, distinct, given: 0, work: 0, limit: usize::MAX }
     }
 
-    /// Ends the iteration where one derivation would take more than `steps` steps, and one for each node besides: a forest
-    /// may have very many derivations and few strings.
+    /// Ends the iteration when finding the next derivation takes more than `steps` heap pops, not counting one per
+    /// node. Useful for distinct strings: a forest may have very many derivations of few strings.
     #[must_use]
     pub fn limit(self, steps: usize) -> Self {
         KBest { limit: steps.saturating_add(self.forest.nodes()), ..self }
     }
 
+    /// Fills the heap of a node with the best derivation of each incoming edge.
     fn begin(&mut self, node: u32) {
         let forest = self.forest;
         let heap = forest.incoming(node).map(|edge| {
@@ -163,12 +184,13 @@ impl<'a> KBest<'a> {
         state.begun = true;
     }
 
+    /// Score of the kept derivation of a node with this rank, if it has been found.
     fn kept_score(&self, node: u32, rank: u32) -> Option<f64> {
         let state = &self.nodes[node as usize];
         state.kept.get(rank as usize).map(|&t| state.taken[t as usize].score)
     }
 
-    /// Makes sure that a node has `count` derivations, if there are so many.
+    /// Computes the first `count` derivations of a node, or all if there are fewer.
     fn ensure(&mut self, node: u32, count: usize) {
         let mut tasks = vec![(node, count)];
         while let Some(&(node, count)) = tasks.last() {
@@ -188,7 +210,7 @@ impl<'a> KBest<'a> {
                 }
                 continue;
             }
-            // The best way needs the best derivations of its tails.
+            // The best candidate can be popped only if the derivations of its tails have been found.
             let Some(way) = state.heap.peek().copied() else { continue };
             let before = tasks.len();
             for (k, tail) in self.forest.both(way.edge).into_iter().enumerate().filter(|t| t.1 != NONE) {
@@ -202,7 +224,8 @@ impl<'a> KBest<'a> {
         }
     }
 
-    /// Puts what comes after a way on the heap; false if tails have to be asked first.
+    /// Queues the successors of a derivation. Returns false if derivations of its tails must be found first; they are
+    /// then added to `tasks`.
     fn expand(&mut self, node: u32, way: Way, tasks: &mut Vec<(u32, usize)>) -> bool {
         let tails = self.forest.both(way.edge);
         let before = tasks.len();
@@ -226,7 +249,7 @@ impl<'a> KBest<'a> {
                 s + self.kept_score(t, rank).unwrap_or(f64::NEG_INFINITY)
             });
             let state = &mut self.nodes[node as usize];
-            // Only with two tails can one way be reached twice.
+            // A candidate can be reached in two ways only if it has two tails.
             if tails[1] == NONE || state.queued.insert((way.edge, ranks)) {
                 state.heap.push(Way { score, edge: way.edge, ranks });
             }
@@ -234,7 +257,7 @@ impl<'a> KBest<'a> {
         true
     }
 
-    /// Moves the best way from the heap to the derivations.
+    /// Pops the best candidate from the heap, and keeps it unless it is a duplicate.
     fn take(&mut self, node: u32) {
         self.work += 1;
         let Some(way) = self.nodes[node as usize].heap.pop() else { return };
@@ -247,6 +270,7 @@ impl<'a> KBest<'a> {
         }
     }
 
+    /// Hash and length of the words of a derivation.
     fn text(&self, way: &Way) -> Text {
         let tails = self.forest.both(way.edge);
         self.forest.target(way.edge).iter().fold(Text::EMPTY, |text, &symbol| {
@@ -257,12 +281,12 @@ impl<'a> KBest<'a> {
         })
     }
 
-    /// Everything below one derivation of the root.
+    /// Score, words and edges of the derivation of the root with this rank; `None` if there is none.
     fn derivation(&self, rank: u32) -> Option<Derivation> {
         let root = self.forest.root();
         let score = self.kept_score(root, rank)?;
         let (mut words, mut edges) = (Vec::new(), Vec::new());
-        // Symbols that are still to be read: from here on in this edge, with these ranks of its tails.
+        // Stack of derivations in progress: each with the position of the next symbol in its target side.
         let mut open = Vec::new();
         let enter = |node: u32, rank: u32, edges: &mut Vec<u32>| {
             let state = &self.nodes[node as usize];
@@ -304,13 +328,13 @@ impl Iterator for KBest<'_> {
 }
 
 impl Forest<'_> {
-    /// The best derivation of a forest whose edges have these scores; `None` if there is no derivation.
+    /// Returns the best derivation, where `scores` holds one score per edge; `None` if the forest has no derivation.
     pub fn best(&self, scores: &[f64]) -> Option<Derivation> {
         KBest::new(self, scores, false).next()
     }
 
-    /// Writes the words of the best derivation to `words` and returns its score; `None` if there is no derivation. Less work
-    /// than [`Forest::best`].
+    /// Writes the words of the best derivation to `words` and returns its score; `None` if the forest has no
+    /// derivation. Cheaper than [`Forest::best`], because edges are not returned.
     pub fn best_words(&self, scores: &[f64], words: &mut Vec<u32>) -> Option<f64> {
         let mut best: Vec<(f64, u32)> = Vec::with_capacity(self.nodes());
         for node in 0..self.nodes() as u32 {
@@ -343,7 +367,8 @@ impl Forest<'_> {
         Some(score)
     }
 
-    /// Writes the sums of the features of some edges to `out`, by local number; an edge that comes twice counts twice.
+    /// Writes the sum of the feature vectors of `edges` to `out`, indexed by local feature number. An edge that occurs
+    /// twice counts twice.
     pub fn sum_features(&self, edges: &[u32], out: &mut Vec<f64>) {
         out.clear();
         out.resize(self.local.keys().len(), 0.0);
@@ -354,7 +379,7 @@ impl Forest<'_> {
         }
     }
 
-    /// The text of words given by local number, with blanks between them.
+    /// Returns the text of words given by their local numbers, separated by single spaces.
     pub fn text(&self, words: &[u32]) -> String {
         let text: Vec<&str> =
             words.iter().map(|&w| self.words.get(w as usize).map_or("", String::as_str)).collect();

@@ -1,13 +1,15 @@
-//! Packed forests: all derivations of a sentence that a decoder has looked at. A phrase-based lattice is a forest whose
-//! edges have one tail.
+//! Packed forests (acyclic hypergraphs) of the derivations that a decoder has explored for a sentence. A phrase-based
+//! lattice is a forest whose edges have at most one tail.
 //!
-//! Sums over derivations go through a [`Semiring`]; [`KBest`] enumerates derivations best first; [`Hull`] finds which
-//! derivation is best where along a line of weights; [`Expectation`] gives expected counts and their derivatives;
-//! [`rescore`] splits nodes by anything [`Stateful`]. Every algorithm is one pass over the edges, or a few.
+//! [`Semiring`] defines sums over all derivations by the inside–outside algorithm; [`KBest`] enumerates derivations,
+//! best first; [`Hull`] computes the upper envelope of all derivations along a line of weights, for MERT;
+//! [`Expectation`] computes expected counts and their derivatives; [`rescore`] splits nodes by the state of a
+//! non-local feature ([`Stateful`]), such as a language model. Each algorithm makes one pass over the edges, or a
+//! few.
 //!
 //! ```
 //! use luthier_forest::{KBest, text::from_json};
-//! // Two ways to say "the", then "house" behind either.
+//! // "the" or "a", followed by "house".
 //! let line = r#"{"rules":["[x] ||| the","[x] ||| a","[x] ||| [x,1] house"],"goal":1,"nodes":[
 //!     [{"rule":1,"feature":{"p":-1}},{"rule":2,"feature":{"p":-2}}],[{"tail":[0],"rule":3}]]}"#;
 //! let forest = from_json(line)?.forest;

@@ -1,19 +1,25 @@
-//! Rescoring of forests with something that has a state: nodes are split by state, exactly or with cube pruning (Chiang
-//! 2007; Huang and Chiang 2007). With a limit of k edges per node it costs O(nodes · k · log k) calls.
+//! Forest rescoring with non-local features: every node is split by the state of the features, exactly or with cube
+//! pruning (Chiang 2007; Huang and Chiang 2007).
+//!
+//! For each node, a priority queue holds pairs of an incoming edge and the ranks of its tails' new nodes, ordered by
+//! the score without the added features. Popping one computes its exact score and queues its successors, in which one
+//! rank is larger by 1. With a limit of k pops per node this costs O(nodes · k) calls of [`Stateful::edge`] and
+//! O(nodes · k · log k) queue operations.
 
 use crate::{Builder, Forest, NONE, kbest::Way};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::{collections::BinaryHeap, hash::Hash};
 
-/// Anything that splits the nodes of a forest by a state: a language model, n-grams of references, the reference itself. The
-/// state and the score of an edge depend on its words and on the states of its tails alone; derivations with equal states
-/// are scored alike by everything above them.
+/// A non-local feature, such as a language model, n-gram matches with references, or a constraint to a reference. Its
+/// state and score at an edge must depend only on the edge's target side and the states of its tails; derivations with
+/// equal states must get equal scores from everything above them.
 pub trait Stateful: Sync {
-    /// What later scores can depend on: a summary of the words below a node.
+    /// State of a node: the information about the words below it that later scores depend on.
     type State: Clone + Eq + Hash;
 
-    /// The state above an edge with these target symbols and states of its tails, and what is added to the edge's score;
-    /// features that are added go into `features`, by local number of the forest. `None` forbids the edge.
+    /// Returns the state at the head of an edge with the given target side and tail states, and what the feature adds
+    /// to the edge's score; `None` if the edge is forbidden. Appends added features to `features`, by local feature
+    /// number.
     fn edge(
         &self,
         target: &[u32],
@@ -21,36 +27,38 @@ pub trait Stateful: Sync {
         features: &mut Vec<(u32, f32)>,
     ) -> Option<(Self::State, f64)>;
 
-    /// What the end of the sentence adds to the score of a state of the root; `None` forbids the state there.
+    /// Returns what the end of the sentence adds to the score of a root state; `None` if the state is forbidden there.
+    /// Appends added features to `features`, by local feature number. Adds nothing by default.
     fn end(&self, _state: &Self::State, _features: &mut Vec<(u32, f32)>) -> Option<f64> {
         Some(0.0)
     }
 }
 
-/// A new node: a state of an old one.
+/// A new node: one state of an old node.
 struct Split<S> {
     state: S,
+    /// Score of the best derivation of the new node.
     best: f64,
-    edges: Vec<Made>,
+    edges: Vec<NewEdge>,
 }
 
-/// A new edge.
-struct Made {
+/// A new edge: the old edge that it comes from, its new tails, and the added features.
+struct NewEdge {
     old: u32,
     tails: [u32; 2],
     features: Vec<(u32, f32)>,
 }
 
-/// The forest whose nodes are split by the state of `s`, with the features that `s` adds. `scores` are the scores of the
-/// edges without `s`. At most `pop` new edges are made for each old node, those with the best scores so far first; all of
-/// them, exactly, if `pop` is `None`.
+/// Returns the forest whose nodes are split by the state of `s`, with the features that `s` adds. `scores` holds the
+/// scores of the edges without `s`. At most `pop` new edges are built per old node, by cube pruning; with `None` all
+/// of them, which is exact.
 ///
 /// ```
 /// # let line = r#"{"rules":["[x] ||| the","[x] ||| a","[x] ||| [x,1] house"],"goal":1,"nodes":[
 /// #     [{"rule":1,"feature":{"p":-1}},{"rule":2,"feature":{"p":-2}}],[{"tail":[0],"rule":3}]]}"#;
 /// # let forest = luthier_forest::text::from_json(line)?.forest;
 /// use luthier_forest::{Stateful, rescore};
-/// /// Allows derivations of which no edge has the word 1 ("a").
+/// /// Forbids the word 1 ("a").
 /// struct Without;
 /// impl Stateful for Without {
 ///     type State = ();
@@ -70,7 +78,7 @@ pub fn rescore<S: Stateful>(
 ) -> Forest<'static> {
     let mut builder = Builder::default();
     let mut rules = FxHashMap::default();
-    // By old node: its new ones, best first, with their states and best scores.
+    // For each old node: its new nodes with state and best score, best first.
     let mut made: Vec<Vec<(u32, S::State, f64)>> = Vec::with_capacity(forest.nodes());
     for node in 0..forest.nodes() as u32 {
         let mut splits = split(forest, s, scores, pop, node, &made);
@@ -91,7 +99,7 @@ pub fn rescore<S: Stateful>(
         }
         made.push(new);
     }
-    // One root over all states of the old one.
+    // A single root above all states of the old root.
     if let Some(last) = made.last() {
         let through = builder.rule([crate::TAILS[0]], &[]);
         let mut features = Vec::new();
@@ -107,6 +115,7 @@ pub fn rescore<S: Stateful>(
     all.filtered(|_| true)
 }
 
+/// Splits a node by state; `made` holds the new nodes of all earlier nodes.
 fn split<S: Stateful>(
     forest: &Forest<'_>,
     s: &S,
@@ -155,7 +164,7 @@ fn split<S: Stateful>(
                 *n = p.0;
             }
             splits[at].best = splits[at].best.max(total);
-            splits[at].edges.push(Made { old: edge, tails: new, features });
+            splits[at].edges.push(NewEdge { old: edge, tails: new, features });
         }
         for k in 0..parts.len() {
             let mut next = ranks;

@@ -1,13 +1,19 @@
-//! Sums over all derivations, by the inside–outside algorithm (Goodman 1999).
+//! Sums over all derivations by the inside–outside algorithm, in any commutative semiring (Goodman 1999).
 //!
-//! inside(v) = Σ over edges into v of (edge ⊗ inside of its tails); outside(v) is the derivative of the root's inside value
-//! with respect to that of v. Both are one pass over the edges.
+//! For nodes v, edges e with value w(e) and tails T(e), and the semiring's sum ⊕ and product ⊗:
+//!
+//! - inside(v) = ⊕ over incoming edges e of v of w(e) ⊗ ⨂ inside(t) for t in T(e)
+//! - outside(root) = 1; outside(t) = ⊕ over edges e with tail t of outside(head of e) ⊗ w(e) ⊗ ⨂ inside(u) over the
+//!   other tails u of e. In the real semiring this is ∂inside(root)/∂inside(t).
+//! - through(e) = outside(head of e) ⊗ w(e) ⊗ ⨂ inside(t) for t in T(e): the sum over all derivations that use e
+//!
+//! Each is one pass over the edges.
 
 use crate::{Forest, KBest};
 
-/// A semiring: values of which parts of one derivation are multiplied and alternatives are added. `plus` and `times` are
-/// associative, `plus` is commutative, `times` distributes over `plus`; `ZERO` is neutral for `plus` and annihilates under
-/// `times`, `ONE` is neutral for `times`.
+/// A commutative semiring: `times` combines the parts of one derivation, `plus` combines alternative derivations.
+/// Both are associative and commutative, and `times` distributes over `plus`; `ZERO` is the identity of `plus` and
+/// annihilates under `times`, `ONE` is the identity of `times`.
 ///
 /// ```
 /// use luthier_forest::{Best, Log, Real, Semiring};
@@ -16,19 +22,19 @@ use crate::{Forest, KBest};
 /// assert!((Log(0.0).plus(Log(0.0)).0 - 2f64.ln()).abs() < 1e-12);
 /// ```
 pub trait Semiring: Copy {
-    /// The value of no derivation at all: the neutral element of `plus`.
+    /// Identity of `plus`: the value of an empty set of derivations.
     const ZERO: Self;
-    /// The value of an empty product: the neutral element of `times`.
+    /// Identity of `times`: the value of an empty derivation.
     const ONE: Self;
-    /// The value of two alternatives together.
+    /// Sum of the values of two sets of alternative derivations.
     #[must_use]
     fn plus(self, other: Self) -> Self;
-    /// The value of two parts of one derivation.
+    /// Product of the values of two parts of one derivation.
     #[must_use]
     fn times(self, other: Self) -> Self;
 }
 
-/// The semiring of numbers with + and ×: sums of probabilities, numbers of derivations.
+/// The real semiring (+, ×): sums of probabilities, or numbers of derivations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Real(pub f64);
 
@@ -43,7 +49,7 @@ impl Semiring for Real {
     }
 }
 
-/// The semiring of natural logarithms: `plus` is ln(eᵃ + eᵇ), `times` is +. No overflow where [`Real`] would.
+/// The log semiring: [`Real`] in natural logarithms, so that nothing overflows. `plus` is ln(eᵃ + eᵇ), `times` is +.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Log(pub f64);
 
@@ -59,7 +65,7 @@ impl Semiring for Log {
     }
 }
 
-/// The semiring of scores with max and +: the score of the best derivation.
+/// The Viterbi semiring (max, +) on scores: the score of the best derivation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Best(pub f64);
 
@@ -75,7 +81,8 @@ impl Semiring for Best {
 }
 
 impl Forest<'_> {
-    /// Inside values of all nodes: the sum over the derivations of a node of the products of their edges' values.
+    /// Inside values of all nodes: for each node, the sum over its derivations of the product of their edge values.
+    /// `edges` holds one value per edge.
     ///
     /// ```
     /// # let line = r#"{"rules":["[x] ||| the","[x] ||| a","[x] ||| [x,1] house"],"goal":1,"nodes":[
@@ -101,8 +108,8 @@ impl Forest<'_> {
         inside
     }
 
-    /// Outside values of all nodes: the derivative of the root's inside value with respect to each node's. `inside` comes
-    /// from [`Forest::inside`] with the same edges.
+    /// Outside values of all nodes: the derivative of the inside value of the root with respect to that of each node.
+    /// `edges` holds one value per edge, and `inside` is the result of [`Forest::inside`] for them.
     pub fn outside<S: Semiring>(&self, edges: &[S], inside: &[S]) -> Vec<S> {
         let mut outside = vec![S::ZERO; self.nodes()];
         if let Some(root) = outside.last_mut() {
@@ -112,7 +119,7 @@ impl Forest<'_> {
             for edge in self.incoming(node) {
                 let above = outside[node as usize].times(edges[edge as usize]);
                 for (k, tail) in self.tails(edge).enumerate() {
-                    // A node that is both tails has a share in each place.
+                    // A node that is both tails of an edge contributes once for each position.
                     let others = self.tails(edge).enumerate().filter(|o| o.0 != k);
                     let product = others.fold(above, |p, o| p.times(inside[o.1 as usize]));
                     outside[tail as usize] = outside[tail as usize].plus(product);
@@ -122,8 +129,8 @@ impl Forest<'_> {
         outside
     }
 
-    /// Values of all edges: the sum over the derivations that use an edge, each as often as it does. `inside` and `outside`
-    /// come from [`Forest::inside`] and [`Forest::outside`] with the same edges.
+    /// For each edge, the sum of the values of all derivations that use it, counted once per use. `inside` and
+    /// `outside` are the results of [`Forest::inside`] and [`Forest::outside`] for the same edge values.
     pub fn through<S: Semiring>(&self, edges: &[S], inside: &[S], outside: &[S]) -> Vec<S> {
         let mut through = Vec::with_capacity(self.edges());
         for node in 0..self.nodes() as u32 {
@@ -135,7 +142,7 @@ impl Forest<'_> {
         through
     }
 
-    /// By edge: the score of the best derivation that uses it.
+    /// For each edge, the score of the best derivation that uses it.
     fn best_through(&self, scores: &[f64]) -> Vec<f64> {
         let edges: Vec<Best> = scores.iter().map(|&s| Best(s)).collect();
         let inside = self.inside(&edges);
@@ -143,7 +150,8 @@ impl Forest<'_> {
         self.through(&edges, &inside, &outside).into_iter().map(|b| b.0).collect()
     }
 
-    /// The forest of the edges whose best derivation scores at most `beam` less than the best of all.
+    /// Returns the forest of the edges whose best derivation scores at most `beam` below the best derivation of the
+    /// forest. `scores` holds one score per edge.
     #[must_use]
     pub fn pruned(&self, scores: &[f64], beam: f64) -> Forest<'static> {
         let through = self.best_through(scores);
@@ -151,8 +159,9 @@ impl Forest<'_> {
         self.filtered(|e| through[e as usize] >= best - beam - slack(scores))
     }
 
-    /// The forest of the `edges` edges with the best derivations. Edges as good as the last of them stay, too, unless that
-    /// would double the number: then whole derivations are taken best first, and may make it a few edges more.
+    /// Returns a forest of about `edges` edges, those whose best derivations score highest. Edges that tie with the
+    /// last one are kept, too, unless there would be more than twice as many; then whole derivations are kept, best
+    /// first, until they have `edges` edges, the last of them in full.
     #[must_use]
     pub fn densest(&self, scores: &[f64], edges: usize) -> Forest<'static> {
         let through = self.best_through(scores);
@@ -177,7 +186,7 @@ impl Forest<'_> {
     }
 }
 
-/// Sums of the same numbers in another order differ in the last digits.
+/// Tolerance for comparing scores that were summed in different orders.
 fn slack(scores: &[f64]) -> f64 {
     1e-9 * scores.iter().fold(0.0, |most: f64, s| most.max(s.abs()))
 }

@@ -6,7 +6,7 @@ use luthier_core::{
 use luthier_io::Input;
 use std::{collections::BTreeMap, io::Cursor, sync::Arc};
 
-/// A random forest of a few nodes over three words and three features.
+/// A small random forest over three words and three features, and random weights.
 pub(crate) fn random(seed: u64) -> (Forest<'static>, Vec<f64>) {
     let mut s = Stream::new(seed, Purpose::Test, 0, 0);
     let names = ["a", "b", "c"];
@@ -35,12 +35,12 @@ pub(crate) fn random(seed: u64) -> (Forest<'static>, Vec<f64>) {
     (builder.finish(local, Arc::new(words)), weights)
 }
 
-/// A number for each edge.
+/// A random number for each edge.
 pub(crate) fn numbers(stream: &mut Stream, forest: &Forest<'_>) -> Vec<f64> {
     (0..forest.edges()).map(|_| stream.uniform(-1.0, 1.0)).collect()
 }
 
-/// All derivations of a node: score, words, edges.
+/// All derivations of a node by recursion: score, words, edges.
 fn enumerate(forest: &Forest<'_>, scores: &[f64], node: u32) -> Vec<(f64, Vec<u32>, Vec<u32>)> {
     let mut all = Vec::new();
     for edge in forest.incoming(node) {
@@ -99,7 +99,7 @@ fn sums_equal_enumeration_and_outside_is_the_derivative() {
             assert!((through[edge as usize].0 - expected).abs() < 1e-9 * total.max(1.0));
             let both: Vec<u32> = forest.tails(edge).collect();
             twice += usize::from(both.len() == 2 && both[0] == both[1] && expected > 0.0);
-            // The derivative of the root's inside value, by differences.
+            // The derivative of the root's inside value, by finite differences.
             let node = (0..forest.nodes() as u32).find(|n| forest.incoming(*n).contains(&edge)).unwrap();
             let h = 1e-6;
             let mut changed = real.clone();
@@ -160,11 +160,11 @@ fn pruning_keeps_what_is_near_the_best() {
     }
 }
 
-/// Bigrams of words, each with a score: a little language model.
+/// A bigram model over words.
 struct Bigrams;
 
 impl Stateful for Bigrams {
-    /// First and last word, if there is any.
+    /// First and last word; `None` without words.
     type State = Option<(u32, u32)>;
 
     fn edge(
@@ -223,7 +223,7 @@ fn rescoring_exactly_equals_enumeration() {
         for (f, e) in found.iter().zip(&expected) {
             assert!((f - e).abs() < 1e-4, "{f} {e}");
         }
-        // With a limit there are fewer, each of them a true one.
+        // With a limit there are fewer derivations, each with its exact score.
         let few = rescore(&forest, &Bigrams, &scores, Some(2));
         let some = KBest::new(&few, &few.scores(&weights), false).next().unwrap().score;
         assert!(some <= expected[0] + 1e-4 && few.edges() <= exact.edges());
@@ -271,21 +271,21 @@ fn text_forms() {
     assert_eq!(forest.text(&best.words), "a house here");
     assert!((best.score + 3.1).abs() < 1e-5);
     for (line, expected) in [
-        ("{", "the line is no JSON"),
+        ("{", "the line is not JSON"),
         ("{}", "there is no list of rules"),
-        (r#"{"rules":[],"nodes":[[{"rule":1}]],"goal":0}"#, "an edge of node 0 has rule 1, but there are 0"),
         (
-            r#"{"rules":["[x] ||| [x,1]"],"nodes":[[{"tail":[0],"rule":1}]],"goal":0}"#,
-            "node 0 is below itself",
+            r#"{"rules":[],"nodes":[[{"rule":1}]],"goal":0}"#,
+            "an edge of node 0 has rule 1, but the number of rules is 0",
         ),
+        (r#"{"rules":["[x] ||| [x,1]"],"nodes":[[{"tail":[0],"rule":1}]],"goal":0}"#, "node 0 is on a cycle"),
         (
             r#"{"rules":["[x] ||| [x,2]"],"nodes":[[],[{"tail":[0],"rule":1}]],"goal":1}"#,
             "the gap [x,2], but the edge has 1 tails",
         ),
-        (r#"{"rules":[],"nodes":[[]],"goal":5}"#, "the goal is node 5, but there are 1"),
+        (r#"{"rules":[],"nodes":[[]],"goal":5}"#, "the goal is node 5, but the number of nodes is 1"),
         (
             r#"{"rules":["[x] ||| a"],"nodes":[[{"rule":1,"feature":{"f":"x"}}]],"goal":0}"#,
-            "the feature f is no number",
+            "the feature f is not a number",
         ),
     ] {
         let message = text::from_json(line).unwrap_err().to_string();
@@ -293,10 +293,10 @@ fn text_forms() {
     }
     for (hg, expected) in [
         ("3\n", "expected the numbers of nodes and edges"),
-        ("1 1\n2\n<s> ||| ||| 0\n", "hg:4: the hypergraph ends too early"),
-        ("1 1\n1\n[0] a ||| ||| 0\n", "hg:3: node 0 has the tail 0"),
+        ("1 1\n2\n<s> ||| ||| 0\n", "hg:4: truncated hypergraph"),
+        ("1 1\n1\n[0] a ||| ||| 0\n", "hg:3: an edge of node 0 has the tail 0"),
         ("1 1\n1\na ||| LM ||| 0\n", "hg:3: found \"LM\", expected name=value"),
-        ("1 2\n1\na ||| ||| 0\n", "hg: has 1 edges, but the head says 2"),
+        ("1 2\n1\na ||| ||| 0\n", "hg: has 1 edges, but its header says 2"),
     ] {
         let message =
             text::read_moses(&mut Input::new("hg", Cursor::new(hg)).unwrap()).unwrap_err().to_string();

@@ -1,7 +1,8 @@
-//! Forests as text: one line of JSON per forest, in the format of cicada; hypergraphs of Moses are read, too.
+//! Text formats of forests: one forest per line as JSON in cicada's format, read and written; Moses' hypergraph
+//! files, read only.
 //!
-//! `{"id":0,"rules":["[x] ||| the [x,1]"],"nodes":[[{"tail":[0],"rule":1,"feature":{"lm":-1.2}}]],"goal":1}`: rules are
-//! numbered from 1, nodes from 0 with the edges into them.
+//! `{"id":0,"rules":["[x] ||| the [x,1]"],"nodes":[[{"tail":[0],"rule":1,"feature":{"lm":-1.2}}]],"goal":1}`: `nodes`
+//! lists the incoming edges of each node; rules are numbered from 1, nodes from 0; `goal` is the root.
 
 use crate::{Builder, Forest, NONE, TAILS};
 use luthier_core::{Error, FeatureKey, Local, Names, Result, Vocabulary};
@@ -9,16 +10,17 @@ use luthier_io::Input;
 use serde_json::Value;
 use std::{fmt::Write as _, sync::Arc};
 
-/// A forest that was read from a line of JSON, with the number of its segment.
+/// A forest read from a line of JSON, with its segment number.
 #[derive(Debug, Clone)]
 pub struct Read {
-    /// Number of the segment that the forest belongs to; 0 where the line has none.
+    /// Segment number of the forest; 0 if the line has none.
     pub id: u64,
-    /// The forest, with its own features and words.
+    /// The forest, with its own lists of features and words.
     pub forest: Forest<'static>,
 }
 
-/// Appends a forest with its segment number as one line of JSON, without an end of line, to `out`. `name` spells features.
+/// Appends a forest with its segment number to `out` as one line of JSON, without a newline. `name` returns the names
+/// of features.
 ///
 /// ```
 /// use luthier_forest::text::{from_json, write_json};
@@ -44,7 +46,7 @@ pub fn write_json(forest: &Forest<'_>, id: u64, name: &dyn Fn(FeatureKey) -> Str
                 continue;
             }
             let word = forest.words.get(*s as usize).map_or("", String::as_str);
-            // A word that looks like a gap, or like an escape.
+            // Escape a word that looks like a non-terminal or an escape.
             if word.starts_with(['[', '\\']) {
                 rule.push('\\');
             }
@@ -84,13 +86,14 @@ pub fn write_json(forest: &Forest<'_>, id: u64, name: &dyn Fn(FeatureKey) -> Str
     let _ = write!(out, "],\"goal\":{}}}", forest.nodes().saturating_sub(1));
 }
 
-/// Edges as they are read: head, tails, target, features.
+/// A forest as it is read: incoming edges of each node, which need not be in topological order.
 struct Parts {
     words: Vocabulary,
     names: Names,
     nodes: Vec<Vec<Part>>,
 }
 
+/// An edge as it is read.
 struct Part {
     tails: Vec<usize>,
     target: Vec<u32>,
@@ -106,6 +109,7 @@ impl Parts {
         }
     }
 
+    /// Appends a feature to `into`. Fails if its value is not a finite number.
     fn feature(&mut self, name: &str, value: f64, into: &mut Vec<(u32, f32)>) -> Result<()> {
         if !value.is_finite() || value.abs() > f64::from(f32::MAX) {
             return Err(Error::new(format!("the feature {name} is {value}, expected a finite number")));
@@ -114,11 +118,11 @@ impl Parts {
         Ok(())
     }
 
-    /// Puts nodes into topological order, with the goal last.
+    /// Builds the forest from the nodes below the goal, in topological order. Fails if they form a cycle.
     fn finish(self, goal: usize) -> Result<Forest<'static>> {
         let Parts { words, names, nodes } = self;
         let mut order = Vec::new();
-        // 0 unseen, 1 open, 2 done.
+        // Depth-first search: 0 unvisited, 1 in progress, 2 finished.
         let mut state = vec![0u8; nodes.len()];
         let mut open = vec![(goal, false)];
         while let Some((node, closing)) = open.pop() {
@@ -128,8 +132,8 @@ impl Parts {
                 continue;
             }
             if state[node] == 1 {
-                return Err(Error::new(format!("node {node} is below itself"))
-                    .hint("a forest has no cycles: unary rules must not lead back"));
+                return Err(Error::new(format!("node {node} is on a cycle"))
+                    .hint("a forest must be acyclic: remove cycles of unary rules"));
             }
             if state[node] == 2 {
                 continue;
@@ -165,20 +169,20 @@ impl Parts {
     }
 }
 
-/// Reads a forest from a line of JSON, in the format of [`write_json`] or of cicada, which may have `id ||| ` before it.
-/// Fails if the line is no JSON, lacks rules or nodes, has a cycle, or has an edge with more than two tails.
+/// Reads a forest from a line of JSON, in the format of [`write_json`] or of cicada, optionally preceded by `id ||| `.
+/// Fails if the line is not JSON, lacks rules or nodes, has a cycle, or has an edge with more than two tails.
 pub fn from_json(line: &str) -> Result<Read> {
     let (before, text) = match line.split_once("|||") {
         Some((id, rest)) if !line.trim_start().starts_with('{') => (Some(id.trim()), rest),
         _ => (None, line),
     };
     let value: Value = serde_json::from_str(text)
-        .map_err(|e| Error::new(format!("the line is no JSON: {e}")).hint("expected one forest per line"))?;
+        .map_err(|e| Error::new(format!("the line is not JSON: {e}")).hint("expected one forest per line"))?;
     let id = match before {
         Some(id) => id.parse().ok(),
         None => value.get("id").map_or(Some(0), Value::as_u64),
     };
-    let id = id.ok_or_else(|| wrong("the number of the segment is no number"))?;
+    let id = id.ok_or_else(|| wrong("the segment number is not an integer, 0 or more"))?;
     let list = |key: &str| value[key].as_array().ok_or_else(|| wrong(&format!("there is no list of {key}")));
     let (rules, nodes) = (list("rules")?, list("nodes")?);
     let goal = value["goal"].as_u64().unwrap_or(nodes.len().saturating_sub(1) as u64) as usize;
@@ -186,11 +190,11 @@ pub fn from_json(line: &str) -> Result<Read> {
         return Ok(Read { id, forest: Forest::default() });
     }
     if goal >= nodes.len() {
-        return Err(wrong(&format!("the goal is node {goal}, but there are {}", nodes.len())));
+        return Err(wrong(&format!("the goal is node {goal}, but the number of nodes is {}", nodes.len())));
     }
     let mut parts = Parts::new(nodes.len());
     for (n, node) in nodes.iter().enumerate() {
-        for edge in node.as_array().ok_or_else(|| wrong(&format!("node {n} is no list of edges")))? {
+        for edge in node.as_array().ok_or_else(|| wrong(&format!("node {n} is not a list of edges")))? {
             let part = json_edge(edge, n, rules, &mut parts)?;
             parts.nodes[n].push(part);
         }
@@ -198,39 +202,42 @@ pub fn from_json(line: &str) -> Result<Read> {
     Ok(Read { id, forest: parts.finish(goal)? })
 }
 
-/// A mistake in the shape of the JSON.
+/// Error about JSON that does not follow the format.
 fn wrong(what: &str) -> Error {
-    Error::new(what.to_owned()).hint("expected rules, nodes and goal, as cicada writes them")
+    Error::new(what.to_owned()).hint("expected `rules`, `nodes` and `goal` in cicada's format")
 }
 
-/// An edge of node `n`: `{"tail":[0],"rule":1,"feature":{"lm":-1.2}}`.
+/// Reads an edge of node `n`, such as `{"tail":[0],"rule":1,"feature":{"lm":-1.2}}`.
 fn json_edge(edge: &Value, n: usize, rules: &[Value], parts: &mut Parts) -> Result<Part> {
     let number = |v: &Value| v.as_u64().map(|t| t as usize).filter(|&t| t < parts.nodes.len());
     let tails: Option<Vec<usize>> = match edge.get("tail") {
         None => Some(Vec::new()),
         Some(tails) => tails.as_array().and_then(|t| t.iter().map(number).collect()),
     };
-    let tails = tails
-        .filter(|t| t.len() <= 2)
-        .ok_or_else(|| wrong(&format!("an edge of node {n} has no list of up to two tails")))?;
+    let tails = tails.filter(|t| t.len() <= 2).ok_or_else(|| {
+        let nodes = parts.nodes.len();
+        wrong(&format!(
+            "the `tail` of an edge of node {n} is not a list of at most two node numbers below {nodes}"
+        ))
+    })?;
     let rule = edge["rule"].as_u64().unwrap_or(0) as usize;
     let text = match rule {
         0 => "",
         r => rules.get(r - 1).and_then(Value::as_str).ok_or_else(|| {
-            wrong(&format!("an edge of node {n} has rule {r}, but there are {}", rules.len()))
+            wrong(&format!("an edge of node {n} has rule {r}, but the number of rules is {}", rules.len()))
         })?,
     };
     let side = text.split_once("|||").map_or("", |s| s.1);
     let target = symbols(side, tails.len(), &mut parts.words)?;
     let mut features = Vec::new();
     for (name, v) in edge.get("feature").and_then(Value::as_object).into_iter().flatten() {
-        let v = v.as_f64().ok_or_else(|| wrong(&format!("the feature {name} is no number")))?;
+        let v = v.as_f64().ok_or_else(|| wrong(&format!("the feature {name} is not a number")))?;
         parts.feature(name, v, &mut features)?;
     }
     Ok(Part { tails, target, features })
 }
 
-/// `the [x,1] of [x,2]`: words and places of tails.
+/// Reads the target side of a rule with so many tails, such as `the [x,1] of [x,2]`.
 fn symbols(side: &str, tails: usize, words: &mut Vocabulary) -> Result<Vec<u32>> {
     let mut seen = 0;
     let mut all = Vec::new();
@@ -240,7 +247,7 @@ fn symbols(side: &str, tails: usize, words: &mut Vocabulary) -> Result<Vec<u32>>
             all.push(words.add(word.strip_prefix('\\').unwrap_or(word)));
             continue;
         };
-        // A gap without a number is the next one.
+        // Gaps without an index are numbered from left to right.
         let index = match gap.split_once(',') {
             Some((_, n)) => n.parse::<usize>().ok(),
             None => Some(seen + 1),
@@ -257,8 +264,8 @@ fn symbols(side: &str, tails: usize, words: &mut Vocabulary) -> Result<Vec<u32>>
     Ok(all)
 }
 
-/// Reads a hypergraph of Moses (`-output-search-graph-hypergraph`), one sentence per file. Fails, with the line, if the file
-/// does not follow the format.
+/// Reads a hypergraph file of Moses (`-output-search-graph-hypergraph`), one sentence per file. Fails if the file
+/// does not follow the format; the error names the line.
 pub fn read_moses(input: &mut Input) -> Result<Forest<'static>> {
     let (mut line, mut begun) = (Vec::new(), false);
     let mut next = |input: &mut Input| -> Result<Option<String>> {
@@ -267,7 +274,7 @@ pub fn read_moses(input: &mut Input) -> Result<Forest<'static>> {
                 return Ok(None);
             }
             let text = input.utf8(&line)?;
-            // A word may begin like a comment; edges have bars, and the head is a comment with bars.
+            // An edge may begin with a word such as `#`, but then contains bars; the header is a comment with bars.
             if !text.starts_with('#') || (begun && text.contains("|||")) {
                 begun = true;
                 return Ok(Some(text.to_owned()));
@@ -275,8 +282,8 @@ pub fn read_moses(input: &mut Input) -> Result<Forest<'static>> {
         }
     };
     let early = |input: &Input| {
-        Error::at(input.name(), input.line_number() + 1, "the hypergraph ends too early")
-            .hint("the file was cut short: make it again")
+        Error::at(input.name(), input.line_number() + 1, "truncated hypergraph")
+            .hint("copy or create the file again")
     };
     let numbers = next(input)?.ok_or_else(|| early(input))?;
     let sizes: Option<Vec<usize>> = numbers.split_ascii_whitespace().map(|n| n.parse().ok()).collect();
@@ -299,7 +306,7 @@ pub fn read_moses(input: &mut Input) -> Result<Forest<'static>> {
     }
     let found: usize = parts.nodes.iter().map(Vec::len).sum();
     if found != edges {
-        return Err(Error::in_file(input.name(), format!("has {found} edges, but the head says {edges}")));
+        return Err(Error::in_file(input.name(), format!("has {found} edges, but its header says {edges}")));
     }
     if nodes == 0 {
         return Ok(Forest::default());
@@ -307,7 +314,7 @@ pub fn read_moses(input: &mut Input) -> Result<Forest<'static>> {
     parts.finish(nodes - 1).map_err(|e| e.place(input.name(), 1))
 }
 
-/// `[3] the house ||| LM0=-3.1 D=0 ||| 2`.
+/// Reads an edge of a Moses hypergraph, such as `[3] the house ||| LM0=-3.1 D=0 ||| 2`.
 fn moses_edge(text: &str, node: usize, parts: &mut Parts) -> Result<Part> {
     let mut fields = text.split("|||");
     let (mut tails, mut target) = (Vec::new(), Vec::new());
@@ -319,10 +326,10 @@ fn moses_edge(text: &str, node: usize, parts: &mut Parts) -> Result<Part> {
                 tails.push(tail);
             }
             Some(Ok(tail)) => {
-                return Err(Error::new(format!("node {node} has the tail {tail}"))
-                    .hint("tails come before their node, and there are two at most"));
+                return Err(Error::new(format!("an edge of node {node} has the tail {tail}"))
+                    .hint("expected at most two tails per edge, each with a lower number than the node"));
             }
-            // The ends of the sentence are no words.
+            // Sentence boundaries are not words.
             _ if matches!(word, "<s>" | "</s>") => {}
             _ => target.push(parts.words.add(word)),
         }

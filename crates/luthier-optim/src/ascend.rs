@@ -1,60 +1,76 @@
-//! Maximisation of a piecewise constant function, such as a corpus score of one-best output, by exact line searches (Och 2003;
-//! Cer et al. 2008).
+//! Maximisation of a piecewise constant function S(w), such as a corpus score of 1-best output as a function of the
+//! weights, by exact line searches (Och 2003; Cer et al. 2008).
 //!
-//! A [`Walker`] stands at a point w, and finds the best t on a line w + t·d; an [`Ascent`] chooses the lines. It stops where
-//! no line gains more than a threshold, or after a fixed number of moves. The cost is that of the line searches: for koehn
-//! one per free coordinate and move.
+//! A [`Walker`] holds a point w and finds the best step size t on a line, max over t of S(w + t·d). An [`Ascent`]
+//! chooses the directions d by one of four strategies:
+//!
+//! - Koehn's coordinate descent, here ascent (Cer et al. 2008, §2.2.2): a line search along every axis, and along
+//!   optional random directions; then one move along the direction with the largest gain.
+//! - Powell's method (§2.2.1): a round moves along every direction of a set in turn, from w to w′; then it moves along
+//!   w′ − w, which replaces the direction of the largest gain in the set.
+//! - Random directions (§3.1): a move along each direction d with dᵢ ~ N(0, 1).
+//! - Downhill simplex (Nelder and Mead 1965): no line searches. With the worst vertex x and the centroid c of the n
+//!   others, it tries the reflection c + (c − x), the expansion c + 2(c − x) and the contractions c ± ½(c − x); if
+//!   none is better, it moves all vertices half way to the best one.
+//!
+//! The search stops when no direction gains more than a threshold, or after a maximum number of moves. The cost is
+//! that of the line searches: for n free coordinates and R random directions, n + R per move (Koehn), up to n + 1 per
+//! round (Powell), one per move (random); at most about 200·n evaluations of S for the simplex.
 
-/// Direction of a line search.
+/// Direction d of a line search w + t·d.
 #[derive(Debug, Clone, Copy)]
 pub enum Direction<'a> {
-    /// The axis of one coordinate, by its index.
+    /// The unit vector of the coordinate with this index.
     Axis(usize),
-    /// A vector with one number per coordinate.
+    /// A vector with one component per coordinate.
     Vector(&'a [f64]),
 }
 
-/// The best point that a line search found.
+/// Result of a line search: the best point on the line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Peak {
-    /// Distance to the best point in units of the direction; 0 where nothing is better than the present point.
+    /// Step size t of the best point, in units of the direction; 0 if no point on the line is better than the current
+    /// one.
     pub step: f64,
-    /// Score of the best point minus score of the present one, both as judged on the line (smoothed, if the walker
-    /// smooths); 0 where nothing is better.
+    /// Score of the best point minus score of the current point, both smoothed if the walker smooths scores along the
+    /// line; 0 if no point on the line is better.
     pub gain: f64,
 }
 
 impl Peak {
-    /// The peak of a line on which nothing is better than the present point.
+    /// Result of a line search that found no point better than the current one.
     pub const NONE: Peak = Peak { step: 0.0, gain: 0.0 };
 }
 
-/// A point on a piecewise constant surface, and the exact search of lines through it. One walker per start.
+/// A point in the domain of a piecewise constant function, with exact line searches through it. Each restart of a
+/// search has its own walker.
 ///
-/// Laws: `score()` is the true score at `point()`; after `step(d, t)` the point has moved by t·d; `peak` moves
-/// nothing, stays within the given steps, and its step is 0 exactly if its gain is 0.
+/// Implementations must guarantee: `score()` is the unsmoothed score at `point()`; `step(d, t)` moves the point by
+/// t·d; `peak` does not move the point, returns a step size within the given bounds, and returns step size 0 exactly
+/// when the gain is 0.
 pub trait Walker {
-    /// The present point.
+    /// The current point w.
     fn point(&self) -> &[f64];
-    /// The true score at the present point; higher is better.
+    /// The unsmoothed score S(w) at the current point; higher is better.
     fn score(&self) -> f64;
-    /// The best point on the line through the present point, with a step from `within.0` to `within.1`.
+    /// Searches the line w + t·d through the current point and returns its best point, with t from `within.0` to
+    /// `within.1`.
     fn peak(&mut self, direction: Direction<'_>, within: (f64, f64)) -> Peak;
-    /// Moves the point by `t` along a direction, and computes the true score afresh.
+    /// Moves the current point by `t` times a direction, and recomputes the unsmoothed score.
     fn step(&mut self, direction: Direction<'_>, t: f64);
-    /// Moves to another point, and computes the true score afresh.
+    /// Moves the current point to `point`, and recomputes the unsmoothed score.
     fn place(&mut self, point: &[f64]);
 }
 
-/// Search strategy of an [`Ascent`]: how directions of line searches are chosen.
+/// Search strategy of an [`Ascent`]: how the directions of line searches are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Strategy {
-    /// Searches all axes and moves along the best one, until none gains (Cer et al. 2008, §2.2.2).
+    /// Koehn's coordinate descent: search along every axis, move along the best (Cer et al. 2008, §2.2.2).
     #[default]
     Koehn,
-    /// Powell's method: directions become the sums of earlier moves (Press et al. 2007; Och 2003).
+    /// Powell's method: combine the moves of each round into new directions (Cer et al. 2008, §2.2.1; Och 2003).
     Powell,
     /// Random Gaussian directions (Cer et al. 2008, §3.1).
     Random,
@@ -62,7 +78,7 @@ pub enum Strategy {
     Simplex,
 }
 
-/// Search for a maximum by exact line searches, with its strategy and limits.
+/// Maximiser of a piecewise constant function by exact line searches: search strategy, bounds and stopping rule.
 ///
 /// ```
 /// use luthier_optim::{Ascent, Direction, Peak, Walker};
@@ -84,25 +100,25 @@ pub enum Strategy {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ascent {
-    /// Search strategy.
+    /// Strategy by which the directions of line searches are chosen.
     pub strategy: Strategy,
-    /// Indices of the coordinates that may move; all others stay as they are.
+    /// Indices of the coordinates to be optimised; all other coordinates keep their values.
     pub free: Vec<usize>,
-    /// Least and largest value of each coordinate; infinite where unbounded.
+    /// Lower and upper bound of each coordinate; infinite where there is none.
     pub bounds: Vec<(f64, f64)>,
-    /// Number of random directions that [`Strategy::Koehn`] tries besides the axes, drawn anew for each move.
+    /// Number of random directions that [`Strategy::Koehn`] searches besides the axes, drawn anew for each move.
     pub random_directions: usize,
-    /// Number of directions in a row without gain after which [`Strategy::Random`] stops.
+    /// Number of consecutive directions without gain after which [`Strategy::Random`] stops.
     pub patience: usize,
-    /// Whether the walker judges lines by smoothed scores. Then a move need not raise the true score, and cycles are
-    /// possible, so there are fewer moves: at most 100 instead of 1,000.
+    /// Whether the walker smooths scores along a line. A move then need not raise the unsmoothed score, and cycles are
+    /// possible; the maximum number of moves is 100 instead of 1,000.
     pub smoothed: bool,
-    /// Gain above which a move is made, in units of the score.
+    /// Minimum gain of a move, in units of the score; moves with this gain or less are not made.
     pub min_gain: f64,
 }
 
 impl Ascent {
-    /// Search by [`Strategy::Koehn`] over `n` free and unbounded coordinates, with a least gain of 10⁻⁶.
+    /// Returns a search by [`Strategy::Koehn`] over `n` free coordinates without bounds, with a minimum gain of 10⁻⁶.
     pub fn new(n: usize) -> Self {
         Ascent {
             strategy: Strategy::Koehn,
@@ -115,7 +131,8 @@ impl Ascent {
         }
     }
 
-    /// Moves the walker from its present point to a local maximum. `normal` draws from N(0, 1), for random directions.
+    /// Moves the walker from its current point to a local maximum, by the strategy of this search. `normal` draws
+    /// samples from N(0, 1), for random directions.
     pub fn climb(&self, walker: &mut dyn Walker, normal: &mut dyn FnMut() -> f64) {
         match self.strategy {
             Strategy::Koehn => self.koehn(walker, normal),
@@ -125,16 +142,18 @@ impl Ascent {
         }
     }
 
+    /// Maximum number of moves of [`Strategy::Koehn`].
     fn max_moves(&self) -> usize {
         if self.smoothed { 100 } else { 1000 }
     }
 
-    /// Rounds of `Powell`, and how many times its patience `Random` may last: each is many searches.
+    /// Maximum number of rounds of [`Strategy::Powell`]. Times the patience, it is the maximum number of directions of
+    /// [`Strategy::Random`].
     fn max_rounds(&self) -> usize {
         self.max_moves() / 10
     }
 
-    /// Steps along a line that keep every coordinate within its bounds.
+    /// Range of step sizes that keep every coordinate within its bounds.
     fn within(&self, point: &[f64], direction: Direction<'_>) -> (f64, f64) {
         let one = |i: usize, d: f64| {
             let (low, high) = self.bounds[i];
@@ -152,12 +171,14 @@ impl Ascent {
         }
     }
 
+    /// Line search within the bounds.
     fn peak(&self, walker: &mut dyn Walker, direction: Direction<'_>) -> Peak {
         let within = self.within(walker.point(), direction);
         walker.peak(direction, within)
     }
 
-    /// Makes a move, or takes it back: a plateau can be so narrow that rounding misses it. True if it was made.
+    /// Moves to the peak of a line. Unless scores are smoothed, undoes the move if the score did not rise: a plateau
+    /// can be so narrow that the rounded point misses it. Returns whether the move was kept.
     fn take_step(&self, walker: &mut dyn Walker, direction: Direction<'_>, peak: Peak) -> bool {
         let (before, point) = (walker.score(), walker.point().to_vec());
         walker.step(direction, peak.step);
@@ -168,11 +189,12 @@ impl Ascent {
         made
     }
 
-    /// One trial per direction, then one step along the one that gains most (the first of equals), until none
-    /// gains more than `min_gain`. A direction whose step was taken back is left out until another one succeeds.
+    /// Koehn's coordinate descent (Cer et al. 2008, §2.2.2): one line search per direction, then one move along the
+    /// direction with the largest gain (the first among equals), until no gain exceeds `min_gain`. A direction whose
+    /// move was undone is skipped until another move succeeds.
     fn koehn(&self, walker: &mut dyn Walker, normal: &mut dyn FnMut() -> f64) {
         let mut missed = vec![false; self.free.len() + self.random_directions];
-        // The axis that was just searched has nothing left to give.
+        // The current point is already the maximum along the axis of the last move.
         let mut done = usize::MAX;
         for _ in 0..self.max_moves() {
             let vectors: Vec<Vec<f64>> =
@@ -197,6 +219,7 @@ impl Ascent {
         }
     }
 
+    /// A random direction: N(0, 1) in every free coordinate, 0 elsewhere.
     fn gaussian(&self, n: usize, normal: &mut dyn FnMut() -> f64) -> Vec<f64> {
         let mut d = vec![0.0; n];
         for &i in &self.free {
@@ -205,9 +228,9 @@ impl Ascent {
         d
     }
 
-    /// A round goes along every direction of the set in turn; then along the sum of its moves, which replaces the
-    /// direction that gained most. A round without gain resets the set to the axes; the axes without gain are the
-    /// end.
+    /// Powell's method (Cer et al. 2008, §2.2.1). A round moves along every direction of the set in turn, then along
+    /// the sum of these moves, which replaces the direction of the largest gain. A round without gain resets the set
+    /// to the axes; if the set already consists of the axes, the search ends.
     fn powell(&self, walker: &mut dyn Walker) {
         let n = walker.point().len();
         let axes: Vec<Vec<f64>> = self.free.iter().map(|&a| unit(n, a)).collect();
@@ -242,12 +265,13 @@ impl Ascent {
         }
     }
 
-    /// Goes to the peak of a line; returns what it brought.
+    /// Moves to the peak of a line if its gain exceeds `min_gain`; returns the gain, or 0 without a move.
     fn along(&self, walker: &mut dyn Walker, direction: Direction<'_>) -> f64 {
         let peak = self.peak(walker, direction);
         if peak.gain > self.min_gain && self.take_step(walker, direction, peak) { peak.gain } else { 0.0 }
     }
 
+    /// Random directions (Cer et al. 2008, §3.1), until `patience` of them in a row bring no gain.
     fn random(&self, walker: &mut dyn Walker, normal: &mut dyn FnMut() -> f64) {
         let mut idle = 0;
         for _ in 0..self.max_rounds() * self.patience {
@@ -259,8 +283,9 @@ impl Ascent {
         }
     }
 
-    /// Reflects, expands, contracts and shrinks n + 1 points (coefficients 1, 2, ½, ½) until their scores agree to
-    /// `min_gain` or 200 evaluations per coordinate are spent. Ends at the best point seen.
+    /// Downhill simplex (Nelder and Mead 1965): reflects, expands, contracts and shrinks n + 1 vertices (coefficients
+    /// 1, 2, ½, ½) until their scores differ by at most `min_gain` or 200 evaluations per free coordinate are spent.
+    /// Ends at the best vertex.
     fn simplex(&self, walker: &mut dyn Walker) {
         let n = self.free.len();
         let mut simplex = Simplex::new(self, walker);
@@ -282,15 +307,16 @@ impl Ascent {
 struct Simplex<'a> {
     ascent: &'a Ascent,
     walker: &'a mut dyn Walker,
+    /// Starting point, in all coordinates.
     start: Vec<f64>,
-    /// Score and place of each corner; the best first, once they are sorted.
+    /// Score and free coordinates of each vertex; best first after sorting.
     corners: Vec<(f64, Vec<f64>)>,
-    /// Evaluations that are left.
+    /// Number of evaluations left.
     left: usize,
 }
 
 impl<'a> Simplex<'a> {
-    /// The start, and from it one corner along each free coordinate.
+    /// The initial simplex: the starting point, and one vertex along each free coordinate.
     fn new(ascent: &'a Ascent, walker: &'a mut dyn Walker) -> Self {
         let n = ascent.free.len();
         let start = walker.point().to_vec();
@@ -308,7 +334,7 @@ impl<'a> Simplex<'a> {
         simplex
     }
 
-    /// The score at a place, which is moved into the bounds.
+    /// Moves the walker to a point given by its free coordinates, clamped to the bounds, and returns the score there.
     fn value(&mut self, x: &[f64]) -> f64 {
         let mut point = self.start.clone();
         for (&i, &x) in self.ascent.free.iter().zip(x) {
@@ -323,8 +349,8 @@ impl<'a> Simplex<'a> {
         self.corners.sort_by(|a, b| b.0.total_cmp(&a.0));
     }
 
-    /// Puts a better corner in place of the worst one, or shrinks the simplex. False if the evaluations were spent before
-    /// it shrank.
+    /// One iteration: replaces the worst vertex by a better point, or shrinks the simplex. Returns false if all
+    /// evaluations are spent (not counting those of the shrinking).
     fn replace_worst(&mut self) -> bool {
         let n = self.corners.len() - 1;
         let worst = self.corners[n].clone();
@@ -350,13 +376,13 @@ impl<'a> Simplex<'a> {
         self.left > 0
     }
 
-    /// The corner on the line from the worst one through the centre, `t` times as far beyond it.
+    /// Score and coordinates of the point centre + t·(centre − worst).
     fn beyond(&mut self, centre: &[f64], worst: &[f64], t: f64) -> (f64, Vec<f64>) {
         let x: Vec<f64> = centre.iter().zip(worst).map(|(c, w)| c + t * (c - w)).collect();
         (self.value(&x), x)
     }
 
-    /// Moves all corners half way to the best one.
+    /// Moves all vertices half way to the best one.
     fn shrink(&mut self) {
         let best = self.corners[0].1.clone();
         for corner in 1..self.corners.len() {
@@ -367,13 +393,14 @@ impl<'a> Simplex<'a> {
     }
 }
 
+/// Unit vector of a coordinate.
 fn unit(n: usize, axis: usize) -> Vec<f64> {
     let mut d = vec![0.0; n];
     d[axis] = 1.0;
     d
 }
 
-/// A unit vector is an axis, which walkers search faster.
+/// Turns a unit vector into [`Direction::Axis`], which walkers search faster than a general vector.
 fn direction(d: &[f64]) -> Direction<'_> {
     let mut moved = d.iter().enumerate().filter(|(_, x)| **x != 0.0);
     match (moved.next(), moved.next()) {
@@ -386,8 +413,8 @@ fn direction(d: &[f64]) -> Direction<'_> {
 mod tests {
     use super::*;
 
-    /// −|x−3| − |y+1| − |x+y−2| on the integers: plateaus with the summit at (3, −1), where a ridge makes axes
-    /// alone slow.
+    /// −|x−3| − |y+1| − 3|x+y−2| of integer parts: plateaus with the maximum at (3, −1), on a diagonal ridge that is
+    /// slow to climb along the axes alone.
     struct Steps {
         at: Vec<f64>,
     }
@@ -426,7 +453,7 @@ mod tests {
         }
     }
 
-    /// Not random, but spread well enough for a test.
+    /// A deterministic sequence in place of random numbers.
     fn waves() -> impl FnMut() -> f64 {
         let mut t = 0.0;
         move || {
@@ -450,7 +477,7 @@ mod tests {
             let end = climbed(|a| a.strategy = strategy).score();
             assert!(end > start, "{strategy:?} ended at {end}");
         }
-        // Along the ridge only diagonals help.
+        // Along the ridge only diagonal directions gain.
         let koehn = climbed(|_| {}).score();
         assert!(climbed(|a| a.random_directions = 8).score() > koehn);
         assert_eq!(climbed(|a| a.strategy = Strategy::Random).score(), 0.0);

@@ -1,67 +1,90 @@
-//! Margins: minimise ½‖w − w₀‖² + C Σ max(0, mᵢ − w·xᵢ) by dual coordinate descent (Hsieh et al. 2008, algorithm 3) or by
-//! Newton steps, and the same with one slack for all examples.
+//! Hinge losses with a proximal term: dual coordinate descent (Hsieh et al. 2008), a Newton method, and a solver for
+//! the problem with one shared slack variable.
 //!
-//! The dual has one variable per example in the box 0 ≤ αᵢ ≤ C, and w = w₀ + Σ αᵢxᵢ. In coordinate descent examples are visited
-//! in random order; those that have come to rest at an end of the box are left out until the rest is solved. All three
-//! stop by the gap between primal and dual value.
+//! Primal problem, with examples xᵢ, margins mᵢ and a bound C > 0:
+//!
+//! min over w of P(w) = ½‖w − w₀‖² + C Σᵢ max(0, mᵢ − w·xᵢ).
+//!
+//! Dual problem, with w(α) = w₀ + Σᵢ αᵢxᵢ:
+//!
+//! max over α of D(α) = Σᵢ αᵢ(mᵢ − w₀·xᵢ) − ½‖Σᵢ αᵢxᵢ‖², subject to 0 ≤ αᵢ ≤ C.
+//!
+//! These are eq. 12 of Watanabe (2012) for w₀ = wₖ₊¼, C = ηₖ and mᵢ = 1, eq. 13 (MIRA) for w₀ = wₖ and C = 1/λ, and
+//! the linear SVM with hinge loss for w₀ = 0.
+//!
+//! [`dual`] maximises D over one αᵢ at a time. With the gradient Gᵢ = ∂(−D)/∂αᵢ = w·xᵢ − mᵢ, the update is
+//!
+//! αᵢ′ = min(max(αᵢ − Gᵢ/‖xᵢ‖², 0), C), w ← w + (αᵢ′ − αᵢ)xᵢ.
+//!
+//! The projected gradient PGᵢ is min(Gᵢ, 0) at αᵢ = 0, max(Gᵢ, 0) at αᵢ = C, and Gᵢ in between; it is 0 for all i at
+//! the optimum. Examples are visited in random order. Shrinking skips an example at αᵢ = 0 with Gᵢ above the largest
+//! PG of the previous sweep, and one at αᵢ = C with Gᵢ below the smallest; the duality gap is always computed over
+//! all examples, and every check that fails ends the shrinking. A sweep costs one dot product and one addition per
+//! example.
+//!
+//! [`dual_newton`] solves the same problem in the primal, [`dual_simplex`] the one with a shared slack variable. All
+//! three stop when the relative duality gap (P(w) − D(α))/P(w) is at most a tolerance, or after a maximum number of
+//! passes.
 
 use crate::axpy;
 
-/// Examples xᵢ of a margin problem, by index; see [`dual`].
+/// The examples xᵢ and margins mᵢ of a hinge-loss problem such as that of [`dual`], by index.
 pub trait Examples {
     /// Number of examples.
     fn len(&self) -> usize;
-    /// Whether there is no example.
+    /// Whether there are no examples.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// w·xᵢ, the score of example `i`.
+    /// Dot product w·xᵢ of the weights and example `i`.
     fn dot(&self, i: usize, w: &[f64]) -> f64;
-    /// ‖xᵢ‖², the squared norm of example `i`.
+    /// Squared norm ‖xᵢ‖² of example `i`.
     fn square(&self, i: usize) -> f64;
-    /// w += a·xᵢ: adds `a` times example `i` to `w`.
+    /// Adds `a` times example `i` to `w`: w ← w + a·xᵢ.
     fn add(&self, i: usize, a: f64, w: &mut [f64]);
-    /// Writes w·xᵢ of all examples to `out`.
+    /// Writes the dot products w·xᵢ of all examples to `out`.
     fn dots(&self, w: &[f64], out: &mut [f64]) {
         for (i, d) in out.iter_mut().enumerate() {
             *d = self.dot(i, w);
         }
     }
-    /// w += Σ aᵢ·xᵢ: adds all examples to `w`, each times its number in `a`.
+    /// Adds a linear combination of all examples to `w`: w ← w + Σᵢ aᵢxᵢ.
     fn add_all(&self, a: &[f64], w: &mut [f64]) {
         for (i, &a) in a.iter().enumerate().filter(|a| *a.1 != 0.0) {
             self.add(i, a, w);
         }
     }
-    /// mᵢ, the margin that example `i` asks for; 1 by default.
+    /// Margin mᵢ of example `i`, below which w·xᵢ incurs a loss; 1 by default.
     fn margin(&self, _i: usize) -> f64 {
         1.0
     }
-    /// Asked before every sweep of [`dual`]: whether it shall end with what it has.
+    /// Whether [`dual`], which calls this before every sweep, should stop and return its current solution; false by
+    /// default.
     fn stop(&self) -> bool {
         false
     }
 }
 
-/// Solution of a margin problem besides `w`.
+/// Dual solution of a hinge-loss problem, as [`dual`], [`dual_newton`] and [`dual_simplex`] return it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Dual {
-    /// Dual variable of each example, from 0 to C.
+    /// Dual variable αᵢ of each example, from 0 to C.
     pub alpha: Vec<f64>,
-    /// Number of sweeps over the examples, or of steps, that were made.
+    /// Number of sweeps over the examples, or of Newton steps, that were made.
     pub sweeps: usize,
-    /// Gap between primal and dual value over the primal one: an upper bound of how far the value is above the optimum.
+    /// Relative duality gap (P − D)/P of primal value P and dual value D: an upper bound on the relative distance of P
+    /// from the optimum.
     pub gap: f64,
 }
 
-/// Sweeps between two looks at the gap; examples at rest are looked at again then.
-const LOOK: usize = 8;
+/// Number of sweeps between two computations of the duality gap, after which shrunk examples are visited again.
+const GAP_INTERVAL: usize = 8;
 
-/// Minimises ½‖w − w₀‖² + C Σ max(0, mᵢ − w·xᵢ) by dual coordinate descent. `w` holds w₀ and becomes the answer; `below(n)`
-/// draws a number from 0 to n − 1.
+/// Minimises ½‖w − w₀‖² + C Σᵢ max(0, mᵢ − w·xᵢ) by dual coordinate descent (Hsieh et al. 2008).
 ///
-/// Stops when the gap between primal and dual value is at most `tolerance` of the primal one, or after `sweeps` over the
-/// examples. A sweep costs two products per example.
+/// `w` is w₀ on entry and the solution on return. `below(n)` draws a random number from 0 to n − 1, for the order in
+/// which examples are visited. Stops when the relative duality gap is at most `tolerance`, after `sweeps` sweeps over
+/// the examples, or when [`Examples::stop`] returns true. A sweep costs one dot product and one addition per example.
 ///
 /// ```
 /// use luthier_optim::{Examples, axpy, dot, dual};
@@ -91,25 +114,24 @@ pub fn dual(
     let mut alpha = vec![0.0; n];
     let mut order: Vec<usize> = (0..n).collect();
     let (mut highest, mut lowest) = (f64::INFINITY, f64::NEG_INFINITY);
-    let mut distance = f64::INFINITY;
+    let mut relative_gap = f64::INFINITY;
     for sweep in 1..=sweeps {
         if examples.stop() {
-            return Dual { alpha, sweeps: sweep - 1, gap: distance };
+            return Dual { alpha, sweeps: sweep - 1, gap: relative_gap };
         }
         let (mut high, mut low) = (f64::NEG_INFINITY, f64::INFINITY);
-        // Neighbours are alike: visiting them one after the other would save memory accesses and cost ten times as
-        // many sweeps.
+        // Neighbouring examples are similar: sequential order saves cache misses but takes ten times as many sweeps.
         for i in (1..order.len()).rev() {
             order.swap(i, below(i + 1));
         }
-        let mut kept = Vec::with_capacity(order.len());
+        let mut active = Vec::with_capacity(order.len());
         for &i in &order {
             let gradient = examples.dot(i, w) - examples.margin(i);
-            let rests = (alpha[i] == 0.0 && gradient > highest) || (alpha[i] == c && gradient < lowest);
-            if rests {
+            let shrunk = (alpha[i] == 0.0 && gradient > highest) || (alpha[i] == c && gradient < lowest);
+            if shrunk {
                 continue;
             }
-            kept.push(i);
+            active.push(i);
             let projected = match gradient {
                 g if alpha[i] == 0.0 => g.min(0.0),
                 g if alpha[i] == c => g.max(0.0),
@@ -119,79 +141,86 @@ pub fn dual(
             low = low.min(projected);
             if projected.abs() > 1e-14 {
                 let old = alpha[i];
-                // An example without features can only go to an end.
+                // The objective is linear in the variable of an example without features: it goes to a bound.
                 let new = if square[i] > 0.0 { old - gradient / square[i] } else { -gradient.signum() * c };
                 alpha[i] = new.clamp(0.0, c);
                 examples.add(i, alpha[i] - old, w);
             }
         }
-        order = kept;
+        order = active;
         highest = if high > 0.0 { high } else { f64::INFINITY };
         lowest = if low < 0.0 { low } else { f64::NEG_INFINITY };
-        if sweep % LOOK == 0 || sweep == sweeps || high - low <= 1e-12 || order.is_empty() {
-            distance = gap(examples, &origin, w, c, &alpha);
-            if distance <= tolerance {
-                return Dual { alpha, sweeps: sweep, gap: distance };
+        if sweep % GAP_INTERVAL == 0 || sweep == sweeps || high - low <= 1e-12 || order.is_empty() {
+            relative_gap = gap(examples, &origin, w, c, &alpha);
+            if relative_gap <= tolerance {
+                return Dual { alpha, sweeps: sweep, gap: relative_gap };
             }
             order = (0..n).collect();
             (highest, lowest) = (f64::INFINITY, f64::NEG_INFINITY);
         }
     }
-    Dual { alpha, sweeps, gap: if n == 0 { 0.0 } else { distance } }
+    Dual { alpha, sweeps, gap: if n == 0 { 0.0 } else { relative_gap } }
 }
 
-/// Solves the problem of [`dual`] by Newton steps in `w`, for few features and many examples. The corner of each hinge is
-/// replaced by a parabola over a width that shrinks, and the multipliers are the slopes of these rounded hinges.
+/// Minimises ½‖w − w₀‖² + C Σᵢ max(0, mᵢ − w·xᵢ), the problem of [`dual`], by Newton's method in the primal. Suited to
+/// few features and many examples.
 ///
-/// A step costs one pass over the examples and O(d³) for d features. Stops like [`dual`], or after `steps`.
+/// The hinge max(0, v) of the violation vᵢ = mᵢ − w·xᵢ is smoothed to h(v): 0 for v ≤ 0, v²/(2δ) for 0 < v < δ, and
+/// v − δ/2 for v ≥ δ. The smoothed objective has
+///
+/// gradient w − w₀ − Σᵢ αᵢxᵢ with αᵢ = C·min(max(vᵢ/δ, 0), 1), and Hessian I + (C/δ) Σ xᵢxᵢᵀ over 0 < vᵢ < δ.
+///
+/// Since 0 ≤ αᵢ ≤ C, α is dual feasible and yields the duality gap. Where the gradient is small, δ is multiplied by
+/// 0.3. `w` is w₀ on entry and w₀ + Σᵢ αᵢxᵢ of the smallest gap on return. Stops when the relative duality gap is at
+/// most `tolerance`, or after `steps` steps. A step costs one pass over the examples and O(d³) for d features.
 pub fn dual_newton(examples: &dyn Examples, w: &mut [f64], c: f64, tolerance: f64, steps: usize) -> Dual {
     let n = examples.len();
     let origin = w.to_vec();
     let margins: Vec<f64> = (0..n).map(|i| examples.margin(i)).collect();
     let (mut slopes, mut stuck) = (vec![0.0; n], false);
-    let mut lack = vec![0.0; n];
-    find_lack(examples, w, &margins, &mut slopes, &mut lack);
-    let lacking = lack.iter().filter(|v| **v > 0.0).count();
+    let mut violations = vec![0.0; n];
+    find_violations(examples, w, &margins, &mut slopes, &mut violations);
+    let violated = violations.iter().filter(|v| **v > 0.0).count();
     let mut best = Dual { alpha: vec![0.0; n], sweeps: 0, gap: 0.0 };
-    if lacking == 0 {
+    if violated == 0 {
         return best;
     }
     best.gap = f64::INFINITY;
-    // Rounder corners make more steps than they save, sharper ones too.
-    let mut width = 0.1 * lack.iter().map(|v| v.max(0.0)).sum::<f64>() / lacking as f64;
+    // Both larger and smaller initial values of δ were found to take more steps in total.
+    let mut delta = 0.1 * violations.iter().map(|v| v.max(0.0)).sum::<f64>() / violated as f64;
     let mut answer = origin.clone();
-    let mut near = 0.05;
-    let least = 1e-12 * width;
+    let mut accuracy = 0.05;
+    let min_delta = 1e-12 * delta;
     for step in 1..=steps {
-        // Gradient of ½‖w − w₀‖² + C Σ h(lack), and what the multipliers make of w.
-        let alpha: Vec<f64> = lack.iter().map(|&v| c * (v / width).clamp(0.0, 1.0)).collect();
-        let mut made = origin.clone();
-        examples.add_all(&alpha, &mut made);
-        let mut direction: Vec<f64> = made.iter().zip(&*w).map(|(m, w)| m - w).collect();
-        let size = distance(&made, &origin);
-        if length(&direction) <= near * size || stuck {
-            let gap = gap(examples, &origin, &made, c, &alpha);
+        // The gradient of the smoothed objective is w − w(α).
+        let alpha: Vec<f64> = violations.iter().map(|&v| c * (v / delta).clamp(0.0, 1.0)).collect();
+        let mut w_alpha = origin.clone();
+        examples.add_all(&alpha, &mut w_alpha);
+        let mut direction: Vec<f64> = w_alpha.iter().zip(&*w).map(|(m, w)| m - w).collect();
+        let size = distance(&w_alpha, &origin);
+        if length(&direction) <= accuracy * size || stuck {
+            let gap = gap(examples, &origin, &w_alpha, c, &alpha);
             if gap < best.gap {
                 best = Dual { alpha, sweeps: step, gap };
-                answer.copy_from_slice(&made);
+                answer.copy_from_slice(&w_alpha);
             }
-            if best.gap <= tolerance || width < least {
+            if best.gap <= tolerance || delta < min_delta {
                 break;
             }
-            // What is left of the gap must come from the round corners, not from steps that were not taken.
-            near = near.min(0.1 * best.gap);
-            width *= 0.3;
+            // The remaining gap must come from the smoothing, not from Newton steps that were not taken.
+            accuracy = accuracy.min(0.1 * best.gap);
+            delta *= 0.3;
             stuck = false;
-            find_lack(examples, w, &margins, &mut slopes, &mut lack);
+            find_violations(examples, w, &margins, &mut slopes, &mut violations);
             continue;
         }
-        solve(&mut hessian(examples, &lack, width, c, w.len()), &mut direction);
+        solve(&mut hessian(examples, &violations, delta, c, w.len()), &mut direction);
         examples.dots(&direction, &mut slopes);
-        let t = along(&lack, &slopes, width, c, (&*w, &origin, &direction));
+        let t = line_search(&violations, &slopes, delta, c, (&*w, &origin, &direction));
         for (w, d) in w.iter_mut().zip(&direction) {
             *w += t * d;
         }
-        for (v, s) in lack.iter_mut().zip(&slopes) {
+        for (v, s) in violations.iter_mut().zip(&slopes) {
             *v -= t * s;
         }
         stuck = t * length(&direction) <= 1e-11 * size;
@@ -200,31 +229,39 @@ pub fn dual_newton(examples: &dyn Examples, w: &mut [f64], c: f64, tolerance: f6
     best
 }
 
+/// Euclidean norm ‖x‖, summed from left to right.
 fn length(x: &[f64]) -> f64 {
     x.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
+/// Euclidean distance ‖x − y‖.
 fn distance(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(x, y)| (x - y) * (x - y)).sum::<f64>().sqrt()
 }
 
-/// What each example lacks of its margin; `dots` is overwritten.
-fn find_lack(examples: &dyn Examples, w: &[f64], margins: &[f64], dots: &mut [f64], lack: &mut [f64]) {
+/// Writes the violations mᵢ − w·xᵢ of all examples to `violations`; `dots` is scratch space for w·xᵢ.
+fn find_violations(
+    examples: &dyn Examples,
+    w: &[f64],
+    margins: &[f64],
+    dots: &mut [f64],
+    violations: &mut [f64],
+) {
     examples.dots(w, dots);
-    for ((v, m), s) in lack.iter_mut().zip(margins).zip(dots) {
+    for ((v, m), s) in violations.iter_mut().zip(margins).zip(dots) {
         *v = m - *s;
     }
 }
 
-/// The Hessian of ½‖w − w₀‖² + C Σ h(lack): the identity and the squares of the examples on the round part of their hinge.
-fn hessian(examples: &dyn Examples, lack: &[f64], width: f64, c: f64, dim: usize) -> Vec<f64> {
+/// Hessian of the smoothed objective, I + (C/δ) Σ xᵢxᵢᵀ over the examples with 0 < vᵢ < δ, as a dense matrix by rows.
+fn hessian(examples: &dyn Examples, violations: &[f64], delta: f64, c: f64, dim: usize) -> Vec<f64> {
     let mut hessian = vec![0.0; dim * dim];
     let mut row = vec![0.0; dim];
-    for i in (0..lack.len()).filter(|&i| lack[i] > 0.0 && lack[i] < width) {
+    for i in (0..violations.len()).filter(|&i| violations[i] > 0.0 && violations[i] < delta) {
         row.fill(0.0);
         examples.add(i, 1.0, &mut row);
         for (x, h) in row.iter().zip(hessian.chunks_exact_mut(dim)) {
-            axpy(c / width * x, &row, h);
+            axpy(c / delta * x, &row, h);
         }
     }
     for a in 0..dim {
@@ -233,11 +270,13 @@ fn hessian(examples: &dyn Examples, lack: &[f64], width: f64, c: f64, dim: usize
     hessian
 }
 
-/// Where the derivative along a direction is 0: it rises with the step, so it is found by halving.
-fn along(
-    lack: &[f64],
+/// Step size t in (0, 1] at which the derivative of the smoothed objective along a direction is about 0. The
+/// derivative increases with t, so its root is bracketed and found by the secant method with bisections. `slopes` are
+/// the dot products of the examples with the direction.
+fn line_search(
+    violations: &[f64],
     slopes: &[f64],
-    width: f64,
+    delta: f64,
     c: f64,
     (w, origin, direction): (&[f64], &[f64], &[f64]),
 ) -> f64 {
@@ -246,44 +285,45 @@ fn along(
         constant += (w - o) * d;
         square += d * d;
     }
-    // Most hinges stay on their straight pieces.
+    // Most hinges stay in one of their linear pieces for all t from 0 to 1.
     let mut moving: Vec<(f64, f64)> = Vec::new();
-    for (&v, &s) in lack.iter().zip(slopes) {
+    for (&v, &s) in violations.iter().zip(slopes) {
         let (low, high) = (v.min(v - s), v.max(v - s));
-        if low >= width {
+        if low >= delta {
             constant -= c * s;
         } else if high > 0.0 {
-            moving.push((v / width, s));
+            moving.push((v / delta, s));
         }
     }
     let derivative = |t: f64| {
-        let hinges: f64 = moving.iter().map(|&(v, s)| (v - t * s / width).clamp(0.0, 1.0) * s).sum();
+        let hinges: f64 = moving.iter().map(|&(v, s)| (v - t * s / delta).clamp(0.0, 1.0) * s).sum();
         constant + t * square - c * hinges
     };
-    // The whole step is right where no hinge changes its piece.
+    // The full Newton step is exact if no hinge changes its piece.
     let (mut low, mut high) = ((0.0, derivative(0.0)), (1.0, derivative(1.0)));
     if high.1 <= 0.0 || low.1 >= 0.0 {
         return 1.0;
     }
-    let enough = 0.01 * low.1.abs();
-    for turn in 0..60 {
-        // Where a straight line between the ends meets 0; the middle now and then, lest one end stays.
-        let cut = low.0 + (high.0 - low.0) * low.1 / (low.1 - high.1);
-        let t = if turn % 3 == 2 { f64::midpoint(low.0, high.0) } else { cut };
-        let there = derivative(t);
-        if there.abs() <= enough {
+    let threshold = 0.01 * low.1.abs();
+    for iteration in 0..60 {
+        // Regula falsi; every third time the midpoint, so that neither end of the bracket stays fixed.
+        let secant = low.0 + (high.0 - low.0) * low.1 / (low.1 - high.1);
+        let t = if iteration % 3 == 2 { f64::midpoint(low.0, high.0) } else { secant };
+        let slope = derivative(t);
+        if slope.abs() <= threshold {
             return t;
         }
-        if there > 0.0 {
-            high = (t, there);
+        if slope > 0.0 {
+            high = (t, slope);
         } else {
-            low = (t, there);
+            low = (t, slope);
         }
     }
     if low.0 > 0.0 { low.0 } else { high.0 }
 }
 
-/// Solves Ax = b for a positive definite A, of which the lower half is given; b becomes x.
+/// Solves Ax = b by Cholesky factorisation for a positive definite A, of which only the lower triangle is read.
+/// Replaces b by x, and the lower triangle of A by its factor.
 fn solve(a: &mut [f64], b: &mut [f64]) {
     let n = b.len();
     for i in 0..n {
@@ -303,12 +343,17 @@ fn solve(a: &mut [f64], b: &mut [f64]) {
     }
 }
 
-/// Minimises ½‖w − w₀‖² + C max(0, maxᵢ mᵢ − w·xᵢ): the problem of [`dual`] with one slack for all examples. `w` holds w₀ and
-/// becomes the answer.
+/// Minimises ½‖w − w₀‖² + C max(0, maxᵢ(mᵢ − w·xᵢ)): the problem of [`dual`] with one slack variable shared by all
+/// examples. This is eq. 14 of Watanabe (2012) with its constraint Σ τ ≤ ηₖ as printed.
 ///
-/// The dual variables have a sum of at most C. Weight goes from the example that needs it least to the one that needs it
-/// most. Stops when the gap between primal and dual value is at most `tolerance` of the primal one, or after `steps` passes
-/// over all examples.
+/// The dual maximises Σᵢ τᵢ(mᵢ − w₀·xᵢ) − ½‖Σᵢ τᵢxᵢ‖² subject to τᵢ ≥ 0 and Σᵢ τᵢ ≤ C, with w = w₀ + Σᵢ τᵢxᵢ and
+/// gradients gᵢ = w·xᵢ − mᵢ. Each pass adds the example with the smallest gᵢ to the working set; then mass moves
+/// within the working set from the i with the largest gᵢ to the j with the smallest gⱼ, by (gᵢ − gⱼ)/‖xᵢ − xⱼ‖² or
+/// τᵢ, whichever is smaller, until they agree. The unused part of C takes part as an example at 0.
+///
+/// `w` is w₀ on entry and the solution on return. The duality gap is Σᵢ τᵢgᵢ − C·min(0, minᵢ gᵢ). Stops when the gap
+/// is at most `tolerance` times the primal value, or after `steps` passes over all examples. The result's `alpha` is
+/// τ.
 ///
 /// ```
 /// use luthier_optim::{Examples, axpy, dot, dual_simplex};
@@ -335,21 +380,21 @@ pub fn dual_simplex(examples: &dyn Examples, w: &mut [f64], c: f64, tolerance: f
     let mut gap = 0.0;
     for step in 0..steps {
         let worst = shared.worst(w);
-        // ⟨τ, g⟩ − C·min(0, g): how far the value can fall.
-        let above: f64 =
+        // Duality gap Σᵢ τᵢgᵢ − C·min(0, minᵢ gᵢ).
+        let absolute: f64 =
             shared.active.iter().map(|&i| shared.alpha[i] * shared.gradient(i, w)).sum::<f64>() - c * worst.1;
         let half: f64 = w.iter().zip(&origin).map(|(w, o)| 0.5 * (w - o) * (w - o)).sum();
         let primal = half - c * worst.1;
-        gap = if primal > 0.0 { above / primal } else { 0.0 };
+        gap = if primal > 0.0 { absolute / primal } else { 0.0 };
         if gap <= tolerance {
             return Dual { alpha: shared.alpha, sweeps: step, gap };
         }
         if worst.0 != usize::MAX && !shared.active.contains(&worst.0) {
             shared.active.push(worst.0);
         }
-        let enough = 1e-3 * tolerance * primal / c.max(f64::MIN_POSITIVE);
+        let threshold = 1e-3 * tolerance * primal / c.max(f64::MIN_POSITIVE);
         for _ in 0..INNER {
-            if !shared.even_out(w, enough) {
+            if !shared.transfer(w, threshold) {
                 break;
             }
         }
@@ -358,26 +403,29 @@ pub fn dual_simplex(examples: &dyn Examples, w: &mut [f64], c: f64, tolerance: f
     Dual { alpha: shared.alpha, sweeps: steps, gap }
 }
 
-/// Moves between two looks at all examples.
+/// Maximum number of transfers within the working set between two passes over all examples.
 const INNER: usize = 1000;
 
-/// Dual variables whose sum, with the slack, is C.
+/// State of [`dual_simplex`]: dual variables whose sum, together with the slack, is C.
 struct SharedSlack<'a> {
     examples: &'a dyn Examples,
+    /// Dual variable τᵢ of each example.
     alpha: Vec<f64>,
-    /// Examples that carry weight, and the one that needs it most.
+    /// Working set: the examples with τᵢ > 0, and the one with the smallest gradient.
     active: Vec<usize>,
-    /// What no example carries: the weight of an example without features, whose gradient is 0.
+    /// C − Σᵢ τᵢ: the dual variable of an example without features, whose gradient is 0.
     slack: f64,
+    /// A vector of zeros, as long as w.
     scratch: Vec<f64>,
 }
 
 impl SharedSlack<'_> {
+    /// Gradient gᵢ = w·xᵢ − mᵢ of the negated dual objective.
     fn gradient(&self, i: usize, w: &[f64]) -> f64 {
         self.examples.dot(i, w) - self.examples.margin(i)
     }
 
-    /// The example with the lowest gradient below 0, and that gradient.
+    /// The example with the smallest gradient and that gradient; `usize::MAX` and 0 if no gradient is negative.
     fn worst(&self, w: &[f64]) -> (usize, f64) {
         let mut worst = (usize::MAX, 0.0);
         for i in 0..self.examples.len() {
@@ -389,9 +437,9 @@ impl SharedSlack<'_> {
         worst
     }
 
-    /// Moves weight from the active example, or the slack, with the highest gradient to the one with the lowest. False if
-    /// they differ by no more than `enough`.
-    fn even_out(&mut self, w: &mut [f64], enough: f64) -> bool {
+    /// Moves mass from the member of the working set, or the slack, with the largest gradient to the one with the
+    /// smallest. Returns false if the two gradients differ by at most `threshold`.
+    fn transfer(&mut self, w: &mut [f64], threshold: f64) -> bool {
         let at: Vec<f64> = self.active.iter().map(|&i| self.gradient(i, w)).collect();
         let lowest = (0..at.len()).min_by(|&a, &b| at[a].total_cmp(&at[b]));
         let giving = (0..at.len())
@@ -400,7 +448,7 @@ impl SharedSlack<'_> {
         let to = lowest.filter(|&k| at[k] < 0.0);
         let from = giving.filter(|&k| at[k] > 0.0 || self.slack <= 0.0);
         let (low, high) = (to.map_or(0.0, |k| at[k]), from.map_or(0.0, |k| at[k]));
-        if high - low <= enough || to == from {
+        if high - low <= threshold || to == from {
             return false;
         }
         let (to, from) = (to.map(|k| self.active[k]), from.map(|k| self.active[k]));
@@ -424,7 +472,7 @@ impl SharedSlack<'_> {
         true
     }
 
-    /// ‖x − y‖² of two examples, the slack being at 0.
+    /// Squared distance ‖xᵢ − xⱼ‖² of two examples; `None` stands for the slack, at 0. `None` if both are the slack.
     fn square_distance(&mut self, x: Option<usize>, y: Option<usize>) -> Option<f64> {
         let square = |i: usize| self.examples.square(i);
         match (x, y) {
@@ -440,7 +488,7 @@ impl SharedSlack<'_> {
     }
 }
 
-/// Primal minus dual value over the primal one.
+/// Relative duality gap (P(w) − D(α))/P(w) of the problem of [`dual`], with `w` = w₀ + Σᵢ αᵢxᵢ and `origin` = w₀.
 fn gap(examples: &dyn Examples, origin: &[f64], w: &[f64], c: f64, alpha: &[f64]) -> f64 {
     let mut half = 0.0;
     let mut cross = 0.0;

@@ -1,23 +1,28 @@
-//! The upper envelope of lines y = b + m·x: which line is highest where.
+//! Upper envelope of a set of lines y = b + m·x: max over i of bᵢ + mᵢx as a function of x.
 //!
-//! In an n-best list every candidate is such a line along a search direction (Och 2003), and only a few per
-//! cent of them ever reach the envelope. Lines are points (m, b) in the dual plane, and the envelope is the
-//! upper hull of these points: a concave chain. Any subset of the points gives a chain that lies nowhere
-//! above the true one, so a point strictly below it can be ruled out by comparing b with the smallest of the
-//! chain's chords at m. The chain of an earlier search, or the outermost points, is such a subset. What
-//! survives is sorted by slope and run through a monotone stack: O(k·h + s log s) for k lines, h chords and
-//! s survivors.
+//! In a MERT line search along w + x·d, every candidate of an n-best list is such a line with m = d·h and b = w·h for
+//! its features h (Och 2003; Cer et al. 2008, §2.1). Lines i and j intersect at x = (bᵢ − bⱼ)/(mⱼ − mᵢ).
+//!
+//! By duality a line is the point (m, b), and the upper envelope is the upper convex hull of these points, a concave
+//! chain. The hull of any subset of the points lies nowhere above the full hull, so a point strictly below it cannot
+//! be on the full hull: b is compared with the smallest of the chords of the subset's hull, evaluated at m. The
+//! subset is the envelope of a previous search, or the extreme points. This filter pays because only a few per cent
+//! of the candidates of an n-best list reach the envelope. The survivors are sorted by slope and pushed on a stack,
+//! from which the lines that the new one hides are popped.
+//!
+//! The cost is O(k·h + s log s) for k lines, h chords and s survivors, compared with O(k log k) for sorting all lines
+//! and O(k²) for stepping from one intersection to the next (Cer et al. 2008, algorithm 1).
 
-/// A piece of an upper envelope: the interval on which one line is highest, which ends where the next piece begins.
+/// A piece of an upper envelope: the interval on which one line is highest. It ends where the next piece begins.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Piece {
-    /// Index of the line that is highest here.
+    /// Index of the line that is highest on this interval.
     pub line: u32,
-    /// The x at which the piece begins; −∞ for the first piece.
+    /// The x at which the interval begins; −∞ for the first piece.
     pub from: f64,
 }
 
-/// Finder of upper envelopes, with memory that it reuses from one search to the next.
+/// Computes upper envelopes of lines, and reuses its buffers from one call to the next.
 ///
 /// ```
 /// use luthier_optim::Envelope;
@@ -32,12 +37,17 @@ pub struct Piece {
 #[derive(Debug, Clone, Default)]
 pub struct Envelope {
     pieces: Vec<Piece>,
+    /// Points of the current subset; the hull is built in place at the front.
     points: Vec<Point>,
+    /// All chords of the subset's hull.
     chords: Vec<Chord>,
+    /// Chords of a coarse chain through some points of that hull.
     coarse: Vec<Chord>,
+    /// Lines that are not below the coarse chain.
     lines: Vec<u32>,
 }
 
+/// A line y = b + m·x as a point of the dual plane.
 #[derive(Debug, Clone, Copy)]
 struct Point {
     m: f64,
@@ -45,7 +55,8 @@ struct Point {
     line: u32,
 }
 
-/// The straight line between two neighbours of the chain, lowered by the rounding that it may carry.
+/// The chord between two neighbouring points of a hull, lowered by a bound on the rounding error: its value at m′ is
+/// b + rise·(m′ − m).
 #[derive(Debug, Clone, Copy)]
 struct Chord {
     m: f64,
@@ -59,16 +70,18 @@ impl Chord {
     }
 }
 
-/// Chords of the coarse chain.
+/// Number of chords of the coarse chain.
 const COARSE: usize = 8;
 
-/// Lines that are compared at once: a multiple of every vector width, and few enough to stay in registers.
+/// Number of lines that are compared at once: a multiple of every vector width that still fits into registers.
 const BLOCK: usize = 16;
 
 impl Envelope {
-    /// The pieces of the upper envelope of the lines y = offset + slope·x, from left to right; none if there are no lines.
-    /// `seed` holds the indices of lines that are probably on it: empty, or those that a search with the same slopes found, in
-    /// its order. Of identical lines the lowest index is kept.
+    /// Returns the pieces of the upper envelope of the lines y = offset + slope·x, from left to right; no pieces if
+    /// there are no lines. Among identical lines the one with the lowest index is kept.
+    ///
+    /// `seed` holds the indices of lines that are likely to be on the envelope: empty, or the lines of an envelope
+    /// that was found for the same slopes, in its order. It affects the running time only.
     pub fn find(&mut self, slope: &[f64], offset: &[f64], seed: &[u32]) -> &[Piece] {
         self.pieces.clear();
         if slope.is_empty() {
@@ -95,15 +108,14 @@ impl Envelope {
         &self.pieces
     }
 
-    /// By slope; of parallel lines the highest first, of identical ones the first.
+    /// Sorts points by slope; parallel lines by decreasing offset, identical lines by index.
     fn sort(&mut self) {
         self.points
             .sort_unstable_by(|p, q| p.m.total_cmp(&q.m).then(q.b.total_cmp(&p.b)).then(p.line.cmp(&q.line)));
     }
 
-    /// Keeps the upper hull of sorted points in `pieces`.
+    /// Builds the upper hull of the sorted points: `pieces`, and the same points at the front of `points`.
     fn chain(&mut self) {
-        // The hull grows at the front of `points`; `pieces` runs beside it with the boundaries.
         self.pieces.clear();
         for i in 0..self.points.len() {
             let p = self.points[i];
@@ -112,7 +124,7 @@ impl Envelope {
             while let Some(top) = self.pieces.last() {
                 let q = self.points[self.pieces.len() - 1];
                 if q.m == p.m {
-                    keep = false; // the same slope, and sorted so that q is higher or first
+                    keep = false; // parallel: in this order q is the higher line, or the first of identical ones
                     break;
                 }
                 from = (q.b - p.b) / (p.m - q.m);
@@ -129,6 +141,7 @@ impl Envelope {
         }
     }
 
+    /// Computes the chords of the hull in `points`, all of them and a coarse selection.
     fn make_chords(&mut self) {
         let hull = &self.points[..self.pieces.len()];
         let largest = hull.iter().map(|p| p.b.abs()).fold(1.0, f64::max);
@@ -147,8 +160,8 @@ impl Envelope {
         }
     }
 
-    /// Puts every line that may reach above the chain into `points`. A coarse chain through a few of its knots rules
-    /// most lines out, all at once; the rest are compared with the whole.
+    /// Writes every line that is not strictly below the hull to `points`. Most lines are ruled out by the coarse
+    /// chain, several at once; the rest are compared with all chords.
     fn survivors(&mut self, slope: &[f64], offset: &[f64]) {
         self.lines.clear();
         above(slope, offset, &self.coarse, &mut self.lines);
@@ -162,8 +175,8 @@ impl Envelope {
     }
 }
 
-/// The lines whose offset is not below every chord at their slope. Compiled for several instruction sets; without
-/// fused operations all give the same bits.
+/// Appends to `out` the lines whose offset is not below all chords at their slope. Compiled for several instruction
+/// sets, which give the same bits because no fused multiply-add is used.
 #[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
 fn above(slope: &[f64], offset: &[f64], chords: &[Chord], out: &mut Vec<u32>) {
     let (slopes, last_slopes) = slope.as_chunks::<BLOCK>();
@@ -193,11 +206,12 @@ fn above(slope: &[f64], offset: &[f64], chords: &[Chord], out: &mut Vec<u32>) {
     }
 }
 
+/// The dual point of a line, by its index.
 fn point(slope: &[f64], offset: &[f64], line: u32) -> Point {
     Point { m: slope[line as usize], b: offset[line as usize], line }
 }
 
-/// The lines with the smallest and the largest slope and the one with the largest offset.
+/// Indices of the lines with the smallest slope, the largest slope, and the largest offset.
 fn outer(slope: &[f64], offset: &[f64]) -> [u32; 3] {
     let (mut low, mut high, mut top) = (0, 0, 0);
     for i in 1..slope.len() {
@@ -220,13 +234,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The highest line at x; of identical lines the first.
+    /// Value of the upper envelope at x.
     fn highest(m: &[f64], b: &[f64], x: f64) -> f64 {
         m.iter().zip(b).map(|(m, b)| b + m * x).fold(f64::NEG_INFINITY, f64::max)
     }
 
     proptest! {
-        /// Small integers make parallel, identical and concurrent lines frequent.
+        /// With small integers, parallel, identical and concurrent lines are frequent.
         #[test]
         fn equals_brute_force(
             lines in prop::collection::vec((-4i32..5, -6i32..7), 1..90),
@@ -236,7 +250,7 @@ mod tests {
             let mut b: Vec<f64> = lines.iter().map(|l| f64::from(l.1)).collect();
             let mut envelope = Envelope::default();
             let mut seed = Vec::new();
-            // The second round reuses the first one's envelope as the seed, with other offsets.
+            // The second round uses the envelope of the first as the seed, with different offsets.
             for round in 0..2 {
                 let pieces = envelope.find(&m, &b, &seed).to_vec();
                 prop_assert_eq!(pieces[0].from, f64::NEG_INFINITY);
@@ -258,7 +272,7 @@ mod tests {
         }
     }
 
-    /// Worked examples of travatar's tests: {offset, slope}, and where the envelope breaks.
+    /// Examples from travatar's tests: pairs of offset and slope, and the boundaries of their envelope.
     #[test]
     fn peers_examples() {
         let breaks = |lines: &[(f64, f64)]| {

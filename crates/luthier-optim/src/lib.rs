@@ -1,15 +1,16 @@
-//! Optimisers that see only slices and small traits.
+//! Numerical optimisers over slices and small traits.
 //!
-//! | problem | optimiser |
+//! | problem | solver |
 //! | --- | --- |
-//! | smooth, value and gradient ([`Objective`]) | [`lbfgs`] |
-//! | smooth, also products with the Hessian | [`newton`] |
-//! | margins: ½‖w − w₀‖² and hinge losses ([`Examples`]) | [`dual`], [`dual_newton`], [`dual_simplex`] |
-//! | piecewise constant, exact line searches ([`Walker`]) | [`Ascent`] |
-//! | which of many lines is highest where | [`Envelope`] |
+//! | minimise a smooth function from value and gradient ([`Objective`]) | [`lbfgs`] |
+//! | minimise a smooth function with Hessian-vector products | [`newton`] |
+//! | minimise ½‖w − w₀‖² plus hinge losses ([`Examples`]) | [`dual`], [`dual_newton`], [`dual_simplex`] |
+//! | maximise a piecewise constant function by exact line searches ([`Walker`]) | [`Ascent`] |
+//! | find the upper envelope of a set of lines | [`Envelope`] |
 //!
-//! Results are the same to the bit on every machine: sums have a fixed order, and random numbers come from the caller.
-//! The cargo features `clap` and `serde`, both off by default, make settings flags of a command line and values in files.
+//! Results are bit-for-bit reproducible on every machine: sums have a fixed order, and random numbers come from the
+//! caller. The cargo features `clap` and `serde`, both off by default, derive command-line flags and serialisation for
+//! the settings.
 
 pub mod ascend;
 mod dual;

@@ -1,20 +1,22 @@
-//! What minimisers of smooth functions see, and the few vector operations that they need.
+//! The interface of smooth objectives, the stopping rule of their minimisers, and vector operations.
 
-/// A function to minimise. Laws: the same point gives the same bits; `gradient` and `curve` are derivatives of the
-/// value where it has them.
+/// A smooth function f to be minimised. Evaluating the same point twice must give the same bits; `evaluate` and
+/// `curve` must return the first and second derivatives of the value wherever they exist.
 pub trait Objective {
-    /// Number of variables.
+    /// Number of variables of the function.
     fn dim(&self) -> usize;
-    /// Returns the value at `w` and writes the gradient there to `gradient`; both have [`Objective::dim`] numbers.
+    /// Returns the value f(w) and writes the gradient ∇f(w) to `gradient`; both slices have [`Objective::dim`]
+    /// elements.
     fn evaluate(&mut self, w: &[f64], gradient: &mut [f64]) -> f64;
-    /// Writes the product of `v` with the Hessian at the point that was evaluated last to `out`; returns false if the
-    /// function has no Hessian.
+    /// Writes the Hessian-vector product ∇²f(w)·v to `out`, where w is the last point passed to
+    /// [`Objective::evaluate`]. Returns false if no Hessian is available, which is the default.
     fn curve(&mut self, _v: &[f64], _out: &mut [f64]) -> bool {
         false
     }
 }
 
-/// Stopping rule of [`lbfgs`](crate::lbfgs) and [`newton`](crate::newton). The default is a tolerance of 10⁻⁴ and 1,000 steps.
+/// Stopping rule of [`lbfgs`](crate::lbfgs) and [`newton`](crate::newton). The default is a tolerance of 10⁻⁴ and at
+/// most 1,000 steps.
 ///
 /// ```
 /// use luthier_optim::Limit;
@@ -28,9 +30,9 @@ pub trait Objective {
     serde(rename_all = "kebab-case", default)
 )]
 pub struct Limit {
-    /// Norm of the gradient at which the minimiser stops, relative to the norm at the start; above 0.
+    /// Gradient norm at which the minimiser stops, relative to the gradient norm at the start; above 0.
     pub tolerance: f64,
-    /// Largest number of steps.
+    /// Maximum number of steps of the minimiser.
     pub steps: usize,
 }
 
@@ -40,34 +42,39 @@ impl Default for Limit {
     }
 }
 
-/// Result of a minimisation.
+/// Result of a minimisation by [`lbfgs`](crate::lbfgs) or [`newton`](crate::newton).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ended {
-    /// Value of the function at the answer.
+    /// Value of the objective at the solution.
     pub value: f64,
-    /// Norm of the gradient at the answer.
+    /// Euclidean norm of the gradient at the solution.
     pub gradient: f64,
-    /// Number of steps that were taken.
+    /// Number of steps taken.
     pub steps: usize,
-    /// Number of evaluations and of products with the Hessian.
+    /// Number of evaluations of the objective plus number of Hessian-vector products.
     pub passes: usize,
-    /// Whether the gradient is small enough, or no step can improve the value any more.
+    /// Whether the gradient norm is within the tolerance, or no step can reduce the value any further.
     pub converged: bool,
 }
 
-/// Callback after every step of a minimiser: number of the step, value, and norm of the gradient relative to the start's.
+/// Callback after every step of a minimiser. Its arguments are the number of the step from 1, the value of the
+/// objective, and the gradient norm relative to the one that the tolerance refers to.
 pub type Watch<'a> = dyn FnMut(usize, f64, f64) + 'a;
 
-/// Where a minimiser begins.
+/// Starting point of a minimiser, evaluated.
 pub(crate) struct Begin {
+    /// Value of the objective at the starting point.
     pub(crate) value: f64,
+    /// Gradient at the starting point.
     pub(crate) gradient: Vec<f64>,
-    /// Norms of the gradients at 0 and at the start that was given.
+    /// Gradient norms at 0 and at the point that the caller gave.
     pub(crate) norms: (f64, f64),
+    /// Number of evaluations so far.
     pub(crate) passes: usize,
 }
 
-/// Evaluates at 0 and at `w`; where 0 is better, `w` becomes 0. The point that counts is evaluated last.
+/// Evaluates the objective at 0 and at `w`, and sets `w` to 0 if the value is lower there. The chosen starting point
+/// is the last one evaluated, so that [`Objective::curve`] refers to it.
 pub(crate) fn begin(f: &mut dyn Objective, w: &mut [f64]) -> Begin {
     let n = f.dim();
     let mut gradient = vec![0.0; n];
@@ -86,10 +93,11 @@ pub(crate) fn begin(f: &mut dyn Objective, w: &mut [f64]) -> Begin {
     Begin { value, gradient, norms, passes: 3 }
 }
 
+/// Number of partial sums of [`dot`].
 const LANES: usize = 8;
 
-/// The dot product x·y, summed in eight lanes: fast, and always in the same order. What one slice has beyond the other's
-/// length does not count.
+/// Returns the dot product x·y. It is accumulated in eight partial sums in a fixed order, which vectorises and is
+/// bit-for-bit reproducible. Both slices must have the same length.
 pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     let mut lanes = [0.0; LANES];
     let (xs, x_rest) = x.as_chunks::<LANES>();
@@ -103,13 +111,14 @@ pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     lanes.iter().sum::<f64>() + rest
 }
 
-/// y += a·x: adds `a` times `x` to `y`.
+/// Adds `a` times `x` to `y`: y ← y + a·x.
 pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y += a * x;
     }
 }
 
+/// Euclidean norm ‖x‖.
 pub(crate) fn norm(x: &[f64]) -> f64 {
     dot(x, x).sqrt()
 }

@@ -1,4 +1,4 @@
-//! All minimisers on one set of problems whose optima are known.
+//! Tests of all minimisers on problems with known optima.
 
 use super::*;
 
@@ -6,7 +6,7 @@ type Function = fn(&[f64], &mut [f64]) -> f64;
 type Minimiser = fn(&mut dyn Objective, &mut [f64], Limit, &mut Watch<'_>) -> Ended;
 type Product = fn(&[f64], &[f64], &mut [f64]);
 
-/// A function with its gradient and Hessian product, a start, and its least value with where it is.
+/// A test function with gradient and Hessian-vector product, a starting point, its minimum and its minimiser.
 struct Problem {
     name: &'static str,
     f: Function,
@@ -84,7 +84,7 @@ fn problems() -> Vec<Problem> {
             at: vec![1.0, 1.0],
         },
         Problem {
-            // x²/2 + log(1 + e^{−2x}) with a kinked neighbour max(0, 1 − y)² + y²/2: 2/3 and 1/3.
+            // x²/2 + log(1 + e^{−2x}), plus max(0, 1 − y)² + y²/2, whose minimum 1/3 is at y = 2/3.
             name: "logistic and squared hinge",
             f: |x, g| {
                 let p = 1.0 / (1.0 + (2.0 * x[0]).exp());
@@ -98,7 +98,7 @@ fn problems() -> Vec<Problem> {
                 out.copy_from_slice(&[v[0] * (1.0 + 4.0 * p * (1.0 - p)), v[1] * (1.0 + 2.0 * active)]);
             },
             start: vec![-5.0, 30.0],
-            // x = 2/(1 + e^{2x}) by bisection.
+            // The root of x = 2/(1 + e^{2x}), found by bisection.
             least: 0.5 * 0.521_298_457_000_278_9_f64.powi(2)
                 + (-2.0 * 0.521_298_457_000_278_9_f64).exp().ln_1p()
                 + 1.0 / 3.0,
@@ -128,7 +128,7 @@ fn known_optima() {
     }
 }
 
-/// Points in a plane.
+/// Examples with two features.
 struct Points(Vec<[f64; 2]>);
 
 impl Examples for Points {
@@ -146,6 +146,7 @@ impl Examples for Points {
     }
 }
 
+/// A linear congruential generator of numbers below n.
 fn draws() -> impl FnMut(usize) -> usize {
     let mut state = 1u64;
     move |n| {
@@ -157,21 +158,21 @@ fn draws() -> impl FnMut(usize) -> usize {
 #[test]
 fn dual_coordinate_descent_by_hand() {
     let mut draw = draws();
-    // One point at distance 2: w = x/4 gives the margin 1, if C allows it.
+    // One example of norm 2: w = x/4 attains the margin 1, if C is large enough.
     let mut w = vec![0.0; 2];
     let found = dual(&Points(vec![[2.0, 0.0]]), &mut w, 10.0, 1e-12, 100, &mut draw);
     assert!(found.gap <= 1e-12 && (w[0] - 0.5).abs() < 1e-12 && (found.alpha[0] - 0.25).abs() < 1e-12);
     let mut w = vec![0.0; 2];
     dual(&Points(vec![[2.0, 0.0]]), &mut w, 0.1, 1e-12, 100, &mut draw);
     assert!((w[0] - 0.2).abs() < 1e-12);
-    // From another origin only what is missing is added; a point at 0 stops nothing.
+    // From another w₀ only the missing margin is added; an example without features does not prevent convergence.
     let mut w = vec![0.25, 7.0];
     let found = dual(&Points(vec![[2.0, 0.0], [0.0, 0.0]]), &mut w, 10.0, 1e-12, 100, &mut draw);
     assert!(found.gap <= 1e-12 && (w[0] - 0.5).abs() < 1e-12 && w[1] == 7.0);
     assert_eq!(dual(&Points(Vec::new()), &mut w, 1.0, 1e-12, 100, &mut draw).gap, 0.0);
 }
 
-/// Primal and dual values meet: nothing else is optimal.
+/// The primal and dual values agree, which proves optimality.
 #[test]
 fn dual_coordinate_descent_closes_the_gap() {
     let mut draw = draws();
@@ -185,7 +186,7 @@ fn dual_coordinate_descent_closes_the_gap() {
         let hinge: f64 = points.0.iter().map(|x| (1.0 - dot(x, &w)).max(0.0)).sum();
         let (primal, dual) = (half + c * hinge, found.alpha.iter().sum::<f64>() - half);
         assert!(found.gap <= 1e-9 && (primal - dual).abs() < 1e-8 * primal, "{primal} {dual} {found:?}");
-        // Newton steps come to the same point, also from elsewhere.
+        // Newton's method finds the same point, also for another w₀.
         let mut v = vec![0.0; 2];
         let newton = dual_newton(&points, &mut v, c, 1e-7, 1000);
         assert!(newton.gap <= 1e-7, "{newton:?}");
@@ -201,7 +202,7 @@ fn dual_coordinate_descent_closes_the_gap() {
     assert_eq!(dual_newton(&Points(Vec::new()), &mut w, 1.0, 1e-9, 10).gap, 0.0);
 }
 
-/// One slack for all: primal and dual values meet there, too.
+/// With one shared slack variable, primal and dual values agree, too.
 #[test]
 fn shared_slack_closes_the_gap() {
     let mut draw = draws();
