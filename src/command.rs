@@ -362,10 +362,27 @@ pub(crate) fn check_outputs(outputs: &[Option<&Path>], inputs: &[&Path]) -> Resu
 /// Reads reference files.
 pub(crate) fn read_references(paths: &[PathBuf]) -> Result<Vec<Lines>, Error> {
     let files = paths.iter().map(|p| luthier::io::text::read_lines(p)).collect::<Result<Vec<_>, _>>()?;
-    match files.iter().find(|f| f.lines.is_empty()) {
-        Some(empty) => Err(Error::in_file(&empty.file, "is empty, expected one reference per line")),
+    if let Some(empty) = files.iter().find(|f| f.lines.is_empty()) {
+        return Err(Error::in_file(&empty.file, "is empty, expected one reference per line"));
+    }
+    match files.iter().find(|f| looks_like_list(&f.lines[0])) {
+        Some(list) => Err(Error::at(&list.file, 1, "found a line of an n-best list, expected a reference")
+            .hint("give the list with --nbest and the references with --ref; are they swapped?")),
         None => Ok(files),
     }
+}
+
+/// Whether a line is of an n-best list in Moses' format, or a candidate in JSON.
+fn looks_like_list(line: &str) -> bool {
+    let mut fields = line.split("|||");
+    let numbered = fields.next().is_some_and(|id| id.trim().parse::<u32>().is_ok());
+    if numbered && fields.count() >= 2 {
+        return true;
+    }
+    let candidate = ["text", "features", "candidates", "nbest"];
+    line.starts_with('{')
+        && serde_json::from_str::<serde_json::Value>(line)
+            .is_ok_and(|v| candidate.iter().any(|k| v.get(k).is_some()))
 }
 
 /// Tells about features without weight: none at all is a mistake, some are worth a word. What a metric reads is no
@@ -382,14 +399,18 @@ pub(crate) fn check_names(
     let missing: Vec<&str> = features().filter(|n| !weights.contains(FeatureKey::of(n))).collect();
     let file = file.display();
     if let Some(first) = missing.first().filter(|_| missing.len() == features().count()) {
-        let has = weights.iter().next().map_or("nothing".to_owned(), |(n, _)| format!("{n} and the like"));
-        return Err(Error::in_file(file.to_string(), format!("has no weight for {first}, but for {has}"))
-            .hint("weights and n-best list must use the same feature names"));
+        let has: Vec<&str> = weights.iter().map(|w| w.0).take(5).collect();
+        let has = if has.is_empty() { "no weights".to_owned() } else { has.join(", ") };
+        return Err(Error::in_file(
+            file.to_string(),
+            format!("no weight for `{first}`; the file has: {has}"),
+        )
+        .hint("weights and n-best lists must use the same feature names"));
     }
     if !missing.is_empty() {
         let some = missing.iter().take(5).copied().collect::<Vec<_>>().join(", ");
         let more = if missing.len() > 5 { ", …" } else { "" };
-        talk.warn(&format!("{file} has no weight for {some}{more}: taken as 0"));
+        talk.warn(&format!("no weight for {some}{more} in {file}: taken as 0"));
     }
     Ok(())
 }

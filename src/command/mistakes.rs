@@ -5,7 +5,7 @@ use clap::{
     Arg, Command,
     error::{ContextKind, ContextValue, ErrorKind},
 };
-use luthier::core::Error;
+use luthier::{core::Error, metric::edit_distance};
 use std::{error::Error as _, ffi::OsString};
 
 /// Explains an error of clap's.
@@ -95,10 +95,15 @@ impl<'a> Place<'a> {
     fn no_command(&self) -> Error {
         if self.lacks_algorithm() {
             let usual = if self.typed == "tune" { "mert" } else { "apro" };
-            let rest: Vec<String> =
-                self.words.iter().filter(|w| **w != *self.typed).map(|w| w.to_string_lossy().into_owned()).collect();
+            let rest: Vec<String> = self
+                .words
+                .iter()
+                .filter(|w| **w != *self.typed)
+                .map(|w| w.to_string_lossy().into_owned())
+                .collect();
             let rest = if rest.is_empty() { "--nbest FILE --ref FILE".to_owned() } else { rest.join(" ") };
-            let message = format!("no algorithm after `{}`, expected one of {}", self.typed, self.algorithms());
+            let message =
+                format!("no algorithm after `{}`, expected one of {}", self.typed, self.algorithms());
             return Error::new(message).hint(format!("type `luthier {} {usual} {rest}`", self.typed));
         }
         let names: Vec<&str> = self.command.get_subcommands().map(Command::get_name).collect();
@@ -319,34 +324,6 @@ fn with_nearest<'a>(e: Error, word: &str, known: impl Iterator<Item = &'a str>) 
 /// The word that differs least, if it differs little.
 fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let most = if word.trim_start_matches('-').len() < 5 { 1 } else { 2 };
-    let close = |k: &&str| distance(word, k) <= most || (word.len() > 5 && k.starts_with(word));
-    known.filter(close).min_by_key(|k| distance(word, k))
-}
-
-/// Letters to change, add or remove (Levenshtein distance).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let change = corner + usize::from(x != *y);
-            corner = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(corner + 1);
-        }
-    }
-    row[b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn distances() {
-        for (a, b, d) in [("nbest", "nbets", 2), ("ref", "refs", 1), ("", "abc", 3), ("kitten", "sitting", 3)]
-        {
-            assert_eq!(distance(a, b), d, "{a} {b}");
-        }
-    }
+    let close = |k: &&str| edit_distance(word, k) <= most || (word.len() > 5 && k.starts_with(word));
+    known.filter(close).min_by_key(|k| edit_distance(word, k))
 }

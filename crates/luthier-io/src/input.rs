@@ -54,7 +54,9 @@ impl Input {
     pub fn new(name: &str, raw: impl Read + Send + 'static) -> Result<Self> {
         let hasher = Arc::new(Mutex::new(blake3::Hasher::new()));
         let mut bytes = BufReader::with_capacity(1 << 16, Tee { raw, hasher: hasher.clone() });
-        let codec = Codec::of(bytes.fill_buf().map_err(|e| Error::io(name, "read it", &e))?);
+        let head = bytes.fill_buf().map_err(|e| Error::io(name, "read it", &e))?;
+        refuse_binary(name, head)?;
+        let codec = Codec::of(head);
         let reader = decompressed(name, bytes, codec)?;
         Ok(Input { name: name.to_owned(), line: 0, ahead: Vec::new(), reader, hasher })
     }
@@ -140,6 +142,35 @@ impl Input {
             }
             _ => Error::io(&self.name, "read it", e),
         }
+    }
+}
+
+/// Binary formats that are given by mistake: first bytes, name, what to do.
+const BINARY: &[(&[u8], &str, &str)] = &[
+    (b"PAR1", "a Parquet file", WRITE_LINES),
+    (b"ARROW1", "an Arrow file", WRITE_LINES),
+    (b"mmap lm http://kheafield", "a KenLM binary", "give the ARPA file that it was built from"),
+    (b"PK\x03\x04", "a zip archive", "unpack it"),
+    (b"\x80\x02", "a Python pickle", WRITE_LINES),
+    (b"\x80\x04", "a Python pickle", WRITE_LINES),
+    (b"\x93NUMPY", "a NumPy array", WRITE_LINES),
+    (b"\x89HDF", "an HDF5 file", WRITE_LINES),
+    (b"SQLite format 3", "an SQLite database", WRITE_LINES),
+    (b"\x7fELF", "a program", "give a text file"),
+    (b"%PDF", "a PDF file", "give a text file"),
+];
+
+/// How to get text from a table of data.
+const WRITE_LINES: &str =
+    "write it as JSON lines, such as with pandas: df.to_json('lists.jsonl', orient='records', lines=True)";
+
+/// Fails on a binary format where text is expected.
+fn refuse_binary(name: &str, head: &[u8]) -> Result<()> {
+    match BINARY.iter().find(|(magic, ..)| head.starts_with(magic)) {
+        Some((_, what, advice)) => {
+            Err(Error::in_file(name, format!("is {what}, expected text")).hint(*advice))
+        }
+        None => Ok(()),
     }
 }
 

@@ -45,5 +45,6 @@ pub use corpus::{Score, add, corpus_score};
 pub use edit::ErrorRate;
 pub use error::{Error, ErrorKind};
 pub use metric::{Column, Hypothesis, Metric, Prepared, Scratch, looks_tokenized, looks_untokenized};
+pub use spec::edit_distance;
 pub use ter::Ter;
 pub use tokenize::Tokenizer;

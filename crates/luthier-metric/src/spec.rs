@@ -184,7 +184,7 @@ fn one(text: &str, tokenize: Tokenizer, columns: &mut usize) -> Spec<Metric> {
             }
             _ => Err(Error::name("column needs a name, as in column:comet")),
         },
-        other => Err(unknown("metric", other, NAMES)),
+        other => Err(unknown_metric(other, text)),
     }
 }
 
@@ -302,13 +302,27 @@ pub(crate) fn choose<T: Copy>(
 
 /// Builds the error about an unknown name, which suggests the most similar of the known names.
 fn unknown(what: &str, found: &str, known: &[&str]) -> Error {
-    let nearest = known.iter().map(|k| (distance(found, k), k)).min().filter(|(d, k)| *d <= k.len() / 2);
+    let nearest = known.iter().map(|k| (edit_distance(found, k), k)).min().filter(|(d, k)| *d <= k.len() / 2);
     let guess = nearest.map(|(_, k)| format!("did you mean {k}? ")).unwrap_or_default();
     Error::name(format!("unknown {what} `{found}`: {guess}known: {}", known.join(", ")))
 }
 
-/// Returns the Levenshtein distance of two names.
-fn distance(a: &str, b: &str) -> usize {
+/// Returns an error about a metric that is not built in: its scores may come with the candidates.
+fn unknown_metric(name: &str, typed: &str) -> Error {
+    let near = NAMES.iter().find(|k| edit_distance(name, k) <= 2 - usize::from(name.len() < 4));
+    let guess = match near {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("if each candidate has a number of that name, type column:{}", typed.trim()),
+    };
+    Error::name(format!("unknown metric `{name}`, expected one of {}; {guess}", NAMES.join(", ")))
+}
+
+/// Returns the Levenshtein distance of two names, in characters.
+///
+/// ```
+/// assert_eq!(luthier_metric::edit_distance("blue", "bleu"), 2);
+/// ```
+pub fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.chars().enumerate() {
@@ -380,7 +394,9 @@ mod tests {
     fn mistakes_suggest_the_nearest() {
         let mut wrong = Vec::new();
         for (name, expected) in [
-            ("blue", "unknown metric `blue`: did you mean bleu? known: bleu, chrf"),
+            ("bleuu", "unknown metric `bleuu`, expected one of bleu, chrf"),
+            ("blue", "did you mean bleu?"),
+            ("comet", "; if each candidate has a number of that name, type column:comet"),
             ("bleu:tokenise=13a", "did you mean tokenize?"),
             ("bleu:tokenize=13", "did you mean 13a?"),
             ("bleu:order=0", "from 1 to 8"),

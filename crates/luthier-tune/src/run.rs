@@ -248,7 +248,7 @@ pub fn run(
     // A decoder's score while it learns says nothing about single weights: without a selection set the last ones count.
     dir.keep_last(job.decodes_online());
     if let Some(stop) = dir.stopped() {
-        fleet.agree(dir.write_best(metric))?;
+        fleet.agree(dir.write_best(metric, true))?;
         return outcome(dir, stop, fleet);
     }
     let (mut state, mut pool) = begin(job, dir, fleet)?;
@@ -365,7 +365,7 @@ fn begin(job: &Job<'_>, dir: &mut RunDir, fleet: Fleet<'_>) -> Result<(State, Ev
         Some(state) => state,
         None => State::new(job.initial.clone()),
     };
-    dir.resume_at(state.epoch);
+    fleet.agree(dir.resume_at(state.epoch))?;
     let from = job.reset().filter(|&r| r < state.epoch).unwrap_or(0);
     let pool = if source.kind() == SourceKind::Forests {
         decode_again(job, dir, from..state.epoch, fleet)?

@@ -185,13 +185,10 @@ impl RunDir {
         Ok(Some(state))
     }
 
-    /// Forgets what was logged beyond the last complete iteration.
-    pub(crate) fn resume_at(&mut self, epoch: u32) {
-        if self.directory().is_some() {
-            // The answer of a run that is extended is none any more.
-            let _ = fs::remove_file(self.layout.best());
-        }
+    /// Removes log lines beyond the last complete iteration, so that the run counts as unfinished.
+    pub(crate) fn resume_at(&mut self, epoch: u32) -> Result<()> {
         self.lines.truncate(epoch as usize);
+        if epoch > 0 { self.write_log() } else { Ok(()) }
     }
 
     /// Takes the last weights as the answer, unless there is a selection set.
@@ -314,19 +311,20 @@ impl RunDir {
                 let _ = fs::remove_file(self.layout.beside(state.epoch - 1, what));
             }
         }
+        self.write_best(metric, false)?;
         self.write_traffic(iteration, wire)
     }
 
     /// Writes `best.txt` and the last line of the log.
     pub(crate) fn finish(&mut self, stop: Stop, metric: &Metric) -> Result<()> {
-        let best = self.write_best(metric)?;
+        let best = self.write_best(metric, true)?;
         let score = best.select.unwrap_or(best.score);
         self.lines.push(Line::End { stop, best: best.iteration, score });
         self.write_log()
     }
 
-    /// Writes `best.txt`.
-    pub(crate) fn write_best(&self, metric: &Metric) -> Result<Event> {
+    /// Writes `best.txt`, the best weights so far, and returns their iteration's event.
+    pub(crate) fn write_best(&self, metric: &Metric, finished: bool) -> Result<Event> {
         let best = self.best_event()?.clone();
         if self.directory().is_none() {
             return Ok(best);
@@ -338,6 +336,9 @@ impl RunDir {
             if best.select.is_some() { " on the selection set" } else { "" },
             best.iteration
         )];
+        if !finished {
+            comments.push("best so far: the run is not finished".to_owned());
+        }
         comments.extend(self.spec.settings().into_iter().map(|(k, v)| format!("{k} {v}")));
         let text = self.weights(best.iteration)?.to_text(&comments);
         AtomicFile::write_all_to(&self.layout.best(), text.as_bytes())?;

@@ -201,8 +201,8 @@ mod tests {
     #[test]
     fn memory_is_kept() {
         let dir = tempfile::tempdir().unwrap();
-        let common = Common { threads: None, seed: None, quiet: true, json_errors: true };
-        let rerun = Rerun::new(&common, Talk { quiet: true }).unwrap().with_program("sh");
+        let common = Common { quiet: true, json_errors: true, ..Common::default() };
+        let rerun = Rerun::new(&common, Talk { quiet: true, ..Talk::default() }).unwrap().with_program("sh");
         let limits = Limits { threads: 4, jobs: 3, memory: 60 << 20 };
         let mut pool = CellPool::new(&limits, &rerun, 1);
         let steps = |script: &str| VecDeque::from([vec!["-c".to_owned(), script.to_owned()]]);
