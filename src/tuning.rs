@@ -71,6 +71,8 @@ pub struct Tuned {
     pub initial: f64,
     /// The score of the tuned weights on the test set.
     pub test: Option<f64>,
+    /// Score of the initial weights on the test set; `None` without a test set.
+    pub initial_test: Option<f64>,
     /// Output length over reference length with the tuned weights, for metrics that know it.
     pub length_ratio: Option<f64>,
     /// The iteration that the weights come from.
@@ -189,6 +191,7 @@ impl<'a> Tuning<'a> {
             score: metric.display_score(outcome.score),
             initial: metric.display_score(outcome.initial),
             test: outcome.test.map(|t| metric.display_score(t)),
+            initial_test: outcome.initial_test.map(|t| metric.display_score(t)),
             length_ratio: outcome.length_ratio,
             iteration: outcome.iteration,
             stop: outcome.stop,

@@ -180,6 +180,7 @@ fn result(
             "score": metric.display_score(outcome.score),
             "initial": metric.display_score(outcome.initial),
             "test": outcome.test.map(|t| metric.display_score(t)),
+            "initial_test": outcome.initial_test.map(|t| metric.display_score(t)),
             "signature": signature,
             "recipe": recipe,
             "weights": weights,
@@ -187,13 +188,20 @@ fn result(
         });
         return format!("{value}\n");
     }
-    let test = outcome.test.map_or(String::new(), |t| format!(", test {:.2}", metric.display_score(t)));
-    format!(
-        "{} {} {:.2} -> {:.2}{test} ({signature})\nweights in {}\n",
-        if selected { "selection" } else { "tuning" },
-        metric.name(),
-        metric.display_score(outcome.initial),
-        metric.display_score(outcome.score),
-        RunView::best_path(&input.run).display()
-    )
+    let scores = |initial: f64, tuned: f64| {
+        format!(
+            "{} {:.2} -> {:.2}",
+            metric.name(),
+            metric.display_score(initial),
+            metric.display_score(tuned)
+        )
+    };
+    let own = scores(outcome.initial, outcome.score);
+    let set = if selected { "selection" } else { "tuning" };
+    let test = match (outcome.initial_test, outcome.test) {
+        (Some(initial), Some(tuned)) => format!(", test {}", scores(initial, tuned)),
+        _ => String::new(),
+    };
+    let weights = RunView::best_path(&input.run);
+    format!("{set} {own}{test} ({signature})\nweights in {}\n", weights.display())
 }

@@ -151,6 +151,8 @@ pub struct Outcome {
     pub length_ratio: Option<f64>,
     /// Score of the initial weights, on the same set as the score.
     pub initial: f64,
+    /// Score of the initial weights on the test set; `None` without a test set.
+    pub initial_test: Option<f64>,
     /// Weights of the best iteration.
     pub weights: Weights,
     /// Reason why the run ended.
@@ -632,6 +634,7 @@ fn outcome(dir: &RunDir, stop: Stop, fleet: Fleet<'_>) -> Result<Outcome> {
         test: best.test,
         length_ratio: best.select_length_ratio.or(best.length_ratio),
         initial: dir.first_score(),
+        initial_test: dir.initial_test(),
         weights: fleet.first(|| dir.weights(best.iteration))?,
         stop,
     })

@@ -360,6 +360,11 @@ impl RunDir {
         })
     }
 
+    /// Returns the score of the initial weights on the test set; `None` without a test set.
+    pub(crate) fn initial_test(&self) -> Option<f64> {
+        self.events().next().and_then(|e| e.test)
+    }
+
     /// The score of the initial weights.
     pub(crate) fn first_score(&self) -> f64 {
         self.events().next().map_or(0.0, |e| e.select.unwrap_or(e.score))
