@@ -329,7 +329,7 @@ fn metrics_are_those_of_the_table() {
             let output = command.args(words.split_whitespace()).current_dir(dir).output().unwrap();
             if recipe.metrics == "BLEU" && i > 0 {
                 assert_eq!(output.status.code(), Some(2));
-                assert!(stderr(&output).contains("xbleu expects n-gram counts"), "{}", stderr(&output));
+                assert!(stderr(&output).contains("xbleu works only with BLEU"), "{}", stderr(&output));
                 continue;
             }
             assert!(output.status.success(), "{words}: {}", stderr(&output));
@@ -358,13 +358,13 @@ fn mistakes_are_one_line() {
             format!("tune apro {lists} --run {at}/R --c 0"),
             "invalid value '0' for '--c <C>': expected a number above 0",
         ),
-        (format!("tune pro {lists} --run {at}/R --psi 2"), "expected a number above 0, 1 at most"),
+        (format!("tune pro {lists} --run {at}/R --psi 2"), "expected a number above 0 and at most 1"),
         (format!("tune risk {lists} --run {at}/R --gamma 1,x"), "expected a number above 0"),
         (format!("tune pro {lists} --run {at}/R --pairs some"), "invalid value 'some' for '--pairs <PAIRS>'"),
         (format!("tune mirra {lists} --run {at}/R"), "unrecognized subcommand 'mirra'; did you mean mira?"),
         (format!("loss mert {lists} --weights {at}/init"), "unrecognized subcommand 'mert'"),
         (format!("loss apro {lists} --weights {at}/none"), "none: cannot open it"),
-        (format!("loss xbleu {lists} --metric ter --weights {at}/init"), "xbleu expects n-gram counts"),
+        (format!("loss xbleu {lists} --metric ter --weights {at}/init"), "xbleu works only with BLEU"),
     ] {
         failures.row(&words, || {
             let line = fails(&words);

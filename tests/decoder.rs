@@ -186,7 +186,7 @@ fn strategies_and_smoothing() {
     let message = fails(&format!(
         "tune mert --nbest {at}/nbest --ref {at}/ref --run {at}/S --strategy simplex --smooth max"
     ));
-    assert!(message.contains("--smooth judges lines"), "{message}");
+    assert!(message.contains("--smooth applies to line searches"), "{message}");
 }
 
 /// Tuning and error surfaces with metrics other than BLEU.

@@ -135,7 +135,7 @@ fn bad_input_is_one_line() {
             "tune mert --model p --ref c/dev.en --run r -q --source c/dev.de --forests f",
             "is for hierarchical models",
         ),
-        (&format!("{tune} --density 3"), "--density is for --on forest"),
+        (&format!("{tune} --density 3"), "--density has no effect without --on forest"),
         ("tune mert --nbest x --ref c/dev.en --run r -q --on forest", "--on forest needs --model"),
         (
             &format!("{} --on forest --metric chrf", tune.replace("mert", "softmax")),
@@ -143,7 +143,7 @@ fn bad_input_is_one_line() {
         ),
         (
             &format!("{} --on forest --clip candidate", tune.replace("mert", "xbleu")),
-            "--clip candidate needs candidates",
+            "--clip candidate needs single candidates",
         ),
         (
             &format!("{} --on forest --constraints oracle", tune.replace("mert", "mira")),
@@ -203,7 +203,7 @@ fn found_in_review() {
     let tune = "--on forest --model m --source c/dev.de --ref c/dev.en --run r -q";
     let failures = Failures::default();
     for (words, expected) in [
-        (format!("tune xbleu {tune} --metric bleu:tokenize=char"), "so BLEU must be tokenize=none"),
+        (format!("tune xbleu {tune} --metric bleu:tokenize=char"), "so BLEU must have tokenize=none"),
         (format!("tune softmax {tune} --sparse word-pair"), "so --sparse has no use"),
         (format!("tune xbleu {tune} --reset-at 3"), "--reset-at has no effect"),
         (format!("tune mert {tune} --nbest-size 30"), "--nbest-size has no effect"),

@@ -216,12 +216,15 @@ fn bad_input_is_one_line() {
     );
     fails(
         &format!("tune oro {base} --rate pegasos --eta0 1"),
-        "--rate pegasos has neither --eta0 nor --alpha",
+        "--eta0 and --alpha have no effect with --rate pegasos",
     );
-    fails(&format!("tune oro {base} --linearize tangent --optimized"), "--linearize is about --loss softmax");
+    fails(
+        &format!("tune oro {base} --linearize tangent --optimized"),
+        "--linearize has no effect without --loss softmax",
+    );
     fails(
         &format!("tune oro {base} --normalize pairs --optimized"),
-        "--normalize is about --loss hinge without --optimized",
+        "--normalize applies only to --loss hinge without --optimized",
     );
     fails(
         &format!("tune mira {base} --lambda 3"),
@@ -242,7 +245,7 @@ fn bad_input_is_one_line() {
     );
     fails(
         "tune oro --command true{weights} --source c/dev.de --ref c/dev.en --run r -q",
-        "oro decodes a few segments at a time, which --command cannot do; use --model, or --nbest with lists that were made before",
+        "oro decodes batch by batch, which --command cannot do; use --model, or --nbest with existing lists",
     );
     fails("tune oro --nbest c/dev.de --ref c/dev.en --run r --sparse arun-koehn", "--model");
 }

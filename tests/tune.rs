@@ -151,11 +151,11 @@ fn wrong_input_gives_one_line_and_leaves_nothing() {
         (
             "--nbest {at}/good --ref {at}/short",
             "luthier: good:3: segment 1 has no reference: short ends after line 1; segments count from 0; \
-             is the reference file cut short, or of another set?",
+             is the reference file truncated, or from another set?",
         ),
         (
             "--nbest {at}/good --ref {at}/long",
-            "luthier: good: segment 2 has no candidate for line 3 of long; --allow-missing goes on without it",
+            "luthier: good: segment 2 has no candidate for line 3 of long; --allow-missing skips segments without candidates",
         ),
         (
             "--nbest {at}/good --ref {at}/ref --ref {at}/short",

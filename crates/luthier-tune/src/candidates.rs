@@ -1,4 +1,4 @@
-//! One segment's candidates in columns: features, metric statistics and texts.
+//! The n-best list of one segment, stored in columns: features, metric statistics and texts.
 
 use luthier_core::{FeatureKey, Fingerprint, Local, Weights};
 use luthier_metric::{Hypothesis, Metric, Prepared, Scratch};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub struct Candidate<'a> {
     /// Text of the candidate, as the metric reads it.
     pub text: &'a str,
-    /// Features of the candidate as keys and values, in any order, no key twice; a missing key is 0.
+    /// Features of the candidate as keys and values, in any order, each key at most once; a missing feature is 0.
     pub features: &'a [(FeatureKey, f64)],
     /// Numbers that the metric reads besides the text, in the order of [`Metric::columns`]; empty for most
     /// metrics.
@@ -74,7 +74,8 @@ pub struct Candidates {
     pub fingerprint: Vec<u128>,
     text: String,
     text_end: Vec<u32>,
-    /// Metric columns of each candidate; statistics that were given only until they have been taken.
+    /// Numbers that the metric reads besides the text, per candidate; also given statistics, until
+    /// [`Candidates::judge_given`] takes them.
     given: Vec<f64>,
 }
 
@@ -85,8 +86,8 @@ impl AsRef<Candidates> for Candidates {
 }
 
 impl Candidates {
-    /// Index of the candidate with the highest score under some weights, the first of equals; `None` if the
-    /// list is empty. `dense` holds the weights of the dense columns, the sparse ones are looked up in
+    /// Returns the index of the candidate with the highest score under some weights, the first of equals; `None`
+    /// if the list is empty. `dense` holds the weights of the dense columns, the sparse ones are looked up in
     /// `weights`.
     pub fn best(&self, dense: &[f64], weights: &Weights) -> Option<usize> {
         let mut scores = vec![0.0; self.k];
@@ -195,7 +196,7 @@ impl Candidates {
         self.given = given;
     }
 
-    /// Numbers of a candidate that the metric has read.
+    /// Returns the numbers of candidate `i` that the metric reads besides the text.
     pub(crate) fn given(&self, i: usize) -> &[f64] {
         let width = self.given.len().checked_div(self.k).unwrap_or(0);
         &self.given[i * width..(i + 1) * width]
@@ -270,12 +271,12 @@ impl Candidates {
     }
 }
 
-/// Numbers different statistics in the order of first sight.
+/// Numbers distinct statistics vectors in the order of their first occurrence.
 #[derive(Default)]
 struct Classes(FxHashMap<u128, u32>);
 
 impl Classes {
-    /// The class of some statistics, which are appended to `all` if they are new.
+    /// Returns the class of a statistics vector, which is appended to `all` if it is new.
     fn of(&mut self, stats: &[f32], all: &mut Vec<f32>) -> u32 {
         let print = stats.iter().fold(Fingerprint::default(), |f, x| f.word(u64::from(x.to_bits())));
         let next = self.0.len() as u32;
@@ -286,7 +287,7 @@ impl Classes {
     }
 }
 
-/// The highest score; the lowest index among equals.
+/// Returns the index of the highest score, the lowest index among equals.
 pub(crate) fn argmax(scores: &[f64]) -> usize {
     let mut best = 0;
     for (i, s) in scores.iter().enumerate() {
@@ -297,7 +298,8 @@ pub(crate) fn argmax(scores: &[f64]) -> usize {
     best
 }
 
-/// Text and canonical features: sorted by key, zeros left out, at the precision that lists keep.
+/// Returns the fingerprint of text and canonical features: sorted by key, without zeros, at the precision that
+/// lists store.
 fn fingerprint(columns: &Local, candidate: Candidate<'_>) -> u128 {
     let kept = |&(key, value): &(FeatureKey, f64)| {
         let value = if columns.position(key).is_some() { value } else { f64::from(value as f32) };
@@ -310,7 +312,7 @@ fn fingerprint(columns: &Local, candidate: Candidate<'_>) -> u128 {
     features.iter().fold(text, |f, (key, value)| f.word(key.0).word(value.to_bits())).finish()
 }
 
-/// Rows on their way to columns.
+/// Builder of a list: collects candidates by row; [`Builder::finish`] stores them by column.
 #[derive(Default)]
 struct Builder {
     rows: Vec<f64>,
@@ -324,6 +326,7 @@ struct Builder {
 }
 
 impl Builder {
+    /// Appends a candidate.
     fn push(&mut self, columns: &Local, candidate: Candidate<'_>, print: u128) {
         let start = self.rows.len();
         self.rows.resize(start + columns.keys().len(), 0.0);
@@ -340,6 +343,7 @@ impl Builder {
         self.end(candidate.text, print, 0);
     }
 
+    /// Appends candidate `i` of another list.
     fn copy(&mut self, list: &Candidates, i: usize) {
         self.rows.extend((0..list.columns.keys().len()).map(|c| list.dense[c * list.k + i]));
         let range = list.row_starts[i] as usize..list.row_starts[i + 1] as usize;
@@ -356,7 +360,8 @@ impl Builder {
         self.text_end.push(self.text.len() as u32);
     }
 
-    /// Renumbers the classes of two lists, the second of which begins at row `split`.
+    /// Renumbers the classes of two concatenated lists, the second of which starts at row `split`; returns
+    /// their statistics.
     fn classes(&mut self, lists: [&Candidates; 2], split: usize) -> Vec<f32> {
         let mut stats = Vec::new();
         let mut classes = Classes::default();
@@ -376,7 +381,7 @@ impl Builder {
             }
         }
         let local = Local::new(self.sparse.iter().map(|f| f.0).collect());
-        // Of known length: twice the room would be a gigabyte too much in a large pool.
+        // Collected from an iterator of known length: excess capacity would cost a gigabyte in a large pool.
         let ids = self.sparse.iter().map(|f| local.position(f.0).unwrap_or(0) as u32).collect();
         let mut row_starts = vec![0];
         row_starts.extend(self.row_starts);

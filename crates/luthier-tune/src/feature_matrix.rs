@@ -1,8 +1,8 @@
-//! Products X·w and Xᵀ·d over a pool, for every loss that is a function of the scores.
+//! Feature matrix X of a pool: products X·w and Xᵀ·d, for every loss that is a function of the scores.
 //!
-//! A segment's features have local numbers; here they get the places that [`Weights`] gave them. Products are
-//! per segment, in parallel; sums over segments are made of pieces that depend on the number of segments
-//! alone, wherever each of them is added up.
+//! A segment numbers its features locally; the matrix maps these numbers to positions in [`Weights`]. Products are
+//! computed per segment, in parallel. Sums over segments are added piece by piece, and the pieces depend on the
+//! number of segments alone, not on threads and processes.
 
 use crate::{
     Candidates, Fleet,
@@ -16,7 +16,7 @@ use std::{ops::Range, sync::Arc};
 /// The feature matrix X of a pool: one row per candidate, one column per weight, stored by segment.
 ///
 /// A product reads [`FeatureMatrix::size`] numbers. Sums over segments are added in an order that depends on the
-/// number of segments alone, so results are the same to the bit on any number of threads and processes.
+/// number of segments alone, so results are bit-for-bit reproducible on any number of threads and processes.
 ///
 /// ```
 /// use luthier_core::Weights;
@@ -33,23 +33,25 @@ use std::{ops::Range, sync::Arc};
 /// ```
 pub struct FeatureMatrix {
     lists: Vec<Arc<Candidates>>,
+    /// Positions of the dense features in the weights.
     dense: Vec<u32>,
-    /// By segment: numbers of its sparse features in the piece that it belongs to.
+    /// By segment: indices of its sparse features in the features of its piece.
     sparse: Vec<Vec<u32>>,
-    /// By segment: which piece that is.
+    /// By segment: index of its piece.
     piece: Vec<u32>,
     pieces: Vec<Piece>,
+    /// Number of weights.
     dim: usize,
 }
 
-/// Consecutive segments.
+/// Consecutive segments whose sums are added together.
 struct Piece {
     segments: Range<usize>,
-    /// Places of all their features: dense ones first, sparse ones in ascending order.
+    /// Positions in the weights of all their features: dense features first, sparse ones in ascending order.
     places: Vec<u32>,
 }
 
-/// What a segment gives: something to keep, and a local gradient.
+/// Result of a segment: a value to keep, and a gradient in local order.
 type Given<T> = (T, Vec<f64>);
 
 impl FeatureMatrix {
@@ -103,11 +105,12 @@ impl FeatureMatrix {
         self.places(segment).map(|p| w[p]).collect()
     }
 
-    /// Where a segment's features are in its piece.
+    /// Indices of a segment's features in the features of its piece, in local order.
     fn numbers(&self, segment: usize) -> impl Iterator<Item = usize> {
         (0..self.dense.len()).chain(self.sparse[segment].iter().map(|&n| n as usize))
     }
 
+    /// Positions of a segment's features in the weights, in local order.
     fn places(&self, segment: usize) -> impl Iterator<Item = usize> {
         let places = &self.pieces[self.piece[segment] as usize].places;
         self.numbers(segment).map(|n| places[n] as usize)
@@ -213,7 +216,7 @@ impl FeatureMatrix {
     }
 }
 
-/// The sparse features of a candidate.
+/// Iterates over the sparse features of candidate `i` as local number and value.
 #[inline]
 fn row(list: &Candidates, i: usize) -> impl Iterator<Item = (u32, f32)> {
     let range = list.row_starts[i] as usize..list.row_starts[i + 1] as usize;

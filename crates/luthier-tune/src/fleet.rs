@@ -1,8 +1,8 @@
-//! Work that is divided among threads and processes, with results that are the same to the bit on any number
-//! of them.
+//! Division of work among threads and processes, with results that are bit-for-bit reproducible on any number of
+//! them.
 //!
-//! All processes of a job hold the same state and take the same decisions; only the work is divided. Results
-//! are gathered by all, in an order that does not depend on the number of processes.
+//! All processes of a job hold the same state and make the same decisions; only the work is divided. Every process
+//! gathers all results, in an order that does not depend on the number of processes.
 
 use luthier_core::{Error, Result, ShardId};
 use rayon::prelude::*;
@@ -181,7 +181,7 @@ impl Fleet<'_> {
         }
         let mine = if self.is_first() { f().map(Some) } else { Ok(None) };
         let found = self.gather(mine)?.into_iter().flatten().next();
-        found.ok_or_else(|| Error::new("the first process gave no answer"))
+        found.ok_or_else(|| Error::new("the first process sent no result"))
     }
 
     /// Returns this process' own value if no process failed. Fails on all of them if `mine` is an error on
@@ -192,7 +192,7 @@ impl Fleet<'_> {
             Err(e) => (Err(e), None),
         };
         self.gather(told)?;
-        value.ok_or_else(|| Error::new("an error was lost"))
+        value.ok_or_else(|| Error::new("internal error: a process failed without a message"))
     }
 
     /// Fails on every process unless all have the same fingerprint `print`; `what` names the fingerprinted
@@ -202,39 +202,42 @@ impl Fleet<'_> {
         match prints.iter().position(|p| *p != prints[0]) {
             None => Ok(()),
             Some(odd) => Err(self.known_to_all(
-                Error::new(format!("process {odd} has other {what} than process 0")).hint(
-                    "machines of one job must compute alike: use the same kind, with the same libraries",
+                Error::new(format!("the {what} of process {odd} differ from those of process 0")).hint(
+                    "all machines of a job must compute the same numbers: use the same kind of machine and the same \
+                     libraries",
                 ),
             )),
         }
     }
 }
 
-/// As bytes for other processes.
+/// Encodes a value for other processes.
 fn encode<T: Serialize>(value: &T) -> Result<Vec<u8>> {
-    postcard::to_stdvec(value).map_err(|e| Error::new(format!("cannot send it to other processes: {e}")))
+    postcard::to_stdvec(value)
+        .map_err(|e| Error::new(format!("cannot encode a message to other processes: {e}")))
 }
 
-/// From the bytes of another process.
+/// Decodes a value that another process has encoded.
 fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    postcard::from_bytes(bytes).map_err(|e| Error::new(format!("cannot read what a process has sent: {e}")))
+    postcard::from_bytes(bytes)
+        .map_err(|e| Error::new(format!("cannot decode a message from another process: {e}")))
 }
 
-/// Sums over segments are made of at most so many pieces, each added up from left to right.
+/// Maximum number of pieces that sums over segments are made of; each piece is added from left to right.
 const PIECES: usize = 128;
 
-/// Where the share of a process begins.
+/// Returns the start of a process's share in `n` pieces of work.
 pub(crate) fn share(n: usize, process: u32, processes: u32) -> usize {
     (n as u64 * u64::from(process) / u64::from(processes)) as usize
 }
 
-/// The pieces of work of this process.
+/// Returns the share of this process in `n` pieces of work.
 pub(crate) fn own(fleet: Fleet<'_>, n: usize) -> Range<usize> {
     let mine = fleet.mine(n as u32);
     mine.start as usize..mine.end as usize
 }
 
-/// How `n` segments are cut for sums: by their number alone.
+/// Divides `n` segments into the pieces of sums; the division depends on `n` alone.
 pub(crate) fn pieces(n: usize) -> impl ExactSizeIterator<Item = Range<usize>> + Clone {
     let pieces = n.min(PIECES);
     (0..pieces).map(move |p| n * p / pieces..n * (p + 1) / pieces)
@@ -248,7 +251,7 @@ pub(crate) mod tests {
         atomic::{AtomicBool, Ordering},
     };
 
-    /// Processes played by threads that meet at a barrier.
+    /// A process simulated by a thread; processes exchange messages at a barrier.
     pub(crate) struct Played<'a> {
         rank: u32,
         size: u32,
@@ -283,7 +286,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// What each of some processes returns.
+    /// Runs `f` in `size` simulated processes and returns the result of each.
     pub(crate) fn play<T: Send>(size: u32, f: impl Fn(Fleet<'_>) -> T + Sync) -> Vec<T> {
         let table = Mutex::new(vec![Vec::new(); size as usize]);
         let barrier = Barrier::new(size as usize);

@@ -1,5 +1,8 @@
-//! Exact line search over forests (Kumar et al. 2009): the upper envelope of all derivations instead of a
-//! list's.
+//! Exact line search over forests (Kumar et al. 2009): the upper envelope is that of all derivations of a segment.
+//!
+//! The first search of a segment computes the envelope bottom-up, by the semiring ⊕ = envelope of the union,
+//! ⊗ = Minkowski sum. Later searches start from the derivations that were once best and query the forests only
+//! at the boundaries of their envelope; derivations found above it are added until there are none.
 
 use crate::{
     ForestPool, SegmentForests,
@@ -15,59 +18,69 @@ use rustc_hash::FxHashMap;
 /// Exact line search over forests (Kumar et al. 2009): a [`Walker`] whose coordinates are the learned dense
 /// features.
 ///
-/// Along w + γd every derivation of a segment is a line. The upper envelope of all derivations is computed
-/// once from the leaves up by the semiring ⊕ = envelope of the union, ⊗ = Minkowski sum; later searches keep
-/// the derivations that were best somewhere and look into the forests only where one may lie above them. The
+/// Along w + γd every derivation of a segment is a line. The first search computes the upper envelope of all
+/// derivations bottom-up, by the semiring ⊕ = envelope of the union, ⊗ = Minkowski sum; later searches keep the
+/// derivations that were once best and query the forests only where another one could lie above them. The
 /// result equals a line search over lists of all derivations.
 pub struct ForestWalker<'a> {
     pool: &'a ForestPool,
     metric: &'a Metric,
     point: Vec<f64>,
     score: f64,
-    /// By segment and forest: which coordinate each feature of the forest is, or [`NONE`].
+    /// By segment and forest: coordinate of each feature of the forest, or [`NONE`] if it is not tuned.
     coordinates: Vec<Vec<Vec<u32>>>,
-    /// Weights of features that are none, by local number.
+    /// By segment and forest: weight of each feature, used for those that are not tuned.
     others: Vec<Vec<Vec<f64>>>,
-    /// b = w·h of all edges.
+    /// By segment and forest: b = w·h of each edge.
     b: Vec<Vec<Vec<f64>>>,
     judge: Classes<'a>,
-    /// By segment.
+    /// Known derivations of each segment.
     known: Vec<Known>,
+    /// Computes the envelope of a forest.
     hull: Hull,
+    /// Computes the envelope of known derivations.
     union: Envelope,
     sweep: Sweep,
     smoothing: Smoothing,
 }
 
-/// How far above a height counts as rounding, relative to what was added up.
+/// Tolerance for rounding in comparisons of scores, relative to the largest summand.
 const SLACK: f64 = 1e-9;
 
-/// Memory of a search.
+/// Buffers of a search.
 #[derive(Default)]
-struct Room {
+struct Buffers {
+    /// Weights by local feature number.
     local: Vec<f64>,
+    /// Scores of rules.
     rules: Vec<f64>,
     /// Slopes of the edges of each forest.
     slopes: Vec<Vec<f64>>,
+    /// Best scores of the nodes.
     nodes: Vec<[f64; LANES]>,
-    /// Lines of known derivations, their envelope, and points to look at.
+    /// Slopes of known derivations.
     m: Vec<f64>,
+    /// Intercepts of known derivations.
     b: Vec<f64>,
-    /// Size of what offsets and slopes are sums of.
+    /// Largest absolute summand of the intercepts, and of the slopes.
     size: (f64, f64),
+    /// Envelope of known derivations.
     pieces: Vec<Piece>,
+    /// Queries: factors of intercept and slope, height of the envelope there, tolerance.
     points: Vec<(f64, f64, f64, f64)>,
 }
 
-/// Derivations of a segment that were the best somewhere.
+/// Derivations of a segment that have been best at some point of a search.
 #[derive(Default)]
 struct Known {
-    /// Coordinates of each, then what its other features are worth.
+    /// Values of the tuned features of each derivation, then the score of its other features.
     rows: Vec<f64>,
+    /// Class of each derivation: its row in the statistics.
     class: Vec<u32>,
 }
 
 impl Known {
+    /// Adds a derivation unless its row is known.
     fn push(&mut self, row: &[f64], class: u32) {
         if self.rows.chunks_exact(row.len()).any(|r| r == row) {
             return;
@@ -76,39 +89,47 @@ impl Known {
         self.class.push(class);
     }
 
-    /// Slopes and offsets of all lines, and how large the numbers are that they are sums of.
-    fn project(&self, point: &[f64], d: &[f64], room: &mut Room) {
-        room.m.clear();
-        room.b.clear();
-        room.size = (0.0, 0.0);
+    /// Writes slopes and intercepts of all lines through `point` along `d` to the buffers, with their largest
+    /// absolute summands.
+    fn project(&self, point: &[f64], d: &[f64], buffers: &mut Buffers) {
+        buffers.m.clear();
+        buffers.b.clear();
+        buffers.size = (0.0, 0.0);
         let size = |row: &[f64], w: &[f64]| row.iter().zip(w).map(|(x, w)| (x * w).abs()).fold(0.0, f64::max);
         for row in self.rows.chunks_exact(point.len() + 1) {
             let (row, offset) = row.split_at(point.len());
-            room.m.push(dot(row, d));
-            room.b.push(dot(row, point) + offset[0]);
-            room.size.0 = size(row, point).max(offset[0].abs()).max(room.size.0);
-            room.size.1 = size(row, d).max(room.size.1);
+            buffers.m.push(dot(row, d));
+            buffers.b.push(dot(row, point) + offset[0]);
+            buffers.size.0 = size(row, point).max(offset[0].abs()).max(buffers.size.0);
+            buffers.size.1 = size(row, d).max(buffers.size.1);
         }
     }
 }
 
-/// Statistics of translations that were met.
+/// Statistics of translations, computed once per translation.
 struct Classes<'a> {
     metric: &'a Metric,
-    /// Classes by segment, forest and words; and by segment and statistics.
+    /// Classes by fingerprint of segment, forest and words.
     by_words: FxHashMap<u128, u32>,
+    /// Classes by fingerprint of segment and statistics.
     by_stats: FxHashMap<u128, u32>,
+    /// Statistics of each class.
     stats: Vec<f32>,
     scratch: Scratch,
+    /// Buffer: statistics of a translation.
     out: Vec<f32>,
+    /// Words of the current derivation.
     words: Vec<u32>,
+    /// Buffer: words of another derivation.
     out_words: Vec<u32>,
+    /// Edges of the current derivation.
     edges: Vec<u32>,
+    /// Buffer: summed features of a derivation.
     sums: Vec<f64>,
 }
 
 impl Classes<'_> {
-    /// The class of a translation whose words are in `self.words`.
+    /// Returns the class of the translation whose words are in `self.words`, from forest `f` of segment `s`.
     fn of(&mut self, segment: &SegmentForests, (s, f): (usize, usize), forest: &Forest<'_>) -> u32 {
         let place = Fingerprint::default().word(s as u64);
         let words = self.words.iter().fold(place.word(f as u64), |p, &w| p.word(w.into())).finish();
@@ -129,7 +150,7 @@ impl Classes<'_> {
 
 impl<'a> ForestWalker<'a> {
     /// Puts a walker at `point`, the weights of the learned features in the order of [`ForestPool::columns`];
-    /// `weights` has those of all other features.
+    /// `weights` holds those of all other features.
     pub fn new(pool: &'a ForestPool, metric: &'a Metric, weights: &Weights, point: &[f64]) -> Self {
         let coordinates = |local: &Local| -> Vec<u32> {
             let place = |key| pool.columns.position(key).map_or(NONE, |p| p as u32);
@@ -172,7 +193,7 @@ impl<'a> ForestWalker<'a> {
         walker
     }
 
-    /// Makes [`Walker::peak`] score plateaus by smoothed values.
+    /// Makes [`Walker::peak`] judge plateaus by smoothed scores.
     #[must_use]
     pub fn smoothed(mut self, smoothing: Smoothing) -> Self {
         self.smoothing = smoothing;
@@ -185,19 +206,27 @@ impl<'a> ForestWalker<'a> {
         self.sweep.surface(self.metric, &self.judge.stats, Metric::score)
     }
 
-    /// Scores of edges under weights of the coordinates; the other features have theirs, or none.
-    fn scores(&self, (s, f): (usize, usize), w: &[f64], others: bool, room: &mut Room, out: &mut Vec<f64>) {
+    /// Writes the scores of a forest's edges to `out`, with weights `w` of the tuned features; the other
+    /// features have their own weights with `others`, else 0.
+    fn scores(
+        &self,
+        (s, f): (usize, usize),
+        w: &[f64],
+        others: bool,
+        buffers: &mut Buffers,
+        out: &mut Vec<f64>,
+    ) {
         let places = self.coordinates[s][f].iter().zip(&self.others[s][f]);
-        room.local.clear();
-        room.local.extend(places.map(|(&c, &other)| match c {
+        buffers.local.clear();
+        buffers.local.extend(places.map(|(&c, &other)| match c {
             NONE if others => other,
             NONE => 0.0,
             c => w[c as usize],
         }));
-        self.pool.segments[s].forests[f].scores_into(&room.local, &mut room.rules, out);
+        self.pool.segments[s].forests[f].scores_into(&buffers.local, &mut buffers.rules, out);
     }
 
-    /// Finds all changes along the line, and the totals at its left end.
+    /// Collects the changes of all segments' best derivations along the line, and the corpus statistics at γ = −∞.
     fn collect(&mut self, direction: Direction<'_>) {
         let axis;
         let d = match direction {
@@ -210,12 +239,12 @@ impl<'a> ForestWalker<'a> {
             }
         };
         self.sweep.begin(self.metric.width());
-        let mut room = Room::default();
+        let mut buffers = Buffers::default();
         for s in 0..self.pool.segments.len() {
-            self.envelope(s, d, &mut room);
+            self.envelope(s, d, &mut buffers);
             let known = &self.known[s];
             let mut before = None;
-            for piece in &room.pieces {
+            for piece in &buffers.pieces {
                 let class = known.class[piece.line as usize];
                 match before {
                     None => self.sweep.start(&self.judge.stats, class),
@@ -227,72 +256,75 @@ impl<'a> ForestWalker<'a> {
         }
     }
 
-    /// The envelope of all derivations of a segment, in `room.pieces`, by numbers of known ones.
+    /// Computes the envelope of all derivations of segment `s` along `d`, as lines of known derivations in
+    /// `buffers.pieces`.
     ///
-    /// The first time it comes from the leaves up. From then on, from derivations that are known: their envelope is convex,
-    /// and so is that of each forest; if no forest is above it at its boundaries, at 0 and at both ends, none is above it
-    /// anywhere. Where one is, the derivation that is becomes known, too.
-    fn envelope(&mut self, s: usize, d: &[f64], room: &mut Room) {
+    /// The first search computes it bottom-up. Later searches start from the known derivations: their envelope
+    /// is convex, and so is that of each forest; if no forest lies above it at its boundaries, at 0 and at both
+    /// ends, none lies above it anywhere. Derivations that do lie above it are added, and the envelope is
+    /// computed again.
+    fn envelope(&mut self, s: usize, d: &[f64], buffers: &mut Buffers) {
         let pool = self.pool;
         let forests = &pool.segments[s].forests;
-        room.slopes.resize_with(room.slopes.len().max(forests.len()), Vec::new);
+        buffers.slopes.resize_with(buffers.slopes.len().max(forests.len()), Vec::new);
         for f in 0..forests.len() {
-            let mut slopes = std::mem::take(&mut room.slopes[f]);
-            self.scores((s, f), d, false, room, &mut slopes);
-            room.slopes[f] = slopes;
+            let mut slopes = std::mem::take(&mut buffers.slopes[f]);
+            self.scores((s, f), d, false, buffers, &mut slopes);
+            buffers.slopes[f] = slopes;
         }
         if self.known[s].class.is_empty() {
             for (f, forest) in forests.iter().enumerate() {
-                let n = self.hull.find(forest, &room.slopes[f], &self.b[s][f]).len();
+                let n = self.hull.find(forest, &buffers.slopes[f], &self.b[s][f]).len();
                 for at in 0..n {
                     self.hull.derivation(forest, at, &mut self.judge.words, &mut self.judge.edges);
-                    self.learn(s, f);
+                    self.add_known(s, f);
                 }
             }
         }
         loop {
-            self.known[s].project(&self.point, d, room);
-            room.pieces.clear();
-            room.pieces.extend_from_slice(self.union.find(&room.m, &room.b, &[]));
-            let Some(last) = room.pieces.last() else { return };
-            let (first, last) = (room.pieces[0].line as usize, last.line as usize);
-            // Points to look at: shares of offset and slope, the height there, and how much rounding there may be.
-            room.points.clear();
+            self.known[s].project(&self.point, d, buffers);
+            buffers.pieces.clear();
+            buffers.pieces.extend_from_slice(self.union.find(&buffers.m, &buffers.b, &[]));
+            let Some(last) = buffers.pieces.last() else { return };
+            let (first, last) = (buffers.pieces[0].line as usize, last.line as usize);
+            // Queries: factors of intercept and slope, height of the envelope there, tolerance for rounding.
+            buffers.points.clear();
             let height = |line: u32, x: f64| {
-                let (m, b) = (room.m[line as usize], room.b[line as usize]);
-                (1.0, x, b + x * m, SLACK * (room.size.0 + x.abs() * room.size.1))
+                let (m, b) = (buffers.m[line as usize], buffers.b[line as usize]);
+                (1.0, x, b + x * m, SLACK * (buffers.size.0 + x.abs() * buffers.size.1))
             };
-            let at_zero = room.pieces.partition_point(|p| p.from <= 0.0) - 1;
-            room.points.push(height(room.pieces[at_zero].line, 0.0));
-            room.points.push((0.0, 1.0, room.m[last], SLACK * room.size.1));
-            room.points.push((0.0, -1.0, -room.m[first], SLACK * room.size.1));
-            room.points.extend(room.pieces[1..].iter().map(|p| height(p.line, p.from)));
-            if !self.look(s, room) {
+            let at_zero = buffers.pieces.partition_point(|p| p.from <= 0.0) - 1;
+            buffers.points.push(height(buffers.pieces[at_zero].line, 0.0));
+            buffers.points.push((0.0, 1.0, buffers.m[last], SLACK * buffers.size.1));
+            buffers.points.push((0.0, -1.0, -buffers.m[first], SLACK * buffers.size.1));
+            buffers.points.extend(buffers.pieces[1..].iter().map(|p| height(p.line, p.from)));
+            if !self.query(s, buffers) {
                 return;
             }
         }
     }
 
-    /// Looks whether forests are above the known derivations at some points; those that are become known.
-    fn look(&mut self, s: usize, room: &mut Room) -> bool {
+    /// Queries the forests of segment `s` at `buffers.points` and adds derivations that lie above the envelope.
+    /// Returns whether any is new.
+    fn query(&mut self, s: usize, buffers: &mut Buffers) -> bool {
         let pool = self.pool;
         let before = self.known[s].class.len();
-        for chunk in room.points.chunks(LANES) {
-            // What is left over looks at the first point once more.
+        for chunk in buffers.points.chunks(LANES) {
+            // Unused lanes repeat the first query.
             let mut lanes = Lanes { here: [chunk[0].0; LANES], along: [chunk[0].1; LANES] };
             for (l, point) in chunk.iter().enumerate() {
                 (lanes.here[l], lanes.along[l]) = (point.0, point.1);
             }
             for (f, forest) in pool.segments[s].forests.iter().enumerate() {
-                let (m, b) = (&room.slopes[f], &self.b[s][f]);
-                let best = best_at(forest, m, b, &lanes, &mut room.nodes);
+                let (m, b) = (&buffers.slopes[f], &self.b[s][f]);
+                let best = best_at(forest, m, b, &lanes, &mut buffers.nodes);
                 for (l, (&(_, _, height, slack), found)) in chunk.iter().zip(best).enumerate() {
                     if found > height + slack {
                         let judge = &mut self.judge;
-                        let lines = (&room.slopes[f][..], &self.b[s][f][..]);
+                        let lines = (&buffers.slopes[f][..], &self.b[s][f][..]);
                         let out = (&mut judge.words, &mut judge.edges);
-                        derivation_at(forest, lines, &lanes, (&room.nodes, l), out);
-                        self.learn(s, f);
+                        derivation_at(forest, lines, &lanes, (&buffers.nodes, l), out);
+                        self.add_known(s, f);
                     }
                 }
             }
@@ -300,8 +332,8 @@ impl<'a> ForestWalker<'a> {
         self.known[s].class.len() > before
     }
 
-    /// Takes the derivation that `judge` holds among the known ones, if it is new.
-    fn learn(&mut self, s: usize, f: usize) {
+    /// Adds the derivation in `judge`, from forest `f` of segment `s`, to the known ones if it is new.
+    fn add_known(&mut self, s: usize, f: usize) {
         let forest = &self.pool.segments[s].forests[f];
         let mut row = vec![0.0; self.point.len() + 1];
         forest.sum_features(&self.judge.edges, &mut self.judge.sums);
@@ -316,6 +348,7 @@ impl<'a> ForestWalker<'a> {
         self.known[s].push(&row, class);
     }
 
+    /// Computes the corpus score of the best derivations at the walker's point.
     fn true_score(&mut self) -> f64 {
         let width = self.metric.width();
         let mut totals = vec![0.0; width];
@@ -365,10 +398,10 @@ impl Walker for ForestWalker<'_> {
     fn place(&mut self, point: &[f64]) {
         self.point.clear();
         self.point.extend_from_slice(point);
-        let (mut all, mut room) = (std::mem::take(&mut self.b), Room::default());
+        let (mut all, mut buffers) = (std::mem::take(&mut self.b), Buffers::default());
         for (s, segment) in all.iter_mut().enumerate() {
             for (f, b) in segment.iter_mut().enumerate() {
-                self.scores((s, f), point, true, &mut room, b);
+                self.scores((s, f), point, true, &mut buffers, b);
             }
         }
         self.b = all;

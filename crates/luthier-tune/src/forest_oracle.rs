@@ -1,29 +1,32 @@
-//! What splits the nodes of a forest in the search for certain translations: n-grams of references, BLEU as a part of the
-//! score, or one translation alone.
+//! State that splits the nodes of a forest in searches by BLEU: n-gram counts, BLEU as a part of the score, or
+//! the words of one given translation.
 //!
-//! Words are the decoder's own tokens here, whatever tokenisation the metric asks for.
+//! Words are the decoder's tokens, whatever tokenisation the metric has.
 
 use luthier_forest::{Forest, KBest, Stateful, TAILS, rescore};
 use luthier_metric::{Bleu, Prepared};
 
-/// Counts n-grams: nodes know the words at both their ends, as far as references know them.
+/// Adds n-gram counts as features: each node is split by the words at both its ends, with words that occur in
+/// no reference treated as equal.
 pub(crate) struct Ngrams<'a> {
     references: &'a Prepared,
+    /// Largest order of n-grams.
     order: usize,
-    /// By word of the forest: its token, or 0 if no reference has it.
+    /// By word of the forest: its token, or 0 if it occurs in no reference.
     tokens: Vec<u64>,
-    /// Order and limit of each n-gram.
+    /// Order of each n-gram and its largest count c* in a reference.
     pub(crate) limits: Vec<(usize, u32)>,
-    /// Local number of the first count: those of n-grams, then all n-grams of each order.
+    /// Local feature number of the first count: counts of n-grams that occur in a reference, then totals of
+    /// each order.
     pub(crate) base: u32,
 }
 
-/// Words at the ends of a part of a translation.
+/// Words at both ends of a partial translation, up to n − 1 each.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Ends {
     left: Box<[u64]>,
     right: Box<[u64]>,
-    /// Whether that is all of it.
+    /// Whether `left` is the whole partial translation.
     whole: bool,
 }
 
@@ -42,22 +45,23 @@ impl<'a> Ngrams<'a> {
         }
     }
 
-    /// Local number of the count of all n-grams of the first order.
+    /// Returns the local feature number of the total of unigrams; those of higher orders follow.
     pub(crate) fn totals(&self) -> u32 {
         self.base + self.limits.len() as u32
     }
 
-    /// Local numbers that it takes.
+    /// Returns the number of local feature numbers of all counts and totals.
     pub(crate) fn width(&self) -> usize {
         self.limits.len() + self.order
     }
 
-    /// The ends of an edge; tells every n-gram that it completes: its order, and its number if a reference has it.
+    /// Returns the ends of an edge's partial translation, and calls `each` for every n-gram that the edge
+    /// completes, with its order, and its number if it occurs in a reference.
     fn scan(&self, target: &[u32], tails: &[&Ends], mut each: impl FnMut(usize, Option<u32>)) -> Ends {
         let keep = self.order - 1;
         let (mut left, mut right): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());
         let mut words = 0;
-        // N-grams of up to `known` words that end here were told before.
+        // N-grams of up to `known` words that end here were counted inside the tail.
         let mut take = |token: u64, known: usize, left: &mut Vec<u64>, right: &mut Vec<u64>| {
             for n in known + 1..=self.order.min(right.len() + 1) {
                 let before = &right[right.len() + 1 - n..];
@@ -104,15 +108,15 @@ impl Stateful for Ngrams<'_> {
     }
 }
 
-/// Adds something that depends on BLEU's counts to the score. Matches are not clipped on the way, and the length of the
-/// references comes in at the end.
+/// Search for translations by model score plus a function of BLEU's statistics. Matches are not clipped during
+/// the search, and the reference length is taken into account only at the root.
 pub(crate) struct Aim<'a> {
     ngrams: Ngrams<'a>,
-    /// What statistics are worth.
+    /// Value of statistics, which is added to the model score.
     gain: &'a (dyn Fn(&[f32]) -> f64 + Sync),
 }
 
-/// What has been matched.
+/// State of a partial translation: words at its ends, unclipped matches of each order, and length.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Matched {
     ends: Ends,
@@ -120,11 +124,12 @@ pub(crate) struct Matched {
     length: u32,
 }
 
-/// A translation that was aimed at.
+/// A translation that the search has found.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
+    /// Words, by their numbers in the forest.
     pub(crate) words: Vec<u32>,
-    /// Features by local number.
+    /// Values of the features, by local number.
     pub(crate) features: Vec<f64>,
 }
 
@@ -138,11 +143,11 @@ impl<'a> Aim<'a> {
         Aim { ngrams: Ngrams::new(forest, bleu, references), gain }
     }
 
-    /// The `k` best different translations by weights of local numbers plus what is aimed at, if `pop` ways to make each node
-    /// are looked at.
+    /// Returns the `k` best distinct translations by model score, with weights by local feature number, plus
+    /// value of their statistics; `pop` is the pop limit of cube pruning per node.
     pub(crate) fn best(&self, forest: &Forest<'_>, weights: &[f64], k: usize, pop: usize) -> Vec<Found> {
         let aimed = rescore(forest, self, &forest.scores(weights), Some(pop));
-        // What is aimed at stands in a feature of its own.
+        // The value of the statistics is a feature of its own, with weight 1.
         let base = self.ngrams.base;
         let scores = aimed.scores(&[weights, &[1.0]].concat());
         let best = KBest::new(&aimed, &scores, true).limit(10_000).take(k);
@@ -158,6 +163,7 @@ impl<'a> Aim<'a> {
         found.collect()
     }
 
+    /// Returns the value of a partial translation's statistics; without a reference length, its own length is used.
     fn value(&self, matched: &Matched, reference: Option<f64>) -> f64 {
         let n = self.ngrams.order;
         let mut stats = vec![0.0; 2 * n + 1];
@@ -210,7 +216,7 @@ impl Stateful for Aim<'_> {
     }
 }
 
-/// Allows one translation only; nodes know their words.
+/// Restricts a forest to the derivations of one translation: each node is split by its words.
 pub(crate) struct Only<'a>(pub(crate) &'a [u32]);
 
 impl Stateful for Only<'_> {

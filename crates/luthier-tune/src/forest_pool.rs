@@ -27,27 +27,28 @@ pub struct SegmentForests {
     pub references: Arc<Prepared>,
 }
 
-/// By local number of a forest: the place of a feature among the weights, if it is learned; else its weight.
+/// By local feature number of a forest: position in the weights if the feature is learned (`Ok`), else its
+/// weight (`Err`).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Places(Vec<std::result::Result<u32, f64>>);
 
 impl Places {
-    /// Weights by local number.
+    /// Returns the weights by local feature number, with learned ones taken from `w`.
     pub(crate) fn weights(&self, w: &[f64]) -> Vec<f64> {
         self.0.iter().map(|p| p.map_or_else(|other| other, |p| w[p as usize])).collect()
     }
 
-    /// Number of features.
+    /// Returns the number of local features.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Values of learned features, by their places.
+    /// Iterates over the learned features as position in the weights and value in `local`.
     pub(crate) fn learned<'a>(&'a self, local: &'a [f64]) -> impl Iterator<Item = (u32, f64)> + 'a {
         self.0.iter().zip(local).filter_map(|(p, &x)| p.ok().map(|p| (p, x)))
     }
 
-    /// With as many features that weigh nothing.
+    /// Appends `by` features with weight 0, which are not learned.
     pub(crate) fn wider(mut self, by: usize) -> Self {
         self.0.resize(self.0.len() + by, Err(0.0));
         self
@@ -55,7 +56,7 @@ impl Places {
 }
 
 impl ForestPool {
-    /// Where the weights of a forest's features are.
+    /// Returns the positions of a forest's features in the weights, or their weights if they are not learned.
     pub(crate) fn places(&self, forest: &Forest<'_>, weights: &Weights) -> Places {
         let learned = weights.places(&self.columns);
         let place = |key| self.columns.position(key).map(|c| learned[c]);
@@ -78,7 +79,8 @@ impl ForestPool {
         forest.local.keys().iter().map(weight).collect()
     }
 
-    /// Adds forests of another decode; those that are known already are left out. Returns how many edges are new.
+    /// Adds the forests of another decode, except those that are already in the pool. Returns the number of new
+    /// edges.
     pub(crate) fn merge(&mut self, fresh: ForestPool) -> usize {
         if self.segments.is_empty() {
             *self = fresh;
@@ -96,12 +98,13 @@ impl ForestPool {
         new
     }
 
-    /// Summed statistics of the best derivations of the last forests under some weights.
+    /// Returns the summed statistics of the best derivation of each segment's last forest.
     pub(crate) fn best_totals(&self, weights: &Weights, metric: &Metric) -> Vec<f64> {
         self.totals(metric, |_, forest| self.local(forest, weights))
     }
 
-    /// The same under weights by local number, of each segment.
+    /// Returns the summed statistics of the best derivation of each segment's last forest, where `local`
+    /// returns the weights by local feature number.
     pub(crate) fn totals(
         &self,
         metric: &Metric,
@@ -122,7 +125,7 @@ impl ForestPool {
 }
 
 impl SegmentForests {
-    /// Statistics of a translation.
+    /// Writes the metric statistics of a translation to `out`.
     pub(crate) fn judge(&self, metric: &Metric, text: &str, scratch: &mut Scratch, out: &mut [f32]) {
         metric.stats(&self.references, Hypothesis { text, columns: &[] }, scratch, out);
     }

@@ -1,4 +1,4 @@
-//! Learners: from evidence to new weights.
+//! Learners: algorithms that compute new weights from candidates.
 
 mod hope_fear;
 pub(crate) mod line_search;
@@ -16,25 +16,25 @@ use luthier_core::{Progress, Result, Weights};
 /// Message of a learner to the user, such as that its minimiser did not converge; `None` for nothing to say.
 pub type Note = Option<String>;
 
-/// A learning algorithm: one call makes new weights of the current pool or batch.
+/// A learning algorithm: one call computes new weights from the current pool or batch.
 ///
-/// Law: the same evidence and state give the same new state, to the bit, on any number of threads and
+/// Law: the same evidence and state give the same new state, bit for bit, on any number of threads and
 /// processes.
 pub trait Learner: Sync {
-    /// Moves initial weights into the feasible set, such as bounds. Called before the first decode and again
-    /// once all features are known.
+    /// Moves initial weights into the feasible set, such as within bounds. Called before the first decode and
+    /// again once all features are known.
     fn prepare(&self, _weights: &mut Weights) {}
-    /// Whether the learner aims at derivations of reachable references, which the loop then puts into
-    /// [`Batch::references`](crate::Batch::references).
+    /// Returns whether the learner uses derivations of reachable references as targets, which the loop then puts
+    /// into [`Batch::references`](crate::Batch::references).
     fn wants_references(&self) -> bool {
         false
     }
-    /// Whether the learner aims at the reachable candidate with the highest metric score, which the loop then
-    /// puts into [`State::surrogates`].
+    /// Returns whether the learner uses the reachable candidate with the highest metric score as target, which
+    /// the loop then puts into [`State::surrogates`].
     fn wants_metric_best(&self) -> bool {
         false
     }
-    /// Whether the learned weights are the mean over all visits, not the last ones.
+    /// Returns whether the learned weights are the mean over all visits, not the last ones.
     fn averages(&self) -> bool {
         false
     }
@@ -49,7 +49,7 @@ pub trait Learner: Sync {
     ) -> Result<Note>;
 }
 
-/// Gives all sparse features of a list that brings their names along a place.
+/// Adds the sparse features of a list that carries feature names to the weights. Fails if two names share one key.
 pub(crate) fn grow(weights: &mut Weights, list: &Candidates) -> Result<()> {
     let mut named = list.local.keys().iter().zip(&list.names);
     named.try_for_each(|(&key, name)| weights.place(key, name).map(drop))

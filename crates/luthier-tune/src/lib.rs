@@ -6,8 +6,8 @@
 //! stopping rule). [`run`] is the only loop, [`RunDir`] its checkpoint. [`recipe`] lists the algorithms with
 //! their settings, [`loss`] the objectives of those that minimise one.
 //!
-//! Results depend on inputs, settings and seed alone: they are the same to the bit on any number of threads
-//! and processes ([`Fleet`]).
+//! Results depend on inputs, settings and seed alone: they are bit-for-bit reproducible on any number of
+//! threads and processes ([`Fleet`]).
 //!
 //! ```
 //! use luthier_core::{Progress, Weights};
@@ -77,8 +77,8 @@ pub use schedule::{Batches, Mixing, Schedule};
 pub use source::{Evidence, FixedLists, Goal, Source, SourceKind};
 pub use state::{Batch, Pass, State};
 
-/// Minimum error rate training (Och 2003): the exact score along a line, on lists and on forests, and the search that
-/// follows it.
+/// Minimum error rate training (Och 2003): exact line search over n-best lists and over forests, smoothing of
+/// plateaus, and the learner that chooses the lines.
 pub mod mert {
     pub use crate::{
         forest_line::ForestWalker,
@@ -87,7 +87,7 @@ pub mod mert {
     };
 }
 
-/// Online rank optimisation (Watanabe 2012): ORO, O-ORO and batch MIRA.
+/// Online rank learning (Watanabe 2012): the learner of ORO, O-ORO and batch MIRA, with its settings.
 pub mod rank {
     pub use crate::learner::rank::{Bound, Decay, Linearize, Norm, Rank, RankLoss, RankMargin, Rate, Rule};
 }

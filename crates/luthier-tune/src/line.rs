@@ -1,8 +1,9 @@
-//! Exact line search over n-best lists (Och 2003; Cer et al. 2008, §2.1).
+//! Exact line search over n-best lists (Och 2003; Cer et al. 2008, §2.1), and smoothing of plateaus (§3.2).
 //!
-//! Along w + γd every candidate is a line b + γm with b = w·h and m = d·h. The upper envelope of each segment
-//! gives the points where its best candidate changes; the changes of all segments are put in order and swept
-//! once, the corpus statistics being updated by differences.
+//! Along w + γd every candidate is a line b + γm with b = w·h and m = d·h. The upper envelope of each segment's
+//! lines gives the values of γ where its best candidate changes; the changes of all segments are sorted and
+//! swept once, with the corpus statistics updated by differences. A search costs O(k log k) per segment of k
+//! candidates, and one metric evaluation per interval.
 
 use crate::{Candidates, candidates::argmax};
 use luthier_core::Weights;
@@ -11,13 +12,13 @@ use luthier_optim::{Direction, Envelope, Peak, Walker};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Boundaries closer than this, relative to their size, are one.
+/// Boundaries closer than this, relative to their absolute value, are merged.
 const SAME: f64 = 1e-12;
 
 /// The corpus score along a line w + γd: piecewise constant, `scores[i]` from `bounds[i - 1]` to `bounds[i]`,
-/// the outer ends open.
+/// the outer intervals unbounded.
 ///
-/// Neighbouring intervals have different statistics: they are the plateaus.
+/// Neighbouring intervals have different statistics; each interval is a plateau.
 ///
 /// ```
 /// use luthier_tune::{mert::{Smoothing, Surface}};
@@ -41,12 +42,12 @@ pub struct Surface {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Smooth {
-    /// No smoothing: a plateau counts by its own score.
+    /// No smoothing: a plateau is judged by its own score.
     #[default]
     None,
     /// Mean score of the plateaus in the window.
     Average,
-    /// Worst score of the plateaus in the window, which is the maximum of the loss.
+    /// Worst score of the plateaus in the window (maximum loss).
     Max,
 }
 
@@ -55,10 +56,11 @@ pub enum Smooth {
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default)]
 pub struct Smoothing {
-    /// Score a plateau together with its neighbours: by their average, or by the worst (Cer et al. 2008).
+    /// Smoothing of plateaus in line searches: by the average or the worst score of neighbouring plateaus (Cer
+    /// et al. 2008, §3.2).
     #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t))]
     pub smooth: Smooth,
-    /// Number of plateaus that --smooth scores together, an odd number.
+    /// Number of plateaus in the window of --smooth, an odd number.
     #[cfg_attr(feature = "clap", arg(long, default_value_t = Smoothing::NONE.window, value_name = "N", value_parser = crate::recipe::flag::odd))]
     pub window: u32,
 }
@@ -70,20 +72,20 @@ impl Default for Smoothing {
 }
 
 impl Smoothing {
-    /// No smoothing: a plateau counts by its own score.
+    /// No smoothing: a plateau is judged by its own score.
     pub const NONE: Smoothing = Smoothing { smooth: Smooth::None, window: 3 };
 
-    /// Scores a plateau by the mean over `window` plateaus with itself at the centre; `window` is odd.
+    /// Smoothing by the mean score over `window` plateaus centred on the plateau; `window` is odd.
     pub fn average(window: u32) -> Self {
         Smoothing { smooth: Smooth::Average, window }
     }
 
-    /// Scores a plateau by the worst of `window` plateaus with itself at the centre; `window` is odd.
+    /// Smoothing by the worst score over `window` plateaus centred on the plateau; `window` is odd.
     pub fn max(window: u32) -> Self {
         Smoothing { smooth: Smooth::Max, window }
     }
 
-    /// Returns whether every plateau counts by its own score.
+    /// Returns whether there is no smoothing, so that every plateau is judged by its own score.
     pub fn is_none(self) -> bool {
         self.smooth == Smooth::None
     }
@@ -93,11 +95,11 @@ impl Surface {
     /// Returns the best step from γ = 0 within the bounds `within`, and its gain over `here`, the true score
     /// at 0.
     ///
-    /// A plateau counts by its smoothed score, and so does the one that holds 0; without smoothing by the
-    /// true score. Among equally good plateaus: the one that holds 0, then the widest, then the first. The
-    /// step is 0 if the best plateau holds 0 (weights would drift for ever), else the middle of the plateau;
-    /// in an unbounded plateau it is one median gap between boundaries, but at least 0.1, beyond the last
-    /// boundary.
+    /// With smoothing, all plateaus are judged by their smoothed scores, including the one that contains γ = 0;
+    /// without smoothing by their true scores. Among equally good plateaus the one that contains 0 is chosen,
+    /// then the widest, then the first. The step is 0 if the best plateau contains 0 (otherwise weights would
+    /// drift), else the middle of the plateau; in an unbounded plateau it lies beyond the last boundary by the
+    /// median gap between boundaries, but at least by 0.1.
     pub fn peak(&self, here: f64, smoothing: Smoothing, within: (f64, f64)) -> Peak {
         let smoothed;
         let (values, here) = if smoothing.is_none() {
@@ -115,8 +117,8 @@ impl Surface {
         }
     }
 
-    /// The best interval by some values, its value, and whether it holds 0. Among equals: the one that holds 0, then
-    /// the widest, then the first.
+    /// Returns the interval with the highest of `values` within the bounds `within`, its value, and whether it
+    /// contains 0; among equals the one that contains 0, then the widest, then the first.
     fn best(&self, values: &[f64], within: (f64, f64)) -> Option<(usize, f64, bool)> {
         let mut best: Option<(usize, f64, f64)> = None; // interval, value, width
         for (i, &value) in values.iter().enumerate() {
@@ -136,8 +138,8 @@ impl Surface {
         best.map(|(i, value, width)| (i, value, width == f64::INFINITY))
     }
 
-    /// Returns the smoothed score of each plateau: over a window with itself at the centre, truncated at the
-    /// ends.
+    /// Returns the smoothed score of each plateau, over a window centred on it and truncated at the ends of the
+    /// line.
     pub fn smoothed(&self, smoothing: Smoothing) -> Vec<f64> {
         let over = |window: usize, combine: &dyn Fn(&[f64]) -> f64| {
             let half = window / 2;
@@ -158,7 +160,8 @@ impl Surface {
         (low, self.bounds.get(i).copied().unwrap_or(f64::INFINITY))
     }
 
-    /// A point inside an interval and within bounds.
+    /// Returns the step to interval `i` within the bounds `within`: its middle, or beyond its boundary if it is
+    /// unbounded.
     fn inside(&self, i: usize, within: (f64, f64)) -> f64 {
         let (low, high) = self.interval(i);
         match (low.max(within.0), high.min(within.1)) {
@@ -169,6 +172,7 @@ impl Surface {
         }
     }
 
+    /// Returns the distance of a step beyond the last boundary: the median gap between boundaries, at least 0.1.
     fn beyond(&self) -> f64 {
         let mut gaps: Vec<f64> = self.bounds.windows(2).map(|w| w[1] - w[0]).collect();
         if gaps.is_empty() {
@@ -179,40 +183,42 @@ impl Surface {
     }
 }
 
-/// One segment's best candidate changes: statistics `from` become `to`, by their place in `stats`.
+/// Change of one segment's best candidate: statistics `from` are replaced by `to`, both as rows of the
+/// statistics table.
 #[derive(Debug, Clone, Copy)]
 struct Change {
     from: u32,
     to: u32,
 }
 
-/// Where a change happens, so that comparing numbers puts places in order; and which change it is, for ties and
-/// for finding it again.
+/// Position γ of a change as an ordered integer, and index of the change, which breaks ties.
 type Place = (u64, u32);
 
-/// Numbers that are in the order of the floats that they come from.
+/// Maps a float to an integer such that the order is kept.
 fn ordered(x: f64) -> u64 {
     let bits = x.to_bits();
     if bits >> 63 == 1 { !bits } else { bits ^ (1 << 63) }
 }
 
-/// The float again.
+/// Inverse of [`ordered`].
 fn unordered(bits: u64) -> f64 {
     f64::from_bits(if bits >> 63 == 1 { bits ^ (1 << 63) } else { !bits })
 }
 
-/// Where the best candidates change along a line, and what becomes of the score. Statistics are known by their class: their
-/// place in one row of them.
+/// Sweep over a line: collects the changes of all segments' best candidates and computes the corpus score of
+/// every interval. Statistics are given by class, their row in a table.
 #[derive(Debug, Default)]
 pub(crate) struct Sweep {
     changes: Vec<Change>,
+    /// Positions of the changes.
     places: Vec<Place>,
+    /// Corpus statistics; before the sweep those of γ = −∞.
     totals: Vec<f64>,
     surface: Surface,
 }
 
 impl Sweep {
-    /// Forgets everything.
+    /// Clears the sweep, for statistics of `width` numbers.
     pub(crate) fn begin(&mut self, width: usize) {
         self.changes.clear();
         self.places.clear();
@@ -220,20 +226,20 @@ impl Sweep {
         self.totals.resize(width, 0.0);
     }
 
-    /// A segment's best candidate at the left end.
+    /// Adds the statistics of a segment's best candidate at γ = −∞.
     pub(crate) fn start(&mut self, stats: &[f32], class: u32) {
         let stats = &stats[class as usize * self.totals.len()..];
         add(&mut self.totals, stats);
     }
 
-    /// From some point on it is another one.
+    /// Records that a segment's best candidate changes at γ = `at` from class `from` to class `to`.
     #[inline]
     pub(crate) fn change(&mut self, at: f64, from: u32, to: u32) {
         self.places.push((ordered(at), self.changes.len() as u32));
         self.changes.push(Change { from, to });
     }
 
-    /// Turns changes into intervals and what `value` makes of their statistics.
+    /// Sweeps the changes in order of γ and returns the intervals, each with the `value` of its corpus statistics.
     pub(crate) fn surface(
         &mut self,
         metric: &Metric,
@@ -261,7 +267,7 @@ impl Sweep {
                 }
                 i += 1;
             }
-            // Changes of several segments may cancel out: that is no new plateau.
+            // Changes of several segments can cancel out; then there is no new plateau.
             if before != self.totals {
                 bounds.push(x);
                 scores.push(value(metric, &self.totals));
@@ -270,7 +276,7 @@ impl Sweep {
         &self.surface
     }
 
-    /// The best step from 0, where the true score is `here`.
+    /// Returns the best step from γ = 0 within the bounds `within`, and its gain over the true score `here` at 0.
     pub(crate) fn peak(
         &mut self,
         metric: &Metric,
@@ -282,7 +288,7 @@ impl Sweep {
         if !smoothing.is_none() {
             return self.surface(metric, stats, Metric::score).peak(here, smoothing, within);
         }
-        // Ranks find the same plateau as scores, without their logarithms.
+        // Metric::rank orders plateaus as Metric::score does, without logarithms.
         let surface = self.surface(metric, stats, Metric::rank);
         match surface.best(&surface.scores, within) {
             Some((i, rank, false)) if metric.of_rank(rank) > here => {
@@ -293,17 +299,17 @@ impl Sweep {
     }
 }
 
-/// How the statistics of a segment's best candidate change along a line.
+/// Statistics of a segment's best candidate along a line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Track {
-    /// At the left end.
+    /// Statistics at γ = −∞.
     first: Vec<f32>,
-    /// From where on they are others.
+    /// Values of γ where the statistics change, with the new statistics.
     changes: Vec<(f64, Vec<f32>)>,
 }
 
 impl Track {
-    /// Of a list whose candidates' scores rise by slopes from where they are; nothing for a list without candidates.
+    /// Computes the track of a list whose candidates are the lines `here` + γ·`slopes`; `None` for an empty list.
     pub(crate) fn new(
         list: &Candidates,
         here: &[f64],
@@ -325,7 +331,7 @@ impl Track {
 }
 
 impl Sweep {
-    /// Takes over tracks of segments, in their order. Returns the statistics by their places.
+    /// Starts a sweep from the tracks of segments, in their order. Returns the table of their statistics.
     pub(crate) fn follow(&mut self, width: usize, tracks: &[Track]) -> Vec<f32> {
         self.begin(width);
         let mut stats = Vec::new();
@@ -344,21 +350,22 @@ impl Sweep {
     }
 }
 
-/// The dense features and classes of all lists of a pool in contiguous memory, feature after feature, so that
-/// line searches read memory sequentially. Immutable, and shared by the walkers of all starts.
+/// The dense features and statistics of all lists of a pool in contiguous memory, feature after feature, so that
+/// line searches read memory sequentially. Immutable and shared by the walkers of all starts.
 pub struct Flat {
-    /// Where each segment's candidates begin, and the end.
+    /// First candidate of each segment, and the total number of candidates.
     starts: Vec<usize>,
-    /// Dense features: one column after the other, each over all candidates.
+    /// Values of the dense features, column after column, each over all candidates.
     columns: Vec<f64>,
-    /// Which statistics each candidate has, by their place in `stats`.
+    /// Class of each candidate: its row in `stats`.
     class: Vec<u32>,
+    /// Statistics of each class.
     stats: Vec<f32>,
 }
 
 impl Flat {
-    /// Copies lists that have been judged and share their dense columns; takes as much memory as their dense
-    /// features.
+    /// Copies lists that have been judged and have the same dense columns. The copy takes as much memory as their
+    /// dense features.
     pub fn new(lists: &[Arc<Candidates>]) -> Self {
         let mut flat = Flat { starts: vec![0], columns: Vec::new(), class: Vec::new(), stats: Vec::new() };
         for list in lists {
@@ -426,26 +433,28 @@ pub struct ListWalker<'a> {
     metric: &'a Metric,
     point: Vec<f64>,
     score: f64,
-    /// The sparse features' share of the scores; empty if there is none.
+    /// Part of each candidate's score that comes from sparse features; empty if there are none.
     sparse: Vec<f64>,
-    /// b = w·h of all candidates, segment after segment.
+    /// Intercepts b = w·h of all candidates at the walker's point, segment after segment.
     b: Vec<f64>,
-    /// Lines of the last envelope on each axis, segment after segment, and where each segment's end.
+    /// By axis: candidates on the last envelopes, segment after segment, and the end of each segment's. They
+    /// seed the next search along the axis.
     seeds: Vec<(Vec<u32>, Vec<u32>)>,
     envelope: Envelope,
+    /// Slopes m = d·h of all candidates along the last direction that is not an axis.
     slopes: Vec<f64>,
     sweep: Sweep,
     smoothing: Smoothing,
 }
 
 impl<'a> ListWalker<'a> {
-    /// Puts a walker at `point`, the weights of the dense columns; `weights` has those of sparse features.
-    /// All lists must have been judged and share their columns.
+    /// Puts a walker at `point`, the weights of the dense columns; `weights` holds those of sparse features.
+    /// All lists must have been judged and have the same dense columns.
     pub fn new(lists: &[Arc<Candidates>], metric: &'a Metric, weights: &Weights, point: &[f64]) -> Self {
         Self::over(&Arc::new(Flat::new(lists)), lists, metric, weights, point)
     }
 
-    /// Puts a walker at `point` as [`ListWalker::new`] does, over lists that have been flattened before.
+    /// Puts a walker at `point` as [`ListWalker::new`] does, over lists with their flattened copy.
     pub fn over(
         flat: &Arc<Flat>,
         lists: &[Arc<Candidates>],
@@ -477,7 +486,7 @@ impl<'a> ListWalker<'a> {
         walker
     }
 
-    /// Makes [`Walker::peak`] score plateaus by smoothed values.
+    /// Makes [`Walker::peak`] judge plateaus by smoothed scores.
     #[must_use]
     pub fn smoothed(mut self, smoothing: Smoothing) -> Self {
         self.smoothing = smoothing;
@@ -490,7 +499,7 @@ impl<'a> ListWalker<'a> {
         self.sweep.surface(self.metric, &self.flat.stats, Metric::score)
     }
 
-    /// Finds all changes along the line, and the totals at its left end.
+    /// Collects the changes of all segments' best candidates along the line, and the corpus statistics at γ = −∞.
     fn collect(&mut self, direction: Direction<'_>) {
         self.sweep.begin(self.metric.width());
         let (mut lines, mut ends) = match direction {
@@ -532,6 +541,7 @@ impl<'a> ListWalker<'a> {
         }
     }
 
+    /// Computes the corpus score of the best candidates at the walker's point.
     fn true_score(&self) -> f64 {
         let mut totals = vec![0.0; self.metric.width()];
         for s in 0..self.flat.segments() {
@@ -576,7 +586,7 @@ impl Walker for ListWalker<'_> {
         self.score = self.true_score();
     }
 
-    /// In the order of `Candidates::scores`, so that both give the same bits.
+    /// Adds up in the order of [`Candidates::scores`], so that both give the same bits.
     fn place(&mut self, point: &[f64]) {
         self.point.clear();
         self.point.extend_from_slice(point);
@@ -592,7 +602,7 @@ impl Walker for ListWalker<'_> {
     }
 }
 
-/// m = d·h for all candidates.
+/// Writes the slopes m = d·h of all candidates to `out`.
 fn project(flat: &Flat, d: &[f64], out: &mut Vec<f64>) {
     out.clear();
     out.resize(flat.class.len(), 0.0);
@@ -635,7 +645,8 @@ mod tests {
         Arc::new(list)
     }
 
-    /// Cer et al. (2008), tables 1 and 2, from w = (tm 1.0, lm 0.5) along lm.
+    /// Example of Cer et al. (2008), tables 1 and 2: from w = (tm 1.0, lm 0.5) along lm. Table 2 prints the
+    /// ranges of e² and e⁴ in each other's place.
     #[test]
     fn cer_worked_example() {
         let metric: Metric = "bleu:order=2,smooth=none".parse().unwrap();
@@ -669,15 +680,15 @@ mod tests {
             ["63.5888", "100.0000", "29.6422"]
         );
         assert_eq!(walker.peak(Direction::Axis(lm), ANYWHERE), Peak { step: 0.0, gain: 0.0 });
-        // From the right end the way back is found, into the middle of (−5/6, 7/8).
+        // From lm = 5 the search goes back, to the middle of (−5/6, 7/8).
         w[lm] = 5.0;
         walker.place(&w);
         let peak = walker.peak(Direction::Axis(lm), ANYWHERE);
         assert!((5.0 + peak.step - (0.5 + (7.0 / 8.0 - 5.0 / 6.0) / 2.0)).abs() < 1e-9, "{peak:?}");
     }
 
-    /// A random pool full of what goes wrong: ties, duplicates, parallel lines, single candidates, constant
-    /// features. Feature values are small integers, or with `fine` real numbers.
+    /// A random pool with difficult cases: ties, duplicates, parallel lines, single candidates, constant
+    /// features. Feature values are small integers, or real numbers with `fine`.
     fn random_pool(stream: &mut Stream, metric: &Metric, fine: bool) -> Vec<Arc<Candidates>> {
         let words = ["a", "b", "c", "d"];
         let constant = stream.below(2) == 0;
@@ -713,8 +724,8 @@ mod tests {
             .collect()
     }
 
-    /// The best true score along a line: at 0 and at the middle of all intervals between intersections of any
-    /// two lines of any segment.
+    /// The best true score along a line, evaluated at 0 and in the middle of all intervals between
+    /// intersections of any two lines of any segment.
     fn brute_force(lists: &[Arc<Candidates>], metric: &Metric, w: &[f64], d: &[f64]) -> f64 {
         let weights = Weights::default();
         let mut walker = ListWalker::new(lists, metric, &weights, w);
@@ -769,7 +780,7 @@ mod tests {
             let mut walker = ListWalker::new(&lists, &metric, &weights, &w);
             let before = walker.score();
             for _ in 0..2 {
-                // The second search starts from the first one's envelope.
+                // The second search is seeded by the first one's envelope.
                 let peak = walker.peak(direction, ANYWHERE);
                 assert!((before + peak.gain - expected).abs() < 1e-9, "pool {pool}: {peak:?} {expected}");
                 assert_eq!(peak.step == 0.0, peak.gain == 0.0);
@@ -800,13 +811,13 @@ mod tests {
     fn steps_stay_within_bounds() {
         let s = surface(&[1.0, 2.0, 3.0], &[0., 3., 5., 9.]);
         let step = |low: f64, high: f64| s.peak(0.0, Smoothing::NONE, (low, high)).step;
-        assert_eq!(step(-1.0, 1.5), 1.25); // the middle of what is left of the plateau
+        assert_eq!(step(-1.0, 1.5), 1.25); // the middle of the part of the plateau within the bounds
         assert_eq!(step(-1.0, 2.5), 2.25);
         assert_eq!(step(-1.0, 0.5), 0.0);
         assert_eq!(step(-1.0, 10.0), 6.5);
     }
 
-    /// Windows by their definition, for every length.
+    /// Smoothed scores against their definition, for every window size.
     #[test]
     fn smoothing_against_brute_force() {
         let mut stream = Stream::new(6, Purpose::Test, 0, 0);
@@ -835,9 +846,10 @@ mod tests {
         }
     }
 
-    /// Cer et al. (2008), §3.2: a high plateau among bad ones is a trap, a broad good one is not.
+    /// Cer et al. (2008), §3.2: smoothing avoids a high plateau between bad ones and prefers several good
+    /// plateaus in a row.
     #[test]
-    fn a_lonely_peak_is_taken_without_smoothing_and_avoided_with_it() {
+    fn an_isolated_peak_is_taken_without_smoothing_and_avoided_with_it() {
         let s = surface(&[1., 2., 3., 4., 5., 6., 7.], &[20., 1., 39.1, 1., 2., 30., 31., 30.]);
         let step = |smoothing| s.peak(20.0, smoothing, ANYWHERE).step;
         assert_eq!(step(Smoothing::NONE), 2.5);

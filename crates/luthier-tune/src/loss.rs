@@ -1,10 +1,9 @@
-//! Batch losses over a pool as functions of the scores s = Xw, and the regularised objectives that minimisers
-//! see.
+//! Losses over a pool as functions of the scores s = Xw, and the regularised objectives that minimisers evaluate.
 //!
-//! A [`ScoreLoss`] is the loss of the scores alone; [`Regularized`] joins it with the feature matrix and l2/2
-//! ‖w‖². The losses are [`Pairwise`] (PRO), [`Apro`], [`Softmax`], [`Xbleu`] and [`Risk`]; [`OnForests`] has
-//! softmax and xBLEU over forests. An evaluation costs O(k), for APRO O(k log k), per segment of k
-//! candidates, and two products with the feature matrix.
+//! A [`ScoreLoss`] is the loss as a function of the scores alone; [`Regularized`] combines it with the feature
+//! matrix and the regulariser l2/2 ‖w‖². The losses are [`Pairwise`] (PRO), [`Apro`], [`Softmax`], [`Xbleu`]
+//! and [`Risk`]; [`OnForests`] implements softmax and xBLEU over forests. An evaluation costs O(k), for APRO
+//! O(k log k), per segment of k candidates, and two products with the feature matrix.
 //!
 //! ```
 //! use luthier_core::Weights;
@@ -43,12 +42,12 @@ use luthier_optim::{Objective, axpy, dot};
 use std::sync::Arc;
 
 /// A loss that depends on the weights through the scores s = Xw alone, as a function of sums over segments.
-/// The feature matrix, chunks, threads and processes are the business of [`Regularized`].
+/// [`Regularized`] handles the feature matrix, threads and processes.
 ///
 /// Laws: `backward` is the derivative of `value` with respect to the scores, `curve` that of `backward` along
 /// a direction; the sums of segments add.
 pub trait ScoreLoss: Sync {
-    /// What a segment remembers of the current weights between the passes, such as probabilities.
+    /// Values that a segment keeps from the forward pass for the backward pass, such as probabilities.
     type Point: Send + Sync;
     /// Returns the number of sums over segments that the value is a function of.
     fn width(&self) -> usize {
@@ -82,27 +81,32 @@ pub trait ScoreLoss: Sync {
     }
 }
 
-/// The objective loss(Xw) + l2/2 ‖w‖² over a feature matrix, as minimisers see it.
+/// The objective loss(Xw) + l2/2 ‖w‖² over a feature matrix, in the form that minimisers take.
 pub struct Regularized<'a, L: ScoreLoss> {
+    /// The feature matrix X.
     design: Arc<FeatureMatrix>,
     loss: L,
+    /// Weight of the regulariser ½‖w‖².
     l2: f64,
     fleet: Fleet<'a>,
-    /// Of the segments of this process, from the first on.
+    /// Results of the last forward pass for the segments of this process.
     points: Vec<L::Point>,
+    /// First segment of this process.
     first: usize,
+    /// Derivative of the loss with respect to the sums over segments.
     d_sums: Vec<f64>,
 }
 
 impl<'a, L: ScoreLoss> Regularized<'a, L> {
-    /// Joins a feature matrix, a loss over its segments and a regulariser of weight `l2`. All processes of a
-    /// fleet must pass the same.
+    /// Combines a feature matrix, a loss over its segments and a regulariser of weight `l2`. All processes of a
+    /// fleet must pass the same arguments.
     pub fn new(design: Arc<FeatureMatrix>, loss: L, l2: f64, fleet: Fleet<'a>) -> Self {
         let mut d_sums = vec![0.0; loss.width()];
         loss.value(&vec![0.0; loss.width()], &mut d_sums);
         Regularized { design, loss, l2, fleet, points: Vec::new(), first: 0, d_sums }
     }
 
+    /// Returns Xᵀ·∂loss/∂s of a segment, in the segment's own numbering of features.
     fn local_gradient(&self, segment: usize, point: &L::Point) -> Vec<f64> {
         let mut d = vec![0.0; self.design.lists()[segment].k];
         self.loss.backward(segment, point, &self.d_sums, &mut d);
@@ -161,7 +165,7 @@ impl<L: ScoreLoss> Objective for Regularized<'_, L> {
     }
 }
 
-/// Probabilities ∝ exp(γs), and the logarithm of their normaliser.
+/// Returns the probabilities pᵢ = exp(γsᵢ)/Z and log Z, with Z = Σ exp(γsᵢ).
 fn softmax(gamma: f64, scores: &[f64]) -> (Vec<f64>, f64) {
     let largest = scores.iter().map(|s| gamma * s).fold(f64::NEG_INFINITY, f64::max);
     let mut p: Vec<f64> = scores.iter().map(|s| (gamma * s - largest).exp()).collect();
@@ -172,7 +176,8 @@ fn softmax(gamma: f64, scores: &[f64]) -> (Vec<f64>, f64) {
     (p, largest + sum.ln())
 }
 
-/// d ← γ p (d − E[d]): from derivatives with respect to probabilities to those with respect to scores.
+/// Converts derivatives with respect to probabilities into derivatives with respect to scores: dᵢ ← γpᵢ(dᵢ − Σⱼ
+/// pⱼdⱼ).
 fn through_softmax(gamma: f64, p: &[f64], d: &mut [f64]) {
     let mean = dot(p, d);
     for (d, p) in d.iter_mut().zip(p) {

@@ -1,5 +1,10 @@
-//! Mixing of the weights of shards (`McDonald` et al. 2010; Watanabe 2012, Algorithm 3): w ← (1 − ρ)w +
-//! ρ·mean, ρ = 1 or by an exact line search on the lists of the epoch within [−1, 2].
+//! Mixing of the weights of shards (`McDonald` et al. 2010; Watanabe 2012, §4.2, Algorithm 3).
+//!
+//! With w^t the weights before epoch t and w^{t+½} = 1/S Σₛ w^{t+1,s} the mean over S shards (line 5), the new
+//! weights are (1 − ρ)w^t + ρ·w^{t+½} (line 6). ρ is 1, or maximises the corpus score on the n-best lists of
+//! the epoch by one exact line search within [−1, 2]; it is 1 if w^t = 0 or if the mean lies in the best
+//! interval. Each process averages a part of the weights; the result does not depend on the number of
+//! processes.
 
 use crate::{
     Fleet, Mixing, State,
@@ -14,26 +19,28 @@ use luthier_optim::Envelope;
 use serde::{Deserialize, Serialize};
 use std::{ops::Range, sync::Arc};
 
-/// How far to either side of the last weights mixing may go, in steps to the mean.
+/// Bounds of ρ: 0 is the previous weights, 1 the mean of the shards.
 const WITHIN: (f64, f64) = (-1.0, 2.0);
 
-/// What a shard has learned, told by what is not as it was when it began.
+/// What a shard has learned in an epoch, as differences from the weights that it started with.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Moved {
-    /// Places of weights that have changed, in order.
+    /// Positions of weights that have changed, ascending.
     places: Vec<u32>,
+    /// New values of these weights.
     values: Vec<f64>,
-    /// Their means over visits; nothing if nobody asks for them.
+    /// Means of these weights over visits; empty unless the learner averages.
     visited: Vec<f64>,
-    /// New features.
+    /// Features that the start did not have.
     new: Vec<New>,
 }
 
-/// A new feature: its name, its weight, and the mean of that over visits.
+/// A new feature: name, weight, and mean of the weight over visits.
 type New = (String, f64, f64);
 
 impl Moved {
-    /// From the weights that a shard began with to what it has come to. With `averages`, means over visits are told, too.
+    /// Compares the state of a shard with the weights that it started with; with `averages`, means over visits
+    /// are recorded too.
     pub(crate) fn new(start: &Weights, shard: &State, averages: bool) -> Self {
         let visits = shard.pass.visits.max(1) as f64;
         let lag = |place: usize| shard.pass.lag.get(place).copied().unwrap_or(0.0);
@@ -57,7 +64,7 @@ impl Moved {
         moved
     }
 
-    /// A part for each of some processes: that of its places, and of new features by their keys.
+    /// Splits the differences among processes: by position for `n` known features, by key for new ones.
     fn split(&self, n: usize, processes: u32) -> Vec<Moved> {
         let mut parts: Vec<Moved> = (0..processes)
             .map(|p| {
@@ -78,17 +85,20 @@ impl Moved {
     }
 }
 
-/// Means over shards, by place in weights that know the features of all of them. Shards began with the same features.
+/// Means over shards, which started with the same features.
 pub(crate) struct Mean {
+    /// Mean weights, with the features of all shards.
     pub(crate) weights: Weights,
-    /// Of the means over the visits of each shard, if they were asked for.
+    /// Mean over shards of the means over visits, by position in `weights`.
     pub(crate) visited: Vec<f64>,
 }
 
-/// Sums over shards: of weights at some places, of their means over visits, and of new features in the order of their keys.
+/// Sums over shards: of weights at a range of positions, of their means over visits, and of new features in
+/// order of key.
 type Sums = (Vec<f64>, Vec<f64>, Vec<(FeatureKey, New)>);
 
-/// Adds up what shards say about some places, in the order of the shards.
+/// Sums the weights of shards over a range of positions, in the order of the shards. Fails if two names of new
+/// features share one key.
 fn add_up(start: &Weights, places: Range<usize>, shards: &[Moved]) -> Result<Sums> {
     let old = &start.values()[places.clone()];
     let (mut values, mut visited) = (vec![0.0; old.len()], vec![0.0; old.len()]);
@@ -108,11 +118,11 @@ fn add_up(start: &Weights, places: Range<usize>, shards: &[Moved]) -> Result<Sum
         }
         for feature in &shard.new {
             let key = FeatureKey::of(&feature.0);
-            known.place(key, &feature.0)?; // two names with one key are found here
+            known.place(key, &feature.0)?; // fails if two names share one key
             new.push((key, feature.clone()));
         }
     }
-    // Stable: equal features stay in the order of their shards.
+    // A stable sort keeps equal features in the order of their shards.
     new.sort_by_key(|f| f.0);
     new.dedup_by(|next, kept| {
         let same = next.0 == kept.0;
@@ -125,8 +135,9 @@ fn add_up(start: &Weights, places: Range<usize>, shards: &[Moved]) -> Result<Sum
     Ok((values, visited, new))
 }
 
-/// The mean of the shards, added up in their order; `moved` are those of this process. Each process adds up a part of all
-/// places, so that none has to hold what all shards have learned. New features come in the order of their keys.
+/// Returns the mean of the shards' weights, summed in the order of the shards; `moved` holds those of this
+/// process. Each process sums a range of positions, so that none holds the weights of all shards. New features
+/// are appended in order of key. Fails on every process if two names share one key.
 pub(crate) fn mean(start: &Weights, moved: &[Moved], fleet: Fleet<'_>) -> Result<Mean> {
     let processes = fleet.0.size();
     let mut parts: Vec<Vec<Moved>> = vec![Vec::new(); processes as usize];
@@ -158,12 +169,12 @@ pub(crate) fn mean(start: &Weights, moved: &[Moved], fleet: Fleet<'_>) -> Result
     Ok(Mean { weights, visited })
 }
 
-/// What lists say about the line from the last weights to the mean: the best candidates' summed statistics at both, and how
-/// they change in between and beyond.
+/// Results of a shard's lists on the line through previous and mean weights: summed statistics of the best
+/// candidates at the previous weights and at the mean, and their changes along the line.
 type Along = (Vec<f64>, Vec<f64>, Vec<Track>);
 
-/// The weights to go on with, and ρ. `lists` are those of the epoch, by shard, for line search; each process has those of its
-/// own shards.
+/// Returns the mixed weights (1 − ρ)·`start` + ρ·`mean`, and ρ. `lists` are the n-best lists of the epoch, by
+/// shard, for the line search; each process holds those of its own shards.
 pub(crate) fn mix(
     mixing: Mixing,
     start: &Weights,
@@ -212,7 +223,7 @@ pub(crate) fn mix(
         let mixed = mean.values().iter().enumerate().map(|(p, m)| (1.0 - rho) * old(p) + rho * m);
         mean.with_values(mixed.collect())
     };
-    // Rounding may tell lines apart at a point that met in the envelope: what counts is the score of the weights themselves.
+    // Rounding can separate lines that meet in the envelope, so the mixed weights are scored again.
     let rho = 1.0 + peak.step;
     let mixed = at(rho);
     let parts = fleet.map(shards, |s| {
@@ -236,6 +247,7 @@ pub(crate) fn mix(
     })
 }
 
+/// Returns the model scores of a list's candidates.
 fn scores(list: &Candidates, weights: &Weights) -> Vec<f64> {
     let mut dense = Vec::new();
     weights.gather(&list.columns, &mut dense);
@@ -244,7 +256,7 @@ fn scores(list: &Candidates, weights: &Weights) -> Vec<f64> {
     scores
 }
 
-/// Statistics of the candidate with the highest score.
+/// Returns the statistics of the candidate with the highest score; empty for an empty list.
 fn best(list: &Candidates, scores: &[f64]) -> Vec<f64> {
     if scores.is_empty() {
         return Vec::new();

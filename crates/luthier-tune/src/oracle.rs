@@ -1,4 +1,5 @@
-//! The best and the worst corpus score that one candidate per segment can reach (Watanabe 2012, §3.1).
+//! Oracle search: the choice of one candidate per segment with the best, or the worst, corpus score (Watanabe
+//! 2012, §3.1).
 
 use crate::Candidates;
 use luthier_core::random::{Purpose, Stream};
@@ -13,13 +14,13 @@ pub struct Choice {
     pub score: f64,
 }
 
-/// Up to this many combinations of different statistics are all tried.
+/// Largest number of combinations of statistics that is searched exhaustively.
 const EXHAUSTIVE: usize = 100_000;
 
 /// Finds the choice of one candidate per segment with the highest corpus score, or with `worst` the lowest
 /// (Watanabe 2012, §3.1).
 ///
-/// Corpus scores such as BLEU are no sums over segments, so the choice is found by hill climbing: start from
+/// Corpus scores such as BLEU are not sums over segments, so the choice is found by hill climbing: start from
 /// the best candidates by sentence score, visit segments in random order, replace a choice where another
 /// candidate raises the corpus score, stop when a pass changes nothing. A trial costs O(width of the
 /// statistics). Up to 100,000 combinations are searched exhaustively instead, which is exact. All lists must
@@ -54,18 +55,22 @@ pub fn oracle<L: AsRef<Candidates>>(lists: &[L], metric: &Metric, worst: bool, s
     Choice { chosen, score: metric.score(&search.total) }
 }
 
+/// State of an oracle search: the current choice and its corpus statistics.
 struct Search<'a, L> {
     lists: &'a [L],
     metric: &'a Metric,
+    /// 1 to search for the best score, −1 for the worst.
     sign: f64,
-    /// Number of different statistics of each segment, at least 1.
+    /// Number of distinct statistics (classes) of each segment, at least 1.
     classes: Vec<usize>,
+    /// Chosen class of each segment.
     class: Vec<u32>,
+    /// Corpus statistics of the choice.
     total: Vec<f64>,
 }
 
 impl<'a, L: AsRef<Candidates>> Search<'a, L> {
-    /// Starts from the best sentence scores.
+    /// Starts from the candidates with the best (or worst) sentence scores.
     fn new(lists: &'a [L], metric: &'a Metric, sign: f64) -> Self {
         let mut search = Search {
             lists,
@@ -93,19 +98,21 @@ impl<'a, L: AsRef<Candidates>> Search<'a, L> {
         search
     }
 
-    /// What is climbed. On the way up, while some order of BLEU has no match at all, one is added to all counts.
+    /// Returns the value that hill climbing maximises: the corpus score times `sign`. While some order of BLEU
+    /// has no match in the corpus, the score for the best choice is add-one-smoothed BLEU.
     fn height(&self, total: &[f64]) -> f64 {
         if let Metric::Bleu(b) = self.metric
             && self.sign > 0.0
             && total[..b.order].contains(&0.0)
         {
-            // Below every true score, so that leaving the flat is always a rise.
+            // Shifted below every true score, so that the first match of an order is always a gain.
             let smooth = Bleu { smooth: Smooth::AddK(1.0), ..b.clone() };
             return Metric::Bleu(smooth).score(total) - 100.0;
         }
         self.sign * self.metric.score(total)
     }
 
+    /// Hill climbing: replaces choices segment by segment until a pass changes nothing.
     fn climb(&mut self, seed: u64) {
         let mut stream = Stream::new(seed, Purpose::Oracle, 0, 0);
         let mut order: Vec<usize> = (0..self.lists.len()).collect();
@@ -122,7 +129,7 @@ impl<'a, L: AsRef<Candidates>> Search<'a, L> {
                     add(&mut trial, list.stats_of(self.class[s]), -1.0);
                     add(&mut trial, list.stats_of(c), 1.0);
                     let height = self.height(&trial);
-                    // Differences in the last bits would make it go round in circles.
+                    // The threshold prevents cycles caused by rounding.
                     if height > best.1 + 1e-10 {
                         best = (c, height);
                     }
@@ -135,7 +142,7 @@ impl<'a, L: AsRef<Candidates>> Search<'a, L> {
         }
     }
 
-    /// Counts through all combinations, the last segment fastest.
+    /// Exhaustive search: enumerates all combinations, the last segment fastest.
     fn exhaust(&mut self) {
         // At most 17 segments have a choice.
         let open: Vec<usize> = (0..self.lists.len()).filter(|&s| self.classes[s] > 1).collect();
@@ -159,6 +166,7 @@ impl<'a, L: AsRef<Candidates>> Search<'a, L> {
         }
     }
 
+    /// Chooses another class for segment `s` and updates the corpus statistics.
     fn replace(&mut self, s: usize, class: u32) {
         let list = self.lists[s].as_ref();
         if list.k > 0 && class != self.class[s] {
@@ -168,7 +176,7 @@ impl<'a, L: AsRef<Candidates>> Search<'a, L> {
         }
     }
 
-    /// The first candidate of the chosen class.
+    /// Returns the first candidate of the chosen class of segment `s`.
     fn candidate(&self, s: usize) -> usize {
         self.lists[s].as_ref().class.iter().position(|&c| c == self.class[s]).unwrap_or(0)
     }
@@ -229,7 +237,8 @@ mod tests {
         }
     }
 
-    /// No single replacement improves what climbing found, and it beats every fixed rank.
+    /// No single replacement improves the result of hill climbing, which scores at least as high as every fixed
+    /// rank.
     #[test]
     fn larger_pools_cannot_be_improved_by_one_replacement() {
         let metric: Metric = "bleu".parse().unwrap();
@@ -246,7 +255,7 @@ mod tests {
         for rank in 0..12 {
             assert!(score(&lists, &metric, &[rank; 40]) <= best.score);
         }
-        // Rank 0 is left out: three words have no 4-gram, which makes its BLEU 0 by definition.
+        // Rank 0 is left out: its candidates have three words and no 4-gram, so its BLEU is 0.
         assert!((1..5).all(|r| oracle(&lists, &metric, true, 1).score < score(&lists, &metric, &[r; 40])));
     }
 }

@@ -1,4 +1,4 @@
-//! Pairs of candidates that a learner ranks, and oracles.
+//! Selection of the pairs of candidates that PRO ranks, sentence scores, and oracles.
 
 use crate::{Candidates, oracle};
 use luthier_core::random::{Purpose, Stream};
@@ -7,19 +7,20 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Pairs of candidates of a segment that are ranked.
+/// Which pairs of candidates of a segment are ranked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum PairSource {
     /// Random pairs, of which those with the largest difference in sentence score are kept (Hopkins and May
-    /// 2011).
+    /// 2011; Dreyer and Dong 2015, §3).
     Sampled,
     /// Every oracle with every other candidate (Watanabe 2012).
     Oracle,
-    /// All pairs of candidates with different sentence scores; for short lists.
+    /// All pairs of candidates with different sentence scores; O(k²) pairs for a list of k, so for short lists
+    /// only.
     All,
-    /// Every candidate of the best slice of the list with every one of the worst.
+    /// Every candidate of the best slice of the list with every candidate of the worst slice.
     GoodBad,
 }
 
@@ -34,10 +35,11 @@ pub enum OracleBy {
     Sentence,
 }
 
-/// Choice of the pairs (better, worse) of candidates that [`Loss::Pro`](crate::learner::Loss::Pro) ranks, with its
-/// filters.
+/// Selection of the pairs (better, worse) of candidates that [`Loss::Pro`](crate::learner::Loss::Pro) ranks,
+/// with its filters.
 ///
-/// Sampling costs Γ draws per segment; the other sources list k₁·k₂ pairs.
+/// Sampling draws Γ pairs per segment uniformly, discards those whose sentence scores differ by less than β, and
+/// keeps the Ξ most different ones. It costs Γ draws per segment; the other sources enumerate all their pairs.
 ///
 /// ```
 /// # use luthier_core::Weights;
@@ -74,12 +76,12 @@ pub struct Pairs {
     pub source: PairSource,
     /// Γ: number of pairs drawn per segment, for [`PairSource::Sampled`].
     pub draw: usize,
-    /// Ξ: number of drawn pairs kept per segment, the most different ones, for [`PairSource::Sampled`].
+    /// Ξ: number of drawn pairs kept per segment, those with the largest difference in sentence score, for
+    /// [`PairSource::Sampled`].
     pub keep: usize,
-    /// Share of the list, in (0, 1], that counts as best and as worst, for [`PairSource::GoodBad`].
+    /// Fraction of the list, in (0, 1], that counts as best and as worst, for [`PairSource::GoodBad`].
     pub slice: f64,
-    /// β: smallest difference of sentence scores, on the scale from 0 to 1; not applied to
-    /// [`PairSource::Oracle`].
+    /// β: smallest difference in sentence score, on the scale from 0 to 1; not applied to [`PairSource::Oracle`].
     pub min_difference: f64,
     /// Largest difference in length, in standard deviations of such differences within the list (2 words at
     /// least); `None` for no limit. 2 filters outlier pairs (Nakov et al. 2013).
@@ -88,15 +90,16 @@ pub struct Pairs {
     pub seed: u64,
 }
 
-/// Better and worse candidate.
+/// Better and worse candidate of a pair, by index in the list.
 pub(crate) type Pair = (u32, u32);
 
-/// Sentence scores of all candidates on the learning scale.
+/// Returns the sentence scores of all candidates, by segment, on the learning scale: scores in per cent divided
+/// by 100.
 pub(crate) fn gains(lists: &[Arc<Candidates>], metric: &Metric, how: SentenceSmoothing) -> Vec<Vec<f64>> {
     lists.par_iter().map(|list| gains_of(list, metric, how)).collect()
 }
 
-/// The same of one list.
+/// Returns the sentence scores of a list's candidates on the learning scale: scores in per cent divided by 100.
 pub(crate) fn gains_of(list: &Candidates, metric: &Metric, how: SentenceSmoothing) -> Vec<f64> {
     let classes = list.stats.len().checked_div(list.width).unwrap_or(0) as u32;
     let of: Vec<f64> =
@@ -104,7 +107,8 @@ pub(crate) fn gains_of(list: &Candidates, metric: &Metric, how: SentenceSmoothin
     list.class.iter().map(|&c| of[c as usize]).collect()
 }
 
-/// For every candidate whether it is as good as the oracle: by corpus score, or by sentence score alone.
+/// Returns for every candidate whether it is an oracle: whether its statistics equal those of the choice with
+/// the best corpus score, or whether its sentence score is the best of its segment.
 pub(crate) fn oracles(
     lists: &[Arc<Candidates>],
     metric: &Metric,
@@ -126,7 +130,7 @@ pub(crate) fn oracles(
 }
 
 impl Pairs {
-    /// The pairs of every segment.
+    /// Returns the selected pairs of every segment; `epoch` seeds the sampling.
     pub(crate) fn choose(
         &self,
         lists: &[Arc<Candidates>],
@@ -170,6 +174,7 @@ impl Pairs {
             .collect()
     }
 
+    /// Samples pairs of one segment (Dreyer and Dong 2015, §3, step 2), the most different first.
     fn sample(&self, gain: &[f64], mut stream: Stream, near: &dyn Fn(Pair) -> bool) -> Vec<Pair> {
         let (draw, keep) = (self.draw, self.keep);
         let k = gain.len() as u64;
@@ -197,7 +202,8 @@ impl Pairs {
         drawn.into_iter().map(|d| d.2).collect()
     }
 
-    /// Whether two candidates are near enough in length. A standard deviation below 2 words counts as 2.
+    /// Returns a predicate that keeps pairs whose lengths differ by at most [`Pairs::max_length_sigma`]
+    /// standard deviations; a standard deviation below 2 words counts as 2.
     fn length_filter(&self, list: &Candidates, metric: &Metric) -> Box<dyn Fn(Pair) -> bool> {
         let Some(sigmas) = self.max_length_sigma else { return Box::new(|_| true) };
         let length = |i: usize| match metric.as_bleu() {
@@ -208,17 +214,18 @@ impl Pairs {
         let k = lengths.len().max(1) as f64;
         let mean = lengths.iter().sum::<f64>() / k;
         let variance = lengths.iter().map(|l| (l - mean) * (l - mean)).sum::<f64>() / k;
-        // The difference of two has twice the variance of one.
+        // The difference of two lengths has twice the variance of one length.
         let limit = sigmas * (2.0 * variance).sqrt().max(2.0);
         Box::new(move |(a, b)| (lengths[a as usize] - lengths[b as usize]).abs() <= limit)
     }
 }
 
+/// Returns the pairs of the Cartesian product that satisfy `keep`.
 fn product(good: &[u32], bad: &[u32], keep: &dyn Fn(Pair) -> bool) -> Vec<Pair> {
     good.iter().flat_map(|&a| bad.iter().map(move |&b| (a, b))).filter(|&pair| keep(pair)).collect()
 }
 
-/// The best and the worst slice of a list, at least one each.
+/// Returns the best and the worst slice of a list by sentence score, at least one candidate each.
 fn ends(gain: &[f64], slice: f64) -> (Vec<u32>, Vec<u32>) {
     let mut order: Vec<u32> = (0..gain.len() as u32).collect();
     order.sort_by(|&a, &b| gain[b as usize].total_cmp(&gain[a as usize]));

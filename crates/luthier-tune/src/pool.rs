@@ -1,4 +1,4 @@
-//! From rows of n-best files to judged lists.
+//! Builds judged lists, one per segment, from the rows of n-best files.
 
 use crate::{Candidate, Candidates};
 use luthier_core::{Error, FeatureKey, Local, Result};
@@ -57,15 +57,15 @@ pub fn columns(rows: &Rows, metric: Option<&Metric>) -> Arc<Local> {
     Arc::new(Local::new((0..keys.len()).filter(dense).map(|id| keys[id]).collect()))
 }
 
-/// Keys of the columns that a metric reads.
+/// Returns the keys of the columns that a metric reads, which are not features.
 fn read_by(metric: Option<&Metric>) -> Vec<FeatureKey> {
     metric.map_or(Vec::new(), |m| m.columns().iter().map(|n| FeatureKey::of(n)).collect())
 }
 
 /// Builds one list per segment from the rows of n-best files, judged if `judge` is given.
 ///
-/// Fails if a value exceeds single precision, if a candidate lacks a score that the metric reads, if a
-/// segment has no reference, or if a segment has no candidate unless [`Judge::allow_missing`].
+/// Fails if a value exceeds the range of single precision, if a candidate lacks a score that the metric reads, if
+/// a segment has no reference, or if a segment has no candidate, unless [`Judge::allow_missing`] is set.
 ///
 /// ```
 /// use luthier_io::nbest::Rows;
@@ -116,16 +116,16 @@ pub fn lists(rows: &Rows, columns: &Arc<Local>, judge: Option<Judge<'_>>) -> Res
         .collect())
 }
 
-/// Sparse features and statistics are kept in single precision.
+/// Fails if a feature value exceeds the range of single precision, in which sparse features and statistics are
+/// stored.
 fn check_size(rows: &Rows) -> Result<()> {
     for row in 0..rows.len() {
         let (ids, values) = rows.features(row);
         if let Some(i) = values.iter().position(|v| v.abs() > f64::from(f32::MAX)) {
             let name = &rows.names.names()[ids[i] as usize];
-            let message = format!("{name} is {}, expected at most {:e} in size", values[i], f32::MAX);
-            return Err(rows
-                .error(row, message)
-                .hint("is it a logarithm? a score of that size is a mistake"));
+            let message =
+                format!("{name} is {}, expected an absolute value of at most {:e}", values[i], f32::MAX);
+            return Err(rows.error(row, message).hint("check the file; scores should be logarithms"));
         }
     }
     Ok(())
@@ -136,7 +136,7 @@ pub fn list(rows: &Rows, columns: &Arc<Local>, group: &[u32]) -> Candidates {
     one_list(rows, columns, &[], group, &[], false)
 }
 
-/// The numbers that a metric reads from the candidates, row after row.
+/// Returns the numbers that a metric reads besides the text, row after row. Fails if a candidate lacks one.
 fn metric_columns(rows: &Rows, metric: &Metric) -> Result<Vec<f64>> {
     let names = metric.columns();
     let mut given = Vec::with_capacity(names.len() * rows.len());
@@ -150,6 +150,8 @@ fn metric_columns(rows: &Rows, metric: &Metric) -> Result<Vec<f64>> {
     Ok(given)
 }
 
+/// Builds the list of one segment from the rows in `group`; `read` are columns that are not features, `given`
+/// the numbers that the metric reads, row after row.
 fn one_list(
     rows: &Rows,
     columns: &Arc<Local>,
@@ -180,14 +182,14 @@ fn one_list(
     Candidates::new(columns, candidates, distinct)
 }
 
-/// Every candidate needs a reference, and every reference a candidate.
+/// Fails if a candidate has no reference or, unless [`Judge::allow_missing`] is set, a reference has no candidate.
 fn check_segments(rows: &Rows, judge: &Judge<'_>) -> Result<()> {
     let n = judge.references.len();
     if let Some(row) = (0..rows.len()).find(|&row| rows.segment(row) as usize >= n) {
         let found = rows.segment(row);
         return Err(rows
             .error(row, format!("segment {found} has no reference: {} ends after line {n}", judge.file))
-            .hint("segments count from 0; is the reference file cut short, or of another set?"));
+            .hint("segments count from 0; is the reference file truncated, or from another set?"));
     }
     let mut has = vec![false; n];
     (0..rows.len()).for_each(|row| has[rows.segment(row) as usize] = true);
@@ -199,7 +201,7 @@ fn check_segments(rows: &Rows, judge: &Judge<'_>) -> Result<()> {
                 file,
                 format!("segment {missing} has no candidate for line {} of {}", missing + 1, judge.file),
             )
-            .hint("--allow-missing goes on without it"))
+            .hint("--allow-missing skips segments without candidates"))
         }
     }
 }

@@ -1,14 +1,15 @@
 //! The tuning algorithms with all settings that decide their results.
 //!
-//! A [`Recipe`] is an algorithm as a struct of settings: `Default` is what serves a user best, and where a
-//! paper's value differs the setting says so. Defaults that depend on the source are `None` until
-//! [`Recipe::resolve`]. [`Recipe::build`] composes a learner and a schedule; combinations that make no sense
-//! are errors there. The command line derives its flags from these structs (Cargo feature `clap`), run
-//! directories store them, and other front ends use them as they are.
+//! A [`Recipe`] is an algorithm as a struct of settings. `Default` holds the recommended values; where a
+//! paper's value differs, the setting's documentation says so. Defaults that depend on the source are `None`
+//! until [`Recipe::resolve`]. [`Recipe::build`] composes a learner and a schedule, and fails on settings that
+//! contradict each other. The command line derives its flags from these structs (Cargo feature `clap`), run
+//! directories store them, and library users fill them in directly.
 //!
-//! To add an algorithm: a file below `recipe/` with its settings and its `Algorithm`; in this file its module, its variant and
-//! its line in `recipes!`; and a learner if none of the present ones will do, best as a submodule of the new file. Flags,
-//! help, `run.toml`, `--json`, experiments and the facade follow.
+//! Adding an algorithm takes a file in `recipe/` with its settings and their implementation of `Algorithm`; in this
+//! file a `mod`, a variant of [`Recipe`] and a line in `recipes!`; and, if no existing learner fits, a new learner,
+//! preferably as a submodule of the new file. Flags, help, `run.toml`, `--json`, experiments and the library facade
+//! are derived from these.
 //!
 //! ```
 //! use luthier_tune::{SourceKind, recipe::{Context, Mert, Recipe}, mert::Smoothing};
@@ -78,22 +79,24 @@ use std::sync::Arc;
 pub enum Recipe {
     /// Minimum error rate training: exact line searches on the corpus score, with restarts (Och 2003).
     Mert(Mert),
-    /// Pairwise ranking of sampled candidates by logistic regression (Hopkins and May 2011).
+    /// Pairwise ranking optimisation: logistic regression on sampled pairs of candidates (Hopkins and May 2011).
     Pro(Pro),
-    /// Ranking of all pairs at once, nothing random (Dreyer and Dong 2015).
+    /// All-pairs ranking optimisation: squared hinge loss over all pairs of candidates, deterministic (Dreyer
+    /// and Dong 2015).
     Apro(Apro),
-    /// Passive-aggressive steps: from fear to hope, from guess to surrogate, or to oracles (Cherry and Foster 2012; Arun and
-    /// Koehn 2007; Watanabe 2012).
+    /// Margin-infused relaxed algorithm: hope and fear over the pool (kbmira), or online with surrogates or
+    /// oracles (Cherry and Foster 2012; Arun and Koehn 2007; Watanabe 2012).
     Mira(Mira),
-    /// Averaged perceptron from guess to surrogate, online (Arun and Koehn 2007).
+    /// Averaged perceptron, online: updates from the guess towards the reference or a surrogate (Arun and Koehn
+    /// 2007).
     Perceptron(Perceptron),
-    /// Online rank optimisation, and with --optimized O-ORO (Watanabe 2012).
+    /// Online rank optimisation (ORO), or O-ORO with --optimized (Watanabe 2012).
     Oro(Oro),
-    /// Likelihood of the oracles among all candidates (Watanabe 2012).
+    /// Maximum likelihood of the oracles among all candidates (Watanabe 2012).
     Softmax(Softmax),
-    /// BLEU of expected n-gram counts (Rosti et al. 2010, 2011).
+    /// Expected BLEU: BLEU of expected n-gram counts (Rosti et al. 2010, 2011).
     Xbleu(Xbleu),
-    /// Expected sentence score (Smith and Eisner 2006).
+    /// Minimum risk training: expected sentence score (Smith and Eisner 2006).
     Risk(Risk),
 }
 
@@ -108,7 +111,7 @@ pub struct RecipeInfo {
     pub papers: &'static str,
     /// Metrics that the algorithm works with: `all` or a name.
     pub metrics: &'static str,
-    /// How the algorithm uses the metric, or why it takes no other.
+    /// How the algorithm uses the metric, or why it works with no other.
     pub note: &'static str,
     /// Whether the algorithm minimises an objective, which [`Recipe::objective`] returns.
     pub has_objective: bool,
@@ -119,11 +122,11 @@ pub struct RecipeInfo {
 pub struct Context<'a> {
     /// Metric to tune for.
     pub metric: &'a Metric,
-    /// Seed of everything random in the algorithm.
+    /// Seed of the algorithm's random numbers.
     pub seed: u64,
     /// Kind of source that candidates come from.
     pub source: SourceKind,
-    /// References by segment; `None` where only the statistics of candidates are known.
+    /// References of each segment; `None` where only the metric statistics of candidates are known.
     pub references: Option<Arc<Vec<Vec<String>>>>,
 }
 
@@ -137,44 +140,46 @@ pub struct Tuner {
     pub schedule: Schedule,
 }
 
-/// What an algorithm's settings say of themselves.
+/// Interface between [`Recipe`] and the settings of one algorithm.
 trait Algorithm {
-    /// The algorithm without its settings.
+    /// Returns name, summary, papers and metrics of the algorithm.
     fn info(&self) -> &'static RecipeInfo;
-    /// Fills in what depends on the context. Fails on settings that are out of range or do not go together.
+    /// Fills in the defaults that depend on the context. Fails on settings that are out of range or contradict each
+    /// other or the context.
     fn resolve(&mut self, context: &Context<'_>) -> Result<()>;
-    /// The learner of resolved settings.
+    /// Builds the learner; the settings must have been resolved.
     fn learner(&self, context: &Context<'_>) -> Box<dyn Learner>;
-    /// The schedule of resolved settings.
+    /// Builds the schedule; the settings must have been resolved.
     fn schedule(&self, context: &Context<'_>) -> Schedule;
-    /// Lists or forests, where there is a choice.
+    /// Returns the choice between n-best lists and forests; `None` if the algorithm learns from lists only.
     fn learn_from(&self) -> Option<&LearnFrom> {
         None
     }
-    /// Whether it learns weights of sparse features.
+    /// Returns whether the algorithm learns weights of sparse features.
     fn learns_sparse(&self) -> bool {
         true
     }
-    /// Smoothing of sentence BLEU where a source searches for the best translation.
+    /// Returns the smoothing of sentence BLEU for a decoder's search for the reachable translation with the highest
+    /// score.
     fn sentence_smoothing(&self) -> SentenceSmoothing {
         SentenceSmoothing::default()
     }
-    /// Features that the settings name.
+    /// Returns the names of the features that the settings mention, such as fixed or bounded ones.
     fn features(&self) -> Vec<&str> {
         Vec::new()
     }
-    /// The function that is minimised, if it is one.
+    /// Returns the objective that is minimised; `None` if the algorithm minimises none.
     fn objective(&self, _: &Context<'_>) -> Option<Minimize> {
         None
     }
-    /// Advice about the weights that came out, and about lists of that mean length.
+    /// Returns advice to the user about the tuned weights; the number is the mean number of candidates per segment.
     fn remarks(&self, _: &Outcome, _length: usize) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// What follows from the list of algorithms: their structs in one module, their defaults, and how to get at the settings of
-/// whichever it is.
+/// Generates from the list of algorithms the module with their structs, their conversions to [`Recipe`] and the
+/// methods that dispatch on the variant.
 macro_rules! recipes {
     ($($module:ident $name:ident),* $(,)?) => {
         /// One struct of settings per algorithm.
@@ -238,7 +243,7 @@ impl Recipe {
         })
     }
 
-    /// Returns name, summary and papers of the algorithm.
+    /// Returns name, summary, papers and metrics of the algorithm.
     pub fn info(&self) -> &'static RecipeInfo {
         self.algorithm().info()
     }
@@ -267,13 +272,13 @@ impl Recipe {
         recipe.algorithm().objective(context).ok_or_else(|| {
             let minimised: Vec<&str> =
                 Self::all().iter().map(Recipe::info).filter(|i| i.has_objective).map(|i| i.name).collect();
-            Error::new(format!("{} minimises no function of the weights", self.info().name))
-                .hint(format!("these do: {}", minimised.join(", ")))
+            Error::new(format!("{} does not minimise an objective", self.info().name))
+                .hint(format!("these algorithms do: {}", minimised.join(", ")))
         })
     }
 
-    /// Returns the number of edges per word that forests are pruned to; `None` if the algorithm learns from
-    /// lists.
+    /// Returns the number of edges per source word that forests are pruned to; `None` if the algorithm learns
+    /// from n-best lists.
     pub fn forest_density(&self) -> Option<usize> {
         let forests = self.algorithm().learn_from().filter(|e| e.is_forest())?;
         Some(forests.density.unwrap_or(parts::DENSITY) as usize)
@@ -310,7 +315,7 @@ impl Recipe {
 }
 
 impl Soft {
-    /// A loss with this scale, regulariser and minimiser.
+    /// Builds the learner that minimises `loss` with these γ and λ and this stopping rule.
     fn minimize(&self, loss: Loss, plus_one: SentenceSmoothing, context: &Context<'_>) -> Minimize {
         Minimize {
             metric: context.metric.clone(),

@@ -11,36 +11,39 @@ use std::{ops::Range, sync::Arc, time::Instant};
 
 mod online;
 
-/// Scores and statistics of one iteration, one line of `log.jsonl`. Iteration 0 scores the initial weights.
+/// Scores and statistics of one iteration, which is one line of `log.jsonl`. Iteration 0 scores the initial
+/// weights.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Event {
-    /// Number of the iteration, from 0, which is also that of the weights decoded with.
+    /// Number of the iteration, from 0; also the number of the weights that it was decoded with.
     pub iteration: u32,
-    /// Corpus score on the development set of the weights of this iteration; higher is better. In online
-    /// learning with a decoder, the score of output produced during training, except for the first and the
+    /// Corpus score on the development set under the weights of this iteration; higher is better. In online
+    /// learning with a decoder, the score is for output produced during training, except in the first and the
     /// last iteration.
     pub score: f64,
-    /// Corpus score on the selection set of the weights of this iteration; `None` without a selection set.
+    /// Corpus score on the selection set under the weights of this iteration; `None` without a selection set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select: Option<f64>,
-    /// Corpus score on the test set of the weights of this iteration; `None` without a test set.
+    /// Corpus score on the test set under the weights of this iteration; `None` without a test set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<f64>,
-    /// Output length over reference length on the development set; `None` for metrics that do not count both.
+    /// Length ratio (output over reference) on the development set; `None` for metrics that do not count lengths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length_ratio: Option<f64>,
-    /// Output length over reference length on the selection set; `None` where there is none.
+    /// Length ratio (output over reference) on the selection set; `None` without such a set or for metrics that do
+    /// not count lengths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select_length_ratio: Option<f64>,
-    /// Output length over reference length on the test set; `None` where there is none.
+    /// Length ratio (output over reference) on the test set; `None` without such a set or for metrics that do not
+    /// count lengths.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test_length_ratio: Option<f64>,
-    /// Number of candidates in the pool of this iteration, over all segments; for forests, of edges.
+    /// Number of candidates in the pool of this iteration, over all segments; for forests the number of edges.
     pub candidates: usize,
-    /// Number of candidates (or edges) in the pool that were not there in the iteration before.
+    /// Number of candidates (or edges) that are new in the pool of this iteration.
     pub new: usize,
-    /// Names of dense features that are the same for all candidates of each segment, so that their weights
-    /// cannot matter; reported at iteration 0 only.
+    /// Names of dense features that are constant within every list, so that their weights have no effect;
+    /// reported at iteration 0 only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constant: Vec<String>,
     /// Message of the learner about this iteration, such as that its minimiser did not converge.
@@ -49,7 +52,7 @@ pub struct Event {
     /// Corpus score of the targets (surrogates or oracles) of this epoch; `None` for batch learning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub surrogate: Option<f64>,
-    /// Length of the targets (surrogates or oracles) of this epoch over reference length; `None` for batch
+    /// Length ratio of the targets (surrogates or oracles) of this epoch to the references; `None` for batch
     /// learning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub surrogate_length_ratio: Option<f64>,
@@ -63,14 +66,14 @@ pub struct Event {
     /// ρ of line-search mixing: 0 is the previous weights, 1 the mean of the shards; from −1 to 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rho: Option<f64>,
-    /// Largest change of a weight of the L1-normalised vector by this iteration; `None` for the last one,
-    /// which only scores.
+    /// Largest change of a weight of the L1-normalised vector in this iteration; `None` in the last iteration,
+    /// which does not learn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<f64>,
-    /// Time of decoding and scoring in seconds, added up over shards.
+    /// Time of decoding and scoring in seconds, summed over shards.
     #[serde(default)]
     pub decode_seconds: f64,
-    /// Time of learning in seconds, added up over shards.
+    /// Time of learning in seconds, summed over shards.
     #[serde(default)]
     pub learn_seconds: f64,
     /// Wall-clock time of the iteration, in seconds.
@@ -89,7 +92,7 @@ impl Event {
         serde_json::to_value(self).ok()?.get(name)?.as_f64()
     }
 
-    /// Takes over what summed statistics say.
+    /// Sets score and length ratio on the development set from summed statistics.
     fn judge(&mut self, metric: &Metric, totals: &[f64]) {
         self.score = metric.score(totals);
         self.length_ratio = metric.length_ratio(totals);
@@ -104,7 +107,7 @@ pub enum Stop {
     FixedLists,
     /// A decode brought no new candidate.
     NoNewCandidates,
-    /// No weight of the L1-normalised vector moved by more than [`Schedule::min_change`].
+    /// No weight of the L1-normalised vector changed by more than [`Schedule::min_change`].
     Converged,
     /// The maximum number of iterations was reached.
     Iterations,
@@ -120,7 +123,7 @@ impl Stop {
             Stop::NoNewCandidates => "no new candidates",
             Stop::Converged => "weights no longer change",
             Stop::Iterations => "iteration limit",
-            Stop::Patience => "no better score for long enough",
+            Stop::Patience => "no better score within the patience",
         }
     }
 
@@ -147,7 +150,8 @@ pub struct Outcome {
     pub score: f64,
     /// Score of the best iteration on the test set; `None` without a test set.
     pub test: Option<f64>,
-    /// Output length over reference length of the best iteration, on the same set as the score.
+    /// Length ratio (output over reference) of the best iteration, on the same set as the score; `None` for metrics
+    /// that do not count lengths.
     pub length_ratio: Option<f64>,
     /// Score of the initial weights, on the same set as the score.
     pub initial: f64,
@@ -167,7 +171,7 @@ pub struct Job<'a> {
     /// Selection set: held-out candidates whose score chooses the best iteration; `None` to choose by the
     /// development set.
     pub select: Option<&'a dyn Source>,
-    /// Test set: held-out candidates whose score is reported and decides nothing.
+    /// Test set: held-out candidates whose score is only reported.
     pub test: Option<&'a dyn Source>,
     /// Learning algorithm.
     pub learner: &'a dyn Learner,
@@ -182,32 +186,36 @@ pub struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Whether a decoder's weights change from batch to batch, so that no score belongs to single weights.
+    /// Returns whether a decoder's weights change from batch to batch, so that the score of an epoch is not
+    /// that of one weight vector.
     fn decodes_online(&self) -> bool {
         self.schedule.online.is_some() && self.source.kind() != SourceKind::Fixed
     }
 
-    /// The epoch that begins with an empty pool, where there is one.
+    /// Returns the epoch that starts with an empty pool; `None` without a reset or an accumulating pool.
     fn reset(&self) -> Option<u32> {
         let grows = self.schedule.accumulate && self.source.kind() != SourceKind::Fixed;
         self.schedule.reset_at.filter(|_| grows)
     }
 }
 
-/// One epoch: what happened, and whether it was the last.
+/// Result of one epoch.
 struct Epoch {
     event: Event,
+    /// Reason to end the run; `None` if it continues.
     stop: Option<Stop>,
-    /// New candidates of each segment in the pool.
+    /// Range of new candidates of each segment in the pool.
     fresh: Vec<Range<usize>>,
 }
 
-/// Tunes weights to the end, or resumes where `dir` stands; `on_event` is called after every iteration.
+/// Tunes weights until the run ends, resuming after the last complete iteration in `dir`; `on_event` is called
+/// after every iteration.
 ///
-/// Each epoch decodes, scores, learns and is checkpointed. The run ends when fixed lists have been learned
-/// from, when a decode brings no new candidate, when weights or score stop changing, or at the maximum number
-/// of iterations; see [`Schedule`]. Fails if the source or a file fails, and with an error of kind
-/// `Interrupted` if `job.progress` answers *stop*; the checkpoint of the last complete epoch then stands.
+/// Each epoch decodes, scores, learns and is checkpointed. The run ends when fixed lists have been learned from,
+/// when a decode brings no new candidate, when the weights converge, when the score does not improve within the
+/// patience, or at the maximum number of iterations; see [`Schedule`]. Fails if the source or a file fails, and
+/// with an error of kind `Interrupted` if `job.progress` answers *stop*; the run can then be resumed after the last
+/// complete epoch.
 ///
 /// ```
 /// use luthier_core::{Progress, Weights};
@@ -247,7 +255,8 @@ pub fn run(
 ) -> Result<Outcome> {
     let Job { source, schedule, metric, .. } = *job;
     let fleet = *fleet;
-    // A decoder's score while it learns says nothing about single weights: without a selection set the last ones count.
+    // Scores of a decoder that learns online are not those of one weight vector: without a selection set the
+    // last weights are the result.
     dir.keep_last(job.decodes_online());
     if let Some(stop) = dir.stopped() {
         fleet.agree(dir.write_best(metric, true))?;
@@ -275,7 +284,7 @@ pub fn run(
     }
 }
 
-/// An epoch of batch learning: all candidates so far, at once.
+/// Runs an epoch of batch learning, over all candidates of the pool at once.
 fn batch_epoch(
     job: &Job<'_>,
     state: &mut State,
@@ -308,8 +317,9 @@ fn batch_epoch(
     Ok(Epoch { event, stop, fresh })
 }
 
-/// An epoch of online learning: batch after batch, each decoded with the weights of the moment. Only what nothing else tells
-/// about is decoded by itself: the first weights, and the last ones.
+/// Runs an epoch of online learning, batch by batch, each decoded with the current weights. The whole
+/// development set is decoded with fixed weights only in the first and the last epoch; other epochs are scored
+/// on the output of their batches.
 fn online_epoch(
     job: &Job<'_>,
     batches: &Batches,
@@ -352,7 +362,7 @@ fn online_epoch(
     Ok(Epoch { event, stop, fresh: Vec::new() })
 }
 
-/// Counts an epoch that was learned from. Fails where processes have come to other weights.
+/// Counts a learned epoch and records the change of the weights. Fails if the weights differ between processes.
 fn learned(state: &mut State, before: &Weights, event: &mut Event, fleet: Fleet<'_>) -> Result<()> {
     state.epoch += 1;
     fleet.same(print(&state.weights), "weights")?;
@@ -360,7 +370,8 @@ fn learned(state: &mut State, before: &Weights, event: &mut Event, fleet: Fleet<
     Ok(())
 }
 
-/// Where the run stands, and what has been gathered since the pool was last emptied.
+/// Returns the state to resume from, or the initial state, and the candidates gathered since the pool was last
+/// emptied.
 fn begin(job: &Job<'_>, dir: &mut RunDir, fleet: Fleet<'_>) -> Result<(State, Evidence)> {
     let Job { source, metric, .. } = *job;
     let state = match fleet.first(|| dir.resume(metric))? {
@@ -378,8 +389,8 @@ fn begin(job: &Job<'_>, dir: &mut RunDir, fleet: Fleet<'_>) -> Result<(State, Ev
     Ok((state, pool))
 }
 
-/// Candidates of all segments: scores them, gives their features a place, and puts them into the pool. Returns which of each
-/// segment are new.
+/// Decodes all segments, scores the output, adds new features to the weights and merges the candidates into the
+/// pool. Returns the range of new candidates of each segment.
 fn gather(
     job: &Job<'_>,
     state: &mut State,
@@ -391,7 +402,7 @@ fn gather(
     let answer = state.answer();
     let evidence = candidates(job, &answer, fleet)?;
     event.judge(metric, &best_totals(&evidence, &answer, metric));
-    // Whatever is wrong with names, all processes see it.
+    // An error about names occurs in all processes.
     commit(&mut state.weights, &evidence, source).map_err(|e| fleet.known_to_all(e))?;
     if state.epoch == 0 {
         learner.prepare(&mut state.weights);
@@ -406,7 +417,7 @@ fn gather(
     Ok(fresh)
 }
 
-/// Forests are not written: decoding again with the weights of earlier iterations gives the same ones.
+/// Decodes again with the weights of earlier epochs, because forests are not saved; the result is the same.
 fn decode_again(job: &Job<'_>, dir: &RunDir, epochs: Range<u32>, fleet: Fleet<'_>) -> Result<Evidence> {
     let mut pool = Evidence::NOTHING;
     for epoch in epochs.filter(|_| job.schedule.accumulate) {
@@ -417,11 +428,12 @@ fn decode_again(job: &Job<'_>, dir: &RunDir, epochs: Range<u32>, fleet: Fleet<'_
     Ok(pool)
 }
 
+/// Returns the reason to end the run before this epoch learns; `None` to continue.
 fn stop(job: &Job<'_>, state: &State, dir: &RunDir, event: &Event) -> Option<Stop> {
     let schedule = job.schedule;
     let still = dir.last_event().and_then(|e| e.change).is_some_and(|c| c <= schedule.min_change);
     let batch = schedule.online.is_none();
-    // While a decoder learns, the score of these weights is not known yet.
+    // In online learning with a decoder, the score of these weights is not known yet.
     let fixed = job.source.kind() == SourceKind::Fixed;
     let next = Some(event).filter(|e| e.select.is_some() || batch || fixed);
     match state.epoch {
@@ -435,7 +447,7 @@ fn stop(job: &Job<'_>, state: &State, dir: &RunDir, event: &Event) -> Option<Sto
     }
 }
 
-/// Candidates of all segments. Every process asks for some of them.
+/// Returns the candidates of all segments. Each process decodes every P-th segment, for P processes.
 fn candidates(job: &Job<'_>, weights: &Weights, fleet: Fleet<'_>) -> Result<Evidence> {
     let source = job.source;
     let n = source.segments();
@@ -453,13 +465,13 @@ fn candidates(job: &Job<'_>, weights: &Weights, fleet: Fleet<'_>) -> Result<Evid
         source.learn_names(&names)?;
         return Ok(Evidence::unpack(vec![parcel], n, source));
     }
-    // Every so many: neighbours are often of one length.
+    // Interleaved, because neighbouring segments often have similar lengths.
     let mine: Vec<SegmentId> = (fleet.0.rank()..n).step_by(fleet.0.size() as usize).map(SegmentId).collect();
     let parcels = fleet.gather(ask(&mine).map(Evidence::pack))?;
     Ok(Evidence::unpack(parcels, n, source))
 }
 
-/// Names of all features that occur.
+/// Returns the names of all features of the evidence.
 fn names(evidence: &Evidence, source: &dyn Source) -> Vec<String> {
     let lists = evidence.lists();
     let columns = lists.first().map_or(&[][..], |l| l.columns.keys());
@@ -470,7 +482,8 @@ fn names(evidence: &Evidence, source: &dyn Source) -> Vec<String> {
     keys.into_iter().map(|key| source.name(key)).collect()
 }
 
-/// Summed statistics of a source's best candidates, and the number of all, without keeping all lists at once.
+/// Decodes a source and returns the summed statistics of the best candidates and the number of all candidates,
+/// without keeping all lists in memory.
 fn decode_totals(
     job: &Job<'_>,
     source: &dyn Source,
@@ -492,7 +505,7 @@ fn decode_totals(
         };
         return if source.kind() == SourceKind::Command { fleet.first(whole) } else { whole() };
     }
-    // Sums of groups, each by one process; groups of a process are far from each other.
+    // Each group is summed by one process; groups are assigned to processes in turn.
     let groups: Vec<&[u32]> = all.chunks(GROUP).collect();
     let mine: Vec<&[u32]> =
         groups.iter().copied().skip(fleet.0.rank() as usize).step_by(fleet.0.size() as usize).collect();
@@ -516,13 +529,13 @@ fn decode_totals(
     Ok((totals, candidates))
 }
 
-/// Segments whose lists are in memory while a decoder is only scored.
+/// Number of segments whose lists are in memory at once while a decoder is only scored.
 const AT_ONCE: usize = 512;
 
-/// Segments whose statistics are added up before they are sent to other processes.
+/// Number of segments whose statistics are summed before they are sent to other processes.
 const GROUP: usize = 16;
 
-/// Scores on the held-out sets.
+/// Decodes and scores the selection set and the test set.
 fn held_out(job: &Job<'_>, weights: &Weights, event: &mut Event, fleet: Fleet<'_>) -> Result<()> {
     let totals = |source: &dyn Source| -> Result<Vec<f64>> {
         source.resume_at(event.iteration, None);
@@ -541,13 +554,13 @@ fn held_out(job: &Job<'_>, weights: &Weights, event: &mut Event, fleet: Fleet<'_
     Ok(())
 }
 
-/// All weights in 128 bits.
+/// Returns a 128-bit fingerprint of all weights.
 fn print(weights: &Weights) -> u128 {
     let add = |f: Fingerprint, w: &f64| f.word(w.to_bits());
     weights.values().iter().fold(Fingerprint::default(), add).finish()
 }
 
-/// Gives new features a place, in segment order.
+/// Adds new features to the weights, in segment order. Fails if two names share one key.
 fn commit(weights: &mut Weights, evidence: &Evidence, source: &dyn Source) -> Result<()> {
     let name = |key| source.name(key);
     if let Evidence::Forests(forests) = evidence {
@@ -567,7 +580,7 @@ fn commit(weights: &mut Weights, evidence: &Evidence, source: &dyn Source) -> Re
     Ok(())
 }
 
-/// Names of dense features that never differ within a list.
+/// Returns the names of dense features that are constant within every list.
 fn constant(pool: &[Arc<Candidates>], weights: &Weights) -> Vec<String> {
     let Some(first) = pool.first() else { return Vec::new() };
     let keys = first.columns.keys();
@@ -575,7 +588,7 @@ fn constant(pool: &[Arc<Candidates>], weights: &Weights) -> Vec<String> {
     (0..keys.len()).filter(same).filter_map(|c| weights.name(keys[c])).map(str::to_owned).collect()
 }
 
-/// Summed statistics of the best candidates under some weights.
+/// Returns the summed statistics of the best candidates under some weights.
 fn best_totals(evidence: &Evidence, weights: &Weights, metric: &Metric) -> Vec<f64> {
     if let Evidence::Forests(forests) = evidence {
         return forests.best_totals(weights, metric);
@@ -593,8 +606,8 @@ fn best_totals(evidence: &Evidence, weights: &Weights, metric: &Metric) -> Vec<f
     })
 }
 
-/// Puts evidence into the pool, and says which candidates of each segment are new, and how many they are; of forests the
-/// edges.
+/// Merges evidence into the pool, or replaces the pool. Returns the range of new candidates of each segment and
+/// their number; for forests no ranges and the number of new edges.
 fn absorb(pool: &mut Evidence, evidence: Evidence, replace: bool, epoch: u32) -> (Vec<Range<usize>>, usize) {
     let (pool, lists) = match (&mut *pool, evidence) {
         (Evidence::Lists(pool), Evidence::Lists(lists)) => (pool, lists),
@@ -602,7 +615,7 @@ fn absorb(pool: &mut Evidence, evidence: Evidence, replace: bool, epoch: u32) ->
             return (Vec::new(), forests.merge(fresh));
         }
         (_, fresh) => {
-            // What is learned from anew every time is always new.
+            // A pool that is replaced counts as new as a whole.
             *pool = fresh;
             return (Vec::new(), pool.size());
         }
@@ -626,6 +639,7 @@ fn absorb(pool: &mut Evidence, evidence: Evidence, replace: bool, epoch: u32) ->
     (fresh, new)
 }
 
+/// Returns the result of a finished run.
 fn outcome(dir: &RunDir, stop: Stop, fleet: Fleet<'_>) -> Result<Outcome> {
     let best = dir.best_event()?;
     Ok(Outcome {

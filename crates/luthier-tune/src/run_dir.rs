@@ -1,10 +1,10 @@
-//! A run under construction: in a directory, which is its checkpoint, or in memory.
+//! Output of a run: a run directory, which is also its checkpoint, or memory.
 //!
 //! `run.toml` holds the [`RunSpec`], `weights/NNN.txt` the weights by iteration, `state/NNN.json` the rest of
-//! the state (its presence is what makes an iteration complete), `nbest/NNN.gz` the new candidates of
-//! accumulating runs, `log.jsonl` one event per line, `best.txt` the best weights. Every file appears whole
-//! or not at all. Where several processes work on a run, `traffic.jsonl` records their network traffic.
-//! [`RunView`](crate::RunView) reads all of it.
+//! the state (an iteration is complete once this file exists), `nbest/NNN.gz` the new candidates of runs whose
+//! pool accumulates, `log.jsonl` one event per line, `best.txt` the best weights. Files are written atomically.
+//! If several processes work on a run, `traffic.jsonl` records their network traffic.
+//! [`RunView`](crate::RunView) reads run directories.
 
 use crate::{
     Candidates, Event, Fleet, Judge, RunSpec, State, Stop, Traffic, Wire,
@@ -26,50 +26,53 @@ const KIND: WorkKind =
 
 /// Where [`run`](crate::run) writes settings, checkpoints and results: a run directory, or memory.
 ///
-/// A directory holds `run.toml` (the [`RunSpec`]), `log.jsonl` (one [`Event`] per line), `weights/`,
-/// `state/`, `best.txt` and, for runs with a decoder, `nbest/`. Every file appears complete or not at all, so
-/// an interrupted run resumes after its last complete iteration. [`RunView`](crate::RunView) reads a
-/// directory back.
+/// A directory holds `run.toml` (the [`RunSpec`]), `log.jsonl` (one [`Event`] per line), `weights/`, `state/`,
+/// `best.txt` and, for runs with a decoder, `nbest/`. Files are written atomically, so an interrupted run resumes
+/// after its last complete iteration. [`RunView`](crate::RunView) reads run directories.
 pub struct RunDir {
     place: Place,
     layout: Layout,
     spec: RunSpec,
+    /// Lines of `log.jsonl`.
     lines: Vec<Line>,
-    /// Whether the last weights are the answer, not the best ones.
+    /// Whether the last weights are the result, not those with the best score.
     last: bool,
+    /// Dense columns of saved lists.
     columns: Option<Arc<Local>>,
     references: Arc<Vec<Vec<String>>>,
+    /// Network traffic up to the last iteration.
     traffic: Traffic,
 }
 
-/// Where a run is written.
+/// Where this process writes a run.
 enum Place {
     /// In a directory, by this process.
     Directory(WorkDir),
-    /// By the first process; this one follows what it reads and writes.
+    /// Nowhere: the first process reads and writes the directory.
     Elsewhere,
-    /// In memory: the weights of every iteration.
+    /// In memory; holds the weights of every iteration.
     Memory(Vec<Weights>),
 }
 
-/// What an accumulating run adds to its pool in one iteration.
+/// Pool of a run that accumulates candidates, with those that are new in one iteration.
 #[derive(Clone, Copy)]
 pub(crate) struct Kept<'a> {
     pub(crate) pool: &'a [Arc<Candidates>],
-    /// The new candidates of each segment.
+    /// Range of new candidates of each segment.
     pub(crate) fresh: &'a [Range<usize>],
 }
 
-/// What `state/NNN.json` holds besides the weights.
+/// Content of `state/NNN.json`.
 #[derive(Debug, Serialize, Deserialize)]
 struct Saved {
+    /// Number of complete epochs.
     epoch: u32,
-    /// Names of the dense features; lists that are read back must have the same columns.
+    /// Names of the dense features, which are the dense columns of saved lists.
     columns: Vec<String>,
-    /// Whether the weights of the iteration are means, and the current ones stand beside.
+    /// Whether the weights of the iteration are means over visits, with the current weights in a file of their own.
     #[serde(default)]
     means: bool,
-    /// Number of targets that are kept.
+    /// Number of saved surrogates.
     #[serde(default)]
     surrogates: usize,
 }
@@ -78,9 +81,9 @@ impl RunDir {
     /// Creates a run directory, or opens one with the same settings to resume it; a higher number of
     /// iterations extends it.
     ///
-    /// `references` judge saved candidates when they are read back. Of several processes the first opens the
-    /// directory, and the others receive what it has read. Fails if the directory holds something else or a
-    /// run with other settings, or if another process is using it.
+    /// `references` are used to judge saved candidates when a run is resumed. Of several processes the first opens
+    /// the directory, and the others receive its content. Fails if the directory holds something else or a run with
+    /// different settings, or if another process is using it.
     pub fn open(
         path: &Path,
         spec: RunSpec,
@@ -95,7 +98,7 @@ impl RunDir {
             place = Place::Directory(WorkDir::open_with(path, &KIND, &spec, begun, RunSpec::extends)?);
             for part in ["weights", "state"] {
                 fs::create_dir_all(path.join(part))
-                    .map_err(|e| Error::io(path.display().to_string(), "make it", &e))?;
+                    .map_err(|e| Error::io(path.display().to_string(), "create it", &e))?;
             }
             Ok(log())
         })?;
@@ -131,8 +134,8 @@ impl RunDir {
         }
     }
 
-    /// Returns the reason why the run ended; `None` if it is unfinished, or if it ended at a number of
-    /// iterations that has been raised since.
+    /// Returns the reason why the run ended; `None` if it is unfinished, or if it ended at the maximum number of
+    /// iterations and that has been raised since.
     pub fn stopped(&self) -> Option<Stop> {
         let Some(Line::End { stop, .. }) = self.lines.last() else { return None };
         let done = self.last_event().map_or(0, |e| e.iteration);
@@ -148,7 +151,8 @@ impl RunDir {
         if let Place::Directory(work) = &self.place { Some(work.path()) } else { None }
     }
 
-    /// The state of the last complete iteration.
+    /// Reads the state of the last complete iteration; `None` if there is none. Fails on damaged or
+    /// inconsistent files.
     pub(crate) fn resume(&mut self, metric: &Metric) -> Result<Option<State>> {
         let complete = (1..u32::MAX).take_while(|&n| self.layout.state(n).exists()).last().unwrap_or(0);
         self.lines.truncate(complete as usize);
@@ -165,9 +169,9 @@ impl RunDir {
         if self.lines.len() != complete as usize || saved.epoch != complete {
             return Err(Error::in_file(
                 self.layout.0.display().to_string(),
-                "log.jsonl and state/ do not belong together",
+                "log.jsonl and state/ are inconsistent",
             )
-            .hint("start again in another --run directory"));
+            .hint("start a new run in another --run directory"));
         }
         self.columns = Some(Arc::new(Local::new(saved.columns.iter().map(|n| FeatureKey::of(n)).collect())));
         let mut state = State { epoch: complete, ..State::default() };
@@ -191,16 +195,16 @@ impl RunDir {
         if epoch > 0 { self.write_log() } else { Ok(()) }
     }
 
-    /// Takes the last weights as the answer, unless there is a selection set.
+    /// Sets whether the last weights are the result if there is no selection set, instead of the best ones.
     pub(crate) fn keep_last(&mut self, last: bool) {
         self.last = last;
     }
 
-    /// For how many iterations the score has not been better, the next one included if it is known.
+    /// Returns the number of iterations since the best score, `next` included if its score is known.
     pub(crate) fn since_best(&self, next: Option<&Event>) -> u32 {
         let (mut best, mut last) = ((0, f64::NEG_INFINITY), 0);
         for event in self.events().chain(next) {
-            // While a decoder learns, the score of the guesses is all that is known.
+            // In online learning with a decoder, only the score of the guesses is known.
             let value = event.select.or(event.guess.filter(|_| self.last)).unwrap_or(event.score);
             if value > best.1 {
                 best = (event.iteration, value);
@@ -210,12 +214,12 @@ impl RunDir {
         last - best.0
     }
 
-    /// Writes the initial weights, once their features are known.
+    /// Writes the initial weights once all features are known.
     pub(crate) fn begin(&mut self, state: &State) -> Result<()> {
         self.write_weights(state)
     }
 
-    /// Candidates of the iterations so far, from one on; none for fixed lists.
+    /// Reads the saved candidates of the iterations from `from` on; empty for fixed lists.
     pub(crate) fn saved_lists(&self, metric: &Metric, from: u32) -> Result<Vec<Arc<Candidates>>> {
         if self.columns.is_none() {
             return Ok(Vec::new());
@@ -238,7 +242,7 @@ impl RunDir {
         Ok(pool)
     }
 
-    /// Candidates that were written here, judged. With `named`, they take their names along.
+    /// Reads and judges saved candidates; with `named`, lists carry the names of their sparse features.
     fn read_lists(&self, path: &Path, metric: &Metric, named: bool) -> Result<Vec<Candidates>> {
         let Some(columns) = &self.columns else { return Ok(Vec::new()) };
         let mut rows = Rows::default();
@@ -258,7 +262,7 @@ impl RunDir {
         Ok(lists)
     }
 
-    /// Makes an iteration permanent.
+    /// Writes the checkpoint of an iteration: log, weights, state and, with `keep`, new candidates.
     pub(crate) fn checkpoint(
         &mut self,
         event: Event,
@@ -306,7 +310,7 @@ impl RunDir {
             let saved = serde_json::to_string(&Saved { epoch: state.epoch, columns, means, surrogates })
                 .map_err(|e| Error::new(e.to_string()))?;
             AtomicFile::write_all_to(&self.layout.state(state.epoch), format!("{saved}\n").as_bytes())?;
-            // What is needed to go on stands in the new files.
+            // The files of the previous iteration are no longer needed to resume.
             for what in ["current", "means", "surrogates"] {
                 let _ = fs::remove_file(self.layout.beside(state.epoch - 1, what));
             }
@@ -315,7 +319,7 @@ impl RunDir {
         self.write_traffic(iteration, wire)
     }
 
-    /// Writes `best.txt` and the last line of the log.
+    /// Ends the run: writes `best.txt` and the last line of the log.
     pub(crate) fn finish(&mut self, stop: Stop, metric: &Metric) -> Result<()> {
         let best = self.write_best(metric, true)?;
         let score = best.select.unwrap_or(best.score);
@@ -345,7 +349,7 @@ impl RunDir {
         Ok(best)
     }
 
-    /// The best iteration so far, the earliest of equals.
+    /// Returns the event of the best iteration so far, the earliest of equals. Fails if there is none.
     pub(crate) fn best_event(&self) -> Result<&Event> {
         let mut best: Option<&Event> = None;
         let value = |event: &Event| event.select.unwrap_or(event.score);
@@ -356,7 +360,7 @@ impl RunDir {
             }
         }
         best.ok_or_else(|| {
-            Error::in_file(self.layout.0.display().to_string(), "log.jsonl holds no iteration")
+            Error::in_file(self.layout.0.display().to_string(), "log.jsonl contains no iteration")
         })
     }
 
@@ -365,7 +369,7 @@ impl RunDir {
         self.events().next().and_then(|e| e.test)
     }
 
-    /// The score of the initial weights.
+    /// Returns the score of the initial weights, on the selection set if there is one.
     pub(crate) fn first_score(&self) -> f64 {
         self.events().next().map_or(0.0, |e| e.select.unwrap_or(e.score))
     }
@@ -374,20 +378,21 @@ impl RunDir {
         self.events().last()
     }
 
-    /// The weights of an iteration.
+    /// Returns the weights of an iteration. Fails if they cannot be read.
     pub(crate) fn weights(&self, iteration: u32) -> Result<Weights> {
         if let Place::Memory(weights) = &self.place {
             let kept = weights.get(iteration as usize).cloned();
-            return kept.ok_or_else(|| Error::new(format!("no weights of iteration {iteration} are kept")));
+            return kept.ok_or_else(|| Error::new(format!("there are no weights of iteration {iteration}")));
         }
         read_weights(&self.layout.weights(iteration))
     }
 
-    /// What happened in every iteration so far.
+    /// Iterates over the events of all iterations so far.
     pub fn events(&self) -> impl Iterator<Item = &Event> {
         self.lines.iter().filter_map(|l| if let Line::Iteration(e) = l { Some(&**e) } else { None })
     }
 
+    /// Writes the learned weights of the current epoch.
     fn write_weights(&mut self, state: &State) -> Result<()> {
         match &mut self.place {
             Place::Directory(_) => {
@@ -403,8 +408,8 @@ impl RunDir {
         }
     }
 
-    /// What went over the wire since the last iteration. It belongs to the machines, not to the run, so it has a file of its
-    /// own.
+    /// Appends the network traffic since the last iteration to `traffic.jsonl`, which is separate from the log
+    /// because it depends on the machines.
     fn write_traffic(&mut self, iteration: u32, wire: &dyn Wire) -> Result<()> {
         let now = wire.traffic();
         let before = std::mem::replace(&mut self.traffic, now);
@@ -435,6 +440,7 @@ impl RunDir {
         AtomicFile::write_all_to(&self.layout.log(), text.as_bytes())
     }
 
+    /// Writes the new candidates of an iteration to `nbest/`.
     fn write_lists(
         &self,
         iteration: u32,
@@ -449,7 +455,7 @@ impl RunDir {
     }
 }
 
-/// Writes some candidates of some segments.
+/// Writes candidates, given as segment, list and range, to an n-best file in Moses' format.
 fn write_candidates<'a>(
     path: &Path,
     all: impl Iterator<Item = (usize, &'a Candidates, Range<usize>)>,
@@ -462,7 +468,7 @@ fn write_candidates<'a>(
     for (segment, list, some) in all {
         for i in some {
             let mut line = MosesLine::new(segment, list.text(i));
-            // One label per value: blocks would need their zeros, which lists do not keep.
+            // One label per value: blocks would need zeros, which lists do not store.
             for (key, value) in list.features(i) {
                 let own = list.local.position(key).and_then(|p| list.names.get(p));
                 let name = own.map(String::as_str).or_else(|| weights.name(key)).unwrap_or_default();
@@ -477,5 +483,5 @@ fn write_candidates<'a>(
     file.commit()
 }
 
-/// A gzip file without content is shorter than this.
+/// Upper bound of the size in bytes of a gzip file without content.
 pub(crate) const EMPTY_GZ: u64 = 24;

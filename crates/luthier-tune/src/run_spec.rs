@@ -10,10 +10,10 @@ use toml::Value;
 /// Format number of the run directories that this version writes and resumes.
 pub const FORMAT: u32 = 2;
 
-/// Settings and inputs of a run, all values resolved. Two runs with equal specifications give the same
-/// weights to the bit; `version` and the paths of inputs are shown, never compared.
+/// Settings and inputs of a run, all values resolved. Two runs with equal specifications give the same weights,
+/// bit for bit; `version` and the paths of inputs are informative and not compared.
 ///
-/// Fields that are added later must have serde defaults that mean the behaviour before them; a renamed field
+/// A field that is added later must have a serde default that reproduces the earlier behaviour; a renamed field
 /// keeps its old name as an alias.
 ///
 /// ```
@@ -28,21 +28,21 @@ pub const FORMAT: u32 = 2;
 pub struct RunSpec {
     /// Format number of the run directory, [`FORMAT`].
     pub format: u32,
-    /// Version of Luthier that began the run; shown, never compared.
+    /// Version of Luthier that started the run; informative, not compared.
     pub version: String,
     /// Metric to tune for, with its settings: `bleu:lowercase`.
     pub metric: String,
-    /// Signature of the metric in sacreBLEU's form, which states the number of references.
+    /// Signature of the metric in sacreBLEU's form, including the number of references.
     pub signature: String,
-    /// Seed of everything random in the run.
+    /// Seed of the run's random numbers.
     #[serde(with = "seed")]
     pub seed: u64,
-    /// Initial weights as `name value, name value`; their number and a digest where they are many.
+    /// Initial weights as `name value, name value`; if there are many, their number and a digest.
     pub init: String,
     /// Options with which n-best files were read.
     #[serde(default)]
     pub nbest_options: NbestOptions,
-    /// Number of candidates per segment that a decoder was asked for; `None` for fixed lists.
+    /// Number of candidates per segment requested from a decoder; `None` for fixed lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nbest_size: Option<u32>,
     /// External decoder as a shell command with placeholders; `None` for other sources.
@@ -80,11 +80,11 @@ impl NbestOptions {
     }
 }
 
-/// Seeds above the largest integer of TOML are written as text.
+/// Serialisation of seeds: those above the largest integer of TOML are written as text.
 mod seed {
     use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
 
-    // Serde gives a reference.
+    // Serde passes a reference.
     #[allow(clippy::trivially_copy_pass_by_ref)]
     pub(super) fn serialize<S: Serializer>(seed: &u64, to: S) -> Result<S::Ok, S::Error> {
         match i64::try_from(*seed) {
@@ -129,8 +129,8 @@ impl RunSpec {
 
     /// Records the settings of a decoder in this process. Fails for types that TOML cannot hold.
     pub fn set_search(&mut self, search: &impl Serialize) -> Result<()> {
-        let value =
-            Value::try_from(search).map_err(|e| Error::new(format!("the settings cannot be kept: {e}")))?;
+        let value = Value::try_from(search)
+            .map_err(|e| Error::new(format!("cannot write the decoder settings as TOML: {e}")))?;
         self.search = Some(value);
         Ok(())
     }
@@ -163,7 +163,7 @@ impl RunSpec {
         Ok(spec)
     }
 
-    /// Whether a difference only lets the run go on for longer: more iterations than it was begun with.
+    /// Returns whether a difference of settings only extends the run: a larger maximum number of iterations.
     pub(crate) fn extends(difference: &Difference) -> bool {
         let number = |v: &Option<Value>| v.as_ref().and_then(Value::as_integer);
         difference.field == "recipe.iterations"
@@ -179,7 +179,8 @@ impl RunSpec {
     }
 }
 
-/// Every value of a table as a dotted name and its value in words. A list of input files becomes one entry per role.
+/// Appends every value of a table as dotted name and text to `all`; each input file becomes an entry named by
+/// its role.
 pub(crate) fn flatten(name: &str, value: &Value, all: &mut Vec<(String, String)>) {
     match value {
         Value::Table(table) => {
@@ -203,6 +204,7 @@ pub(crate) fn flatten(name: &str, value: &Value, all: &mut Vec<(String, String)>
     }
 }
 
+/// Returns a value as text, strings without quotes.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -231,7 +233,7 @@ mod tests {
         assert!(error.to_string().starts_with("run.toml: has format 3, expected 2"), "{error}");
     }
 
-    /// What is written is what is read, for every algorithm and every kind of source.
+    /// Specifications survive a round trip through TOML, for every algorithm and every kind of source.
     #[test]
     fn specifications_are_read_as_they_were_written() {
         let metric = "bleu".parse().unwrap();

@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where things are in a run directory.
+/// Paths of the files in a run directory.
 #[derive(Debug, Clone)]
 pub(crate) struct Layout(pub(crate) PathBuf);
 
@@ -43,7 +43,7 @@ impl Layout {
         self.0.join(format!("state/{iteration:03}.json"))
     }
 
-    /// A part of the state that has a file of its own.
+    /// Path of a part of the state with a file of its own: `current`, `means` or `surrogates`.
     pub(crate) fn beside(&self, iteration: u32, what: &str) -> PathBuf {
         self.0.join(format!("state/{iteration:03}.{what}.gz"))
     }
@@ -53,7 +53,7 @@ impl Layout {
     }
 }
 
-/// A line of `log.jsonl`.
+/// A line of `log.jsonl`: an iteration, or the end of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Line {
@@ -61,7 +61,7 @@ pub(crate) enum Line {
     End { stop: Stop, best: u32, score: f64 },
 }
 
-/// The whole lines of a log. It is written whole, so anything else is another program's doing.
+/// Parses the lines of a log, up to the first invalid one.
 pub(crate) fn read_log(text: &str) -> Vec<Line> {
     text.lines().map_while(|l| serde_json::from_str(l).ok()).collect()
 }
@@ -77,10 +77,10 @@ pub struct RunEnd {
     pub score: f64,
 }
 
-/// A run directory as read from disk: settings, events, weights and lists of a run that is finished or under
-/// way.
+/// A run directory as read from disk: settings, events, weights and lists of a run that is finished or in
+/// progress.
 ///
-/// Directories of format 1 can be read, too; they have no [`RunSpec`], only settings by name.
+/// Directories of format 1 can be read too; they have no [`RunSpec`], only settings by name.
 ///
 /// ```
 /// # use luthier_core::{Progress, Weights};
@@ -136,8 +136,8 @@ pub struct RunView {
 }
 
 impl RunView {
-    /// Reads a run directory. Fails if the directory holds no run, if a file is damaged, or if no iteration
-    /// is complete yet.
+    /// Reads a run directory. Fails if the directory is not a run directory, if a file is damaged, or if no
+    /// iteration is complete yet.
     pub fn open(path: &Path) -> Result<Self> {
         let layout = Layout(path.to_owned());
         let name = path.display().to_string();
@@ -169,7 +169,7 @@ impl RunView {
             }
         }
         if events.is_empty() {
-            return Err(Error::in_file(name, "has no iteration yet").hint("wait for the first one"));
+            return Err(Error::in_file(name, "has no complete iteration yet").hint("wait for the first one"));
         }
         Ok(RunView { path: path.to_owned(), spec, settings, inputs, events, end })
     }
@@ -242,7 +242,7 @@ impl RunView {
         self.events.iter().map(|e| layout.nbest(e.iteration)).filter(filled).collect()
     }
 
-    /// Returns the number of iterations that were learned from; the last event of a finished run only scores.
+    /// Returns the number of iterations that learned; the last event of a finished run only scores.
     pub fn iterations(&self) -> usize {
         self.events.iter().filter(|e| e.change.is_some()).count()
     }
@@ -253,7 +253,8 @@ impl RunView {
     }
 }
 
-/// Settings and inputs of directories of format 1: every value is text, and files are `path digest, path digest`.
+/// Returns settings and inputs of a directory of format 1, where every value is text and files are written as
+/// `path digest, path digest`.
 fn format_1(table: toml::Table) -> (Vec<(String, String)>, Vec<InputFile>) {
     const ROLES: [&str; 8] =
         ["nbest", "ref", "source", "moses-scores", "select-nbest", "select-ref", "test-nbest", "test-ref"];
@@ -268,7 +269,7 @@ fn format_1(table: toml::Table) -> (Vec<(String, String)>, Vec<InputFile>) {
     (settings, inputs)
 }
 
-/// Paths and digests of `path digest, path digest`. Paths may hold commas and blanks.
+/// Parses `path digest, path digest` into paths and digests; paths may contain commas and spaces.
 fn files(setting: &str) -> Vec<(String, String)> {
     let mut rest = setting;
     let digest = |s: &str| s.len() == 16 && s.bytes().all(|b| b.is_ascii_hexdigit());

@@ -1,13 +1,13 @@
-//! Order of decoding and learning, and when a run stops.
+//! Schedule of a run: iterations, batches and shards, interpolation, stopping rule.
 
 use serde::{Deserialize, Serialize};
 
 /// Iterations, pool, interpolation and stopping rule of a run; with `online`, also its batches and shards.
 ///
-/// Batch learning: decode all segments, merge with the pool, learn new weights w′, interpolate w ← Ψw′ + (1 −
-/// Ψ)w, again. It stops when a decode brings no new candidate, when no weight moves by more than
-/// `min_change`, after `iterations`, or by `patience`; with a fixed source after one optimisation. Online
-/// learning stops after `iterations` epochs or by `patience`.
+/// An iteration of batch learning decodes all segments, merges the candidates with the pool, learns new weights w′
+/// and interpolates w ← Ψw′ + (1 − Ψ)w. Batch learning stops when a decode brings no new candidate, when no weight
+/// changes by more than `min_change`, after `iterations`, or by `patience`; with a fixed source after one
+/// optimisation. Online learning stops after `iterations` epochs or by `patience`.
 ///
 /// ```
 /// use luthier_tune::{Batches, Mixing, Schedule};
@@ -21,14 +21,15 @@ use serde::{Deserialize, Serialize};
 pub struct Schedule {
     /// Maximum number of iterations or epochs, at least 1. Batch learning from a fixed source takes one.
     pub iterations: u32,
-    /// Whether candidates of earlier iterations stay in the pool (batch learning) or are dropped (online).
+    /// Whether candidates of earlier iterations stay in the pool, as in batch learning from lists, or are dropped.
     pub accumulate: bool,
-    /// Convergence threshold: batch learning stops when no weight of the L1-normalised vector moves by more
+    /// Convergence threshold: batch learning stops when no weight of the L1-normalised vector changes by more
     /// than this.
     pub min_change: f64,
-    /// Ψ in (0, 1]: share of the newly learned weights; 1 takes them as they are. Ignored for a fixed source.
+    /// Ψ in (0, 1]: interpolation of the newly learned weights with the current ones; 1 takes the new weights.
+    /// Ignored for a fixed source.
     pub psi: f64,
-    /// Iteration that begins with an empty pool; `None` for never. Ignored for a fixed source.
+    /// Iteration that starts with an empty pool; `None` for never. Ignored for a fixed source.
     pub reset_at: Option<u32>,
     /// Stop after this many iterations in a row without a better score, on the selection set if there is one;
     /// `None` for no such limit.
@@ -42,8 +43,8 @@ pub struct Schedule {
 pub struct Batches {
     /// Number of segments per batch, which are decoded with the same weights; at least 1.
     pub size: usize,
-    /// Number S of shards, which learn independently for one epoch from the same weights: segment i is in
-    /// shard i mod S. Part of the result, unlike threads.
+    /// Number S of shards, which learn independently for one epoch from the same weights; segment i is in
+    /// shard i mod S. Affects results, unlike the number of threads.
     pub shards: u32,
     /// How the weights of the shards are combined after each epoch.
     pub mixing: Mixing,

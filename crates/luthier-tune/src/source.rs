@@ -46,7 +46,7 @@ impl Evidence {
         }
     }
 
-    /// For another process.
+    /// Converts the evidence to a form that can be sent to other processes, without references.
     pub(crate) fn pack(self) -> Parcel {
         match self {
             Evidence::Lists(lists) => Parcel::Lists(lists),
@@ -57,7 +57,8 @@ impl Evidence {
         }
     }
 
-    /// What processes have said about `n` segments, each about every so many of them.
+    /// Combines the parcels of all processes to the evidence about `n` segments; process p has sent segments p,
+    /// p + P, p + 2P and so on, for P processes.
     pub(crate) fn unpack(parcels: Vec<Parcel>, n: u32, source: &dyn Source) -> Self {
         let mut lists = Vec::new();
         let mut pool: Option<ForestPool> = None;
@@ -94,7 +95,7 @@ impl Evidence {
     }
 }
 
-/// Evidence on its way to another process, which has the references.
+/// Evidence as sent to another process, which has the references.
 #[derive(Serialize, Deserialize)]
 pub(crate) enum Parcel {
     Lists(Vec<Arc<Candidates>>),
@@ -120,26 +121,26 @@ pub enum Goal {
 pub enum SourceKind {
     /// Lists that do not depend on the weights: batch learning takes one iteration, without interpolation.
     Fixed,
-    /// A decoder in this process that answers with lists, for any segments and from any process of a job.
+    /// A decoder in this process that returns n-best lists, for any segments and in any process of a job.
     Decoder,
     /// An external program that decodes all segments at once, run by the first process only.
     Command,
-    /// A decoder in this process that answers [`Goal::Model`] with forests.
+    /// A decoder in this process that returns forests for [`Goal::Model`].
     Forests,
 }
 
 /// A source of candidates: fixed lists, a decoder, or an external command.
 ///
-/// Laws: the same request gets the same answer; a source of kind [`SourceKind::Fixed`] answers the same
-/// whatever the weights; all lists of an answer have the same dense columns, and those of later answers have
-/// no fewer.
+/// Laws: the same request gives the same candidates; those of a source of kind [`SourceKind::Fixed`] do not depend
+/// on the weights; all lists of a response have the same dense columns, and lists of later responses have at least
+/// these.
 pub trait Source: Sync {
     /// Returns the number of segments of the data set; segments are numbered from 0.
     fn segments(&self) -> u32;
     /// Returns the candidates of some segments under some weights, judged by the metric.
     ///
-    /// Goals other than [`Goal::Model`] are answered with lists of at most one candidate. Several shards may
-    /// call this at once. Fails if decoding fails, and with an error of kind `Interrupted` if `progress`
+    /// For goals other than [`Goal::Model`], lists have at most one candidate. Several shards may call this at
+    /// once. Fails if decoding fails, and with an error of kind `Interrupted` if `progress`
     /// answers *stop*.
     fn candidates(
         &self,
@@ -148,26 +149,26 @@ pub trait Source: Sync {
         goal: Goal,
         progress: Progress<'_>,
     ) -> Result<Evidence>;
-    /// Returns the feature name behind a key that has occurred in an answer.
+    /// Returns the name of the feature with a key that has occurred in a response.
     fn name(&self, key: FeatureKey) -> String;
     /// Returns the kind of the source.
     fn kind(&self) -> SourceKind;
     /// Called before the first request: `epoch` is the number of epochs that are complete, `columns` are the
     /// dense columns of their lists, if any.
     fn resume_at(&self, _epoch: u32, _columns: Option<&Arc<Local>>) {}
-    /// Takes the names of features in an answer that another process has received. Fails if two names share
-    /// one key.
+    /// Takes the names of features in a response that another process has received. Fails if two names share one
+    /// key.
     fn learn_names(&self, _names: &[String]) -> Result<()> {
         Ok(())
     }
-    /// Returns the prepared references that a segment's forests are judged by; called only for sources with
+    /// Returns the prepared references of a segment, by which its forests are judged; `None` for sources without
     /// forests.
     fn references(&self, _segment: SegmentId) -> Option<Arc<Prepared>> {
         None
     }
 }
 
-/// A source of n-best lists that were read from files and do not change: the input of reranking.
+/// A source of fixed n-best lists, read from files: the input of reranking.
 ///
 /// ```
 /// use luthier_core::{Progress, SegmentId, Weights};
@@ -208,7 +209,7 @@ impl Source for FixedLists {
     fn candidates(&self, batch: &[SegmentId], _: &Weights, goal: Goal, _: Progress<'_>) -> Result<Evidence> {
         let list = |s: &SegmentId| match goal {
             Goal::Model => self.lists[s.0 as usize].clone(),
-            // What is best is in the list anyway.
+            // The best reachable candidate is in the list itself.
             Goal::Metric | Goal::Reference => Arc::new(Candidates::empty(&self.lists[s.0 as usize].columns)),
         };
         Ok(Evidence::Lists(batch.iter().map(list).collect()))

@@ -1,12 +1,12 @@
-//! State of a run: what an epoch hands to the next, and what a learner sees of the current batch.
+//! State of a run: weights, averages and targets that pass from epoch to epoch, and the current batch.
 
 use crate::Candidates;
 use luthier_core::{SegmentId, Weights};
 use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
-/// The state of a run: what is checkpointed after every epoch, and what lives only within an epoch or a
-/// batch.
+/// The state of a run: the part that is checkpointed after every epoch, and the part that exists only within an
+/// epoch or a batch.
 ///
 /// ```
 /// use luthier_tune::State;
@@ -24,18 +24,18 @@ pub struct State {
     /// Surrogates (targets) of online learning by segment, one candidate each, kept until a better one is
     /// found.
     pub surrogates: BTreeMap<u32, Arc<Candidates>>,
-    /// Sum over epochs of the mean weights over the visits of each, by place; empty unless the learner
-    /// averages.
+    /// Sum over epochs of the mean weights over the visits of each epoch, by position in the weights; empty
+    /// unless the learner averages.
     pub means: Vec<f64>,
     /// State of the current epoch of online learning; not checkpointed.
     #[serde(skip)]
     pub pass: Pass,
-    /// The batch that the learner is shown; not checkpointed.
+    /// Current batch of online learning; not checkpointed.
     #[serde(skip)]
     pub batch: Batch,
 }
 
-/// What online learning keeps for one epoch over a shard.
+/// State of online learning within one epoch over a shard.
 #[derive(Debug, Clone, Default)]
 pub struct Pass {
     /// Number of batches in the epoch (of this shard).
@@ -44,12 +44,13 @@ pub struct Pass {
     pub visits: u64,
     /// Metric statistics of the targets of this epoch, summed over visits.
     pub aimed: Vec<f64>,
-    /// Lazy average: Σ (t − 1)·Δₜ over the visits t of the epoch, by place. The mean of the weights after
-    /// each visit is the current weights minus this sum divided by `visits`.
+    /// Lazy average: Σ (t − 1)·dₜ over the visits t of the epoch with weight changes dₜ, by position in the
+    /// weights. The mean of the weights after each visit is the current weights minus this sum divided by
+    /// `visits`.
     pub lag: Vec<f64>,
 }
 
-/// The batch of segments that a learner is shown by online learning.
+/// The batch of segments that a learner receives in online learning.
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
     /// Number of the batch in its epoch, from 0.
@@ -79,8 +80,8 @@ impl State {
         Cow::Owned(self.weights.with_values(means.into_iter().map(|m| m / epochs).collect()))
     }
 
-    /// Takes the step w += a·Δ at the current visit and records it for the mean over visits. `difference`
-    /// holds places of weights and values of Δ; `pass.visits` must count the visit already.
+    /// Takes the step w += a·Δ at the current visit and records it for the mean over visits. `difference` holds
+    /// Δ as position in the weights and value; `pass.visits` must already count the current visit.
     pub fn step(&mut self, a: f64, difference: &[(u32, f64)]) {
         let pass = &mut self.pass;
         pass.lag.resize(self.weights.len().max(pass.lag.len()), 0.0);

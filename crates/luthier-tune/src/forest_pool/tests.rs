@@ -1,4 +1,4 @@
-//! One expectation, two ways to hold candidates: a forest, and the list that names each of its derivations.
+//! Losses and line searches over a forest equal those over the list of all its derivations.
 
 use crate::{
     Candidate, Candidates, Evidence, FeatureMatrix, ForestPool, Learner, SegmentForests, State,
@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 const NAMES: [&str; 3] = ["x", "y", "z"];
 const WORDS: [&str; 5] = ["a", "b", "c", "d", "e"];
-/// Derivations of a forest at most.
+/// Maximum number of derivations of a forest.
 const MOST: usize = 400;
 
 fn forest(stream: &mut Stream) -> Forest<'static> {
@@ -41,7 +41,7 @@ fn forest(stream: &mut Stream) -> Forest<'static> {
                 }
                 let value = |s: &mut Stream| s.uniform(-1.0, 1.0) as f32;
                 let rule: Vec<(u32, f32)> = NAMES[..2].iter().map(|n| (place(n), value(stream))).collect();
-                // Sums that single precision holds.
+                // Values whose sums are exact in single precision.
                 let untuned = stream.below(129) as f32 / 64.0 - 1.0;
                 let own = [(place("z"), value(stream)), (place("untuned"), untuned)];
                 let rule = builder.rule(target, &rule);
@@ -63,10 +63,11 @@ fn reference(stream: &mut Stream) -> String {
     (0..3 + stream.below(4)).map(|_| word(stream)).collect::<Vec<_>>().join(" ")
 }
 
-/// The weight of what is not tuned.
+/// Weight of the feature that is not tuned.
 const UNTUNED: f64 = 0.7;
 
-/// Forests of some segments, and lists of all their derivations. What is not tuned is a sparse feature of the lists.
+/// Forests of some segments, and lists of all their derivations. The feature that is not tuned is sparse in the
+/// lists.
 fn both(
     stream: &mut Stream,
     metric: &Metric,
@@ -150,7 +151,7 @@ fn surfaces_of_forests_are_those_of_all_derivations() {
     assert!(plateaus > 1000, "{plateaus}");
 }
 
-/// Values and gradients of two functions at some points, relative to 1e-9.
+/// Compares values and gradients of two functions at some points, with a relative tolerance of 1e-9.
 fn same(a: &mut dyn Objective, b: &mut dyn Objective, stream: &mut Stream) {
     for _ in 0..3 {
         let mut w: Vec<f64> = (0..3).map(|_| stream.uniform(-1.5, 1.5)).collect();
@@ -208,7 +209,7 @@ fn likelihood_in_forests_is_that_of_all_derivations() {
             &mut Regularized::new(design, Softmax { gamma: 0.7, oracle }, 0.01, Fleet::ALONE),
             &mut stream,
         );
-        // And every derivation of the oracle is found, and no other.
+        // The sub-forest has exactly the derivations of the oracle.
         for (s, only) in words.iter().enumerate() {
             let forest = &pool.segments[s].forests[0];
             let found = rescore(forest, &Only(only), &vec![0.0; forest.edges()], None);
@@ -218,9 +219,9 @@ fn likelihood_in_forests_is_that_of_all_derivations() {
     }
 }
 
-/// Hope, fear and oracles: with room enough, what is aimed at is the best of all derivations.
+/// Hope, fear and oracles: with a large pop limit, the search finds the best of all derivations.
 #[test]
-fn what_is_aimed_at_is_the_best_of_all() {
+fn hope_fear_and_oracles_are_the_best_of_all_derivations() {
     for round in 0..60u32 {
         let mut stream = Stream::new(14, Purpose::Test, 0, round);
         let bleu = Bleu { order: 2 + round as usize % 3, ..Bleu::default() };
@@ -232,7 +233,7 @@ fn what_is_aimed_at_is_the_best_of_all() {
         let local = pool.local(forest, &w);
         let sign = if round % 2 == 0 { 3.0 } else { -3.0 };
         let gain = |stats: &[f32]| sign * metric.sentence_score(stats, SentenceSmoothing::default());
-        // Matches are not clipped in the search, nor here.
+        // Matches are not clipped here, as in the search.
         let n = bleu.order;
         let mut scratch = Scratch::default();
         let limits = Bleu::ngram_limits(&segment.references);
@@ -261,7 +262,7 @@ fn what_is_aimed_at_is_the_best_of_all() {
     }
 }
 
-/// All learners that take forests learn from them, to the same bits on any number of threads.
+/// All learners on forests give the same weights, bit for bit, on any number of threads and processes.
 #[test]
 fn learners_do_not_depend_on_threads_and_processes() {
     let metric: Metric = "bleu:order=2".parse().unwrap();

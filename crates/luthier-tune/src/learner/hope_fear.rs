@@ -1,4 +1,21 @@
 //! K-best batch MIRA with hope and fear (Cherry and Foster 2012), as in Moses' kbmira.
+//!
+//! s(e) = w·h(e) is the model score of candidate e, o the statistics of the pseudo-document, and B(e) the
+//! metric score of o + stats(e) from 0 to 1 times its size ([`Metric::sized_score`]): for BLEU times the
+//! reference length (Chiang et al. 2008). A visit of a segment chooses
+//!
+//! - hope e⁺ = argmax s(e) + B(e) and fear e⁻ = argmax s(e) − B(e);
+//! - Δ = h(e⁺) − h(e⁻) and loss = B(e⁺) − B(e⁻) − w·Δ;
+//!
+//! and, unless B(e⁺) ≤ B(e⁻), sets
+//!
+//! - w ← w + min(C, loss/‖Δ‖²)·Δ where the loss is positive;
+//! - o ← decay·o + stats(e⁺). All counts of o are 1 at the start, so that BLEU is never 0.
+//!
+//! After each epoch the mean of the weights after all updates so far, initial weights included, is scored on
+//! the pool. The mean with the highest corpus score is the result, or the initial weights if they score at
+//! least as high. Training stops after a fixed number of epochs. An epoch reads the pool twice: once to visit
+//! the segments, once to score the mean.
 
 mod forest;
 
@@ -13,12 +30,12 @@ use luthier_metric::{Metric, add};
 
 /// K-best batch MIRA with hope and fear (Cherry and Foster 2012), as in Moses' kbmira.
 ///
-/// Segments are visited in random order. With s(e) = w·h(e) and B(e) the metric score, times size, of a
-/// pseudo-document (a decaying sum of earlier hopes) with e added, the hope maximises s + B and the fear s −
-/// B. The step w += min(C, loss/‖Δ‖²)·Δ with Δ = h(hope) − h(fear) and loss = B(hope) − B(fear) − w·Δ is
-/// taken where the loss is positive. After each epoch the mean of all weights so far is scored on the pool;
-/// the best mean wins, and the initial weights compete. Stops after a fixed number of epochs, each of which
-/// reads the pool twice.
+/// Segments are visited in random order. With s(e) = w·h(e) the model score and B(e) the metric score, times
+/// size, of a pseudo-document (a decaying sum of earlier hopes) with e added, the hope maximises s + B and the
+/// fear s − B. The update is w += min(C, loss/‖Δ‖²)·Δ with Δ = h(hope) − h(fear) and loss = B(hope) − B(fear)
+/// − w·Δ, where the loss is positive. After each epoch the mean of all weights so far is scored on the pool;
+/// the mean with the highest score, or the initial weights if they score higher, is the result. Stops after a
+/// fixed number of epochs, each of which reads the pool twice.
 ///
 /// ```
 /// # use luthier_core::{Progress, Weights};
@@ -44,18 +61,18 @@ use luthier_metric::{Metric, add};
 /// ```
 #[derive(Clone)]
 pub struct HopeFear {
-    /// Metric to tune for; it scores the pseudo-document and chooses among epochs.
+    /// Metric to tune for; it scores the pseudo-document and selects the best epoch.
     pub metric: Metric,
-    /// C: largest step size, above 0.
+    /// C: maximum step size, above 0.
     pub c: f64,
-    /// Factor in (0, 1] by which the pseudo-document shrinks at every update.
+    /// Decay factor of the pseudo-document in (0, 1], applied before a candidate is added to it.
     pub decay: f64,
     /// Number of epochs over the pool in one call of `learn`.
     pub epochs: u32,
-    /// Whether the pseudo-document is made of the model's best candidates instead of the hopes.
+    /// Whether the model's best candidates are added to the pseudo-document instead of the hopes.
     pub model_background: bool,
     /// Whether the model score is scaled down in the choice of the hope where it exceeds five times the
-    /// metric score.
+    /// metric score of the hope.
     pub safe_hope: bool,
     /// Whether segments are visited in random order, drawn anew in every epoch.
     pub shuffle: bool,
@@ -71,8 +88,9 @@ impl HopeFear {
     }
 }
 
-/// How much more the model must weigh than the metric before it is held down.
-const MUCH_MORE: f64 = 5.0;
+/// With [`HopeFear::safe_hope`]: largest ratio of model score to metric score of the hope, above which the
+/// model score is scaled down.
+const SAFE_HOPE_RATIO: f64 = 5.0;
 
 impl Learner for HopeFear {
     fn learn(
@@ -89,17 +107,18 @@ impl Learner for HopeFear {
         let design = FeatureMatrix::new(lists.to_vec(), &state.weights);
         let order = (0..lists.len() as u32).filter(|&s| lists[s as usize].k > 1).collect();
         let visit = |s: usize, pass: &mut Pass<'_>| pass.visit(&design, s);
-        self.climb(state, order, &visit, &|w| self.score(&design, w), progress)?;
+        self.run_epochs(state, order, &visit, &|w| self.score(&design, w), progress)?;
         Ok(None)
     }
 }
 
-/// What is done with a segment.
+/// Visits a segment: chooses hope and fear and updates the weights.
 type Visit<'a> = dyn Fn(usize, &mut Pass<'_>) + 'a;
 
 impl HopeFear {
-    /// Visits segments for all epochs, and takes the mean that scores best.
-    fn climb(
+    /// Visits the segments of `order` in every epoch and writes the mean weights with the highest `score` to
+    /// `state`. Fails with an error of kind `Interrupted` if `progress` answers *stop*.
+    fn run_epochs(
         &self,
         state: &mut State,
         mut order: Vec<u32>,
@@ -129,7 +148,7 @@ impl HopeFear {
         Ok(())
     }
 
-    /// The corpus score on the lists.
+    /// Returns the corpus score of the one-best candidates under the weights `w`.
     fn score(&self, design: &FeatureMatrix, w: &[f64]) -> f64 {
         let (metric, lists) = (&self.metric, design.lists());
         let total = sum::sum(lists.len(), 64, metric.width(), |s, total| {
@@ -142,16 +161,22 @@ impl HopeFear {
     }
 }
 
-/// What changes while segments are visited.
+/// Weights, their mean and the pseudo-document while segments are visited.
 struct Pass<'a> {
     settings: &'a HopeFear,
+    /// Weights wₜ after the last update.
     w: Vec<f64>,
-    /// Σ k·Δₖ over updates: the mean of w₀…wₜ is wₜ minus this over t + 1.
+    /// Σ k·dₖ over updates k with steps dₖ = wₖ − wₖ₋₁: the mean of w₀…wₜ is wₜ minus this sum divided by t + 1.
     lag: Vec<f64>,
+    /// Number t of updates.
     updates: u64,
+    /// Statistics o of the pseudo-document.
     background: Vec<f64>,
+    /// Buffer: o + stats(e) of one class of candidates.
     total: Vec<f64>,
+    /// B of each class of candidates of the segment being visited.
     gain: Vec<f64>,
+    /// Δ of the current update, as position in the weights and value.
     difference: Vec<(u32, f64)>,
 }
 
@@ -163,7 +188,7 @@ impl<'a> Pass<'a> {
             w: w.to_vec(),
             lag: vec![0.0; w.len()],
             updates: 0,
-            // No count is ever 0.
+            // No count is 0, so that BLEU of the pseudo-document is not 0.
             background: vec![1.0; width],
             total: vec![0.0; width],
             gain: Vec::new(),
@@ -171,19 +196,21 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// Visits segment `s`: chooses hope and fear, updates the weights if the loss is positive, and adds a
+    /// candidate to the pseudo-document.
     fn visit(&mut self, design: &FeatureMatrix, s: usize) {
         let list = &*design.lists()[s];
         let scores = design.scores(s, &design.gather(s, &self.w));
         self.judge(list);
         let gain = |i: usize| self.gain[list.class[i] as usize];
-        let mut hope = hopeful(list, &scores, &self.gain, 1.0);
+        let mut hope = hope_or_fear(list, &scores, &self.gain, 1.0);
         if self.settings.safe_hope && scores[hope].abs() > 1e-8 {
-            let scale = MUCH_MORE * gain(hope).abs() / scores[hope].abs();
+            let scale = SAFE_HOPE_RATIO * gain(hope).abs() / scores[hope].abs();
             if scale < 1.0 {
-                hope = hopeful(list, &scores, &self.gain, scale);
+                hope = hope_or_fear(list, &scores, &self.gain, scale);
             }
         }
-        let fear = hopeful(list, &scores, &self.gain, -1.0);
+        let fear = hope_or_fear(list, &scores, &self.gain, -1.0);
         let better = gain(hope) - gain(fear);
         if hope == fear || better <= 0.0 {
             return;
@@ -192,18 +219,19 @@ impl<'a> Pass<'a> {
         if loss > 0.0 {
             self.update(design, s, (hope, fear), loss);
         }
-        let shown = if self.settings.model_background { argmax(&scores) } else { hope };
-        self.remember(list.stats_of(list.class[shown]));
+        let added = if self.settings.model_background { argmax(&scores) } else { hope };
+        self.remember(list.stats_of(list.class[added]));
     }
 
-    /// Puts a candidate into the pseudo-document.
+    /// Adds the statistics of a candidate to the pseudo-document: o ← decay·o + stats.
     fn remember(&mut self, stats: &[f32]) {
         for (b, &x) in self.background.iter_mut().zip(stats) {
             *b = self.settings.decay * *b + f64::from(x);
         }
     }
 
-    /// The metric score of every class in front of the background.
+    /// Computes B of every class of candidates: the score, times size, of the pseudo-document with the
+    /// candidate added.
     fn judge(&mut self, list: &Candidates) {
         let metric = &self.settings.metric;
         self.gain.clear();
@@ -215,7 +243,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Δ = hope − fear.
+    /// Updates the weights by Δ = h(hope) − h(fear) for a given loss.
     fn update(&mut self, design: &FeatureMatrix, s: usize, (hope, fear): (usize, usize), loss: f64) {
         self.difference.clear();
         self.difference.extend(design.row(s, hope));
@@ -223,7 +251,7 @@ impl<'a> Pass<'a> {
         self.step(loss);
     }
 
-    /// w += min(C, loss/‖Δ‖²)·Δ.
+    /// Takes the step w += min(C, loss/‖Δ‖²)·Δ, with Δ in `self.difference`.
     fn step(&mut self, loss: f64) {
         self.difference.sort_by_key(|d| d.0);
         self.difference.dedup_by(|next, kept| {
@@ -242,15 +270,16 @@ impl<'a> Pass<'a> {
         }
     }
 
+    /// Returns the mean of the initial weights and the weights after each update.
     fn mean(&self) -> Vec<f64> {
         let n = (self.updates + 1) as f64;
         self.w.iter().zip(&self.lag).map(|(w, lag)| w - lag / n).collect()
     }
 }
 
-/// The candidate with the highest scale·model + metric, or with a negative scale model − metric: the fear. The first
-/// of equals.
-fn hopeful(list: &Candidates, scores: &[f64], gain: &[f64], scale: f64) -> usize {
+/// Returns the hope, argmax scale·s(e) + B(e), or with a negative `scale` the fear, argmax |scale|·s(e) − B(e);
+/// the first of equals. `gain` holds B by class.
+fn hope_or_fear(list: &Candidates, scores: &[f64], gain: &[f64], scale: f64) -> usize {
     let sign = scale.signum();
     let mut best = (0, f64::NEG_INFINITY);
     for (i, (&s, &c)) in scores.iter().zip(&list.class).enumerate() {
@@ -269,7 +298,7 @@ mod tests {
     use luthier_core::{FeatureKey, Local, Weights};
     use std::sync::Arc;
 
-    /// Two segments whose statistics, features and weights after every update were worked out by hand.
+    /// Two segments; their weights after every update were computed by hand.
     fn example() -> (Vec<Arc<Candidates>>, Weights) {
         let keys = [FeatureKey::of("x"), FeatureKey::of("y")];
         let columns = Arc::new(Local::new(keys.to_vec()));
@@ -323,9 +352,9 @@ mod tests {
         assert!((settings.score(&design, &pass.mean()) - 39.5075).abs() < 1e-3);
     }
 
-    /// There the initial weights are better than what any of the first epochs ends with.
+    /// The initial weights score higher than the mean of any of the two epochs.
     #[test]
-    fn the_initial_weights_are_in_the_race() {
+    fn initial_weights_are_kept_if_they_score_best() {
         let (lists, weights) = example();
         let settings = HopeFear { epochs: 2, shuffle: false, ..HopeFear::new("bleu".parse().unwrap(), 1) };
         let mut state = State::new(weights.clone());

@@ -1,8 +1,25 @@
-//! MERT (Och 2003): the weights that maximise the corpus score of the best candidates, by exact line searches
-//! from the current weights and from random ones.
+//! MERT (Och 2003; Cer et al. 2008): maximises the corpus score of the one-best output by exact line searches.
 //!
-//! The best true score wins, the earlier start among equals. Weights are L1-normalised unless some are fixed
-//! or bounded, for then their scale means something.
+//! With Ẽ(w) the candidates of highest model score w·h, one per segment (Cer et al. 2008, eq. 1), MERT searches
+//! w* = argmin ℓ(Ẽ(w)) (eq. 2), where the loss ℓ is minus the corpus score.
+//!
+//! - Line search (Cer et al. 2008, §2.1): along w + γd every candidate is a line b + γm with b = w·h and m =
+//!   d·h, and two candidates change places at γ = (b₁ − b₂)/(m₂ − m₁). The upper envelope of a segment's lines
+//!   gives its one-best output for all γ; [`ListWalker`] and [`ForestWalker`] compute it.
+//! - Search strategy (§2.2, §3.1): [`Strategy`] chooses the directions d. Koehn's coordinate descent searches
+//!   all axes and moves along the one that gains most, until none gains more than 10⁻⁶.
+//! - Regularisation (§3.2): [`Smoothing`] replaces the score of a plateau by the average or the worst over its
+//!   neighbours.
+//! - Restarts: each round climbs from `restarts` random starts, the first round also from the current weights.
+//!   The end with the highest true score is the result, the earlier start among equals.
+//!
+//! Departures from Algorithm 1 of Cer et al.: lines are searched in both directions; the envelope costs O(k log
+//! k) per segment of k candidates instead of O(k²); the step goes to the middle of the best plateau, not to its
+//! edge.
+//!
+//! A start ends where its strategy finds no gain; Koehn's coordinate descent ends after 1,000 moves (100 with
+//! smoothing) at the latest. A move costs one line search per free feature. Weights are L1-normalised, because
+//! MERT does not determine their scale; not so if some are fixed or bounded.
 
 use super::{Learner, Note};
 use crate::{
@@ -27,9 +44,10 @@ use std::sync::{
 ///
 /// Along w + γd every candidate is a line b + γm with b = w·h and m = d·h, so the score is piecewise constant
 /// in γ and its best interval is found exactly, in O(k log k) per segment of k candidates ([`ListWalker`], or
-/// [`ForestWalker`] on forests). Each start climbs by its strategy, with koehn until no axis gains more than
-/// 10⁻⁶. The best true score of all starts wins, the earlier start among equals. Only dense features are
-/// tuned. Weights are L1-normalised unless some are fixed or bounded.
+/// [`ForestWalker`] on forests). Each start follows the search strategy until it finds no gain (with koehn,
+/// until no axis gains more than 10⁻⁶). The weights with the highest score of all starts are the result, those
+/// of the earlier start among equals. Only dense features are tuned. Weights are L1-normalised unless some are
+/// fixed or bounded.
 ///
 /// ```
 /// # use luthier_core::{Progress, Weights};
@@ -60,17 +78,17 @@ pub struct LineSearch {
     pub metric: Metric,
     /// Search strategy: how each start chooses the directions of its line searches.
     pub strategy: Strategy,
-    /// Number of random directions that [`Strategy::Koehn`] tries besides the axes, at every move.
+    /// Number of random directions that [`Strategy::Koehn`] searches besides the axes, at every move.
     pub random_directions: usize,
     /// Number of directions in a row without gain after which [`Strategy::Random`] stops.
     pub patience: usize,
     /// Smoothing of plateaus: how an interval of a line is scored together with its neighbours (Cer et al.
     /// 2008, §3.2).
     pub smoothing: Smoothing,
-    /// Number of random starts in each round, besides the current weights in the first.
+    /// Number of random starts per round; the first round also starts from the current weights.
     pub restarts: u32,
-    /// Number of rounds of restarts, at least 1; from the second round on, starts lie near the best weights
-    /// so far.
+    /// Number of rounds of restarts, at least 1; from the second round on, starts are drawn near the best
+    /// weights so far.
     pub rounds: u32,
     /// Features whose weights are fixed or bounded.
     pub limits: Limits,
@@ -81,9 +99,9 @@ pub struct LineSearch {
 /// Constraints on the weights that [`LineSearch`] may choose; the default has none.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
-    /// Features whose weights stay as they are.
+    /// Features whose weights are not changed.
     pub fixed: Vec<FeatureKey>,
-    /// Smallest and largest weight of a feature, −∞ or ∞ for none; features that are not listed are free.
+    /// Smallest and largest weight of a feature, −∞ or ∞ for no bound; features that are not listed are unbounded.
     pub bounds: FxHashMap<FeatureKey, (f64, f64)>,
 }
 
@@ -95,7 +113,7 @@ impl LineSearch {
     }
 }
 
-/// Where a start ended: its score and its weights.
+/// Result of a start: its true score and its weights.
 type End = (f64, Vec<f64>);
 
 impl Learner for LineSearch {
@@ -117,29 +135,29 @@ impl Learner for LineSearch {
         fleet: &Fleet<'_>,
         progress: Progress<'_>,
     ) -> Result<Note> {
-        let (ground, columns) = match evidence {
+        let (space, columns) = match evidence {
             Evidence::Lists(lists) => {
                 let Some(first) = lists.first() else { return Ok(None) };
-                (Ground::Lists(lists, Arc::new(Flat::new(lists))), &first.columns)
+                (SearchSpace::Lists(lists, Arc::new(Flat::new(lists))), &first.columns)
             }
-            Evidence::Forests(pool) => (Ground::Forests(pool), &pool.columns),
+            Evidence::Forests(pool) => (SearchSpace::Forests(pool), &pool.columns),
         };
         let mut start = Vec::new();
         state.weights.gather(columns, &mut start);
         let ascent = self.ascent(columns);
-        // A feature that came late starts at 0, which may be out of bounds.
+        // A feature that first occurs in a later iteration starts at 0, which can be out of bounds.
         for (w, &(low, high)) in start.iter_mut().zip(&ascent.bounds) {
             *w = w.clamp(low, high);
         }
         let job = Job {
             search: self,
-            ground,
+            space,
             columns,
             state,
             ascent,
             start,
             progress,
-            told: Mutex::new(f64::NEG_INFINITY),
+            best: Mutex::new(f64::NEG_INFINITY),
             done: AtomicU32::new(0),
         };
         let mut best = job.round(0, None, fleet)?;
@@ -155,6 +173,7 @@ impl Learner for LineSearch {
 }
 
 impl LineSearch {
+    /// Builds the search over the dense columns, with its free coordinates and bounds.
     fn ascent(&self, columns: &Local) -> Ascent {
         let keys = columns.keys();
         Ascent {
@@ -170,6 +189,7 @@ impl LineSearch {
 }
 
 impl Limits {
+    /// Returns the smallest and largest weight of a feature; infinite without a bound.
     fn of(&self, key: FeatureKey) -> (f64, f64) {
         self.bounds.get(&key).copied().unwrap_or((f64::NEG_INFINITY, f64::INFINITY))
     }
@@ -180,13 +200,14 @@ impl Limits {
     }
 }
 
-/// What is walked on.
-enum Ground<'a> {
+/// Candidates that lines are searched over: n-best lists, with their flattened form, or forests.
+enum SearchSpace<'a> {
     Lists(&'a [Arc<Candidates>], Arc<Flat>),
     Forests(&'a ForestPool),
 }
 
-impl Ground<'_> {
+impl SearchSpace<'_> {
+    /// Puts a walker at `point`; `weights` holds the weights of the features that are not searched.
     fn walker<'a>(
         &'a self,
         search: &'a LineSearch,
@@ -195,18 +216,18 @@ impl Ground<'_> {
     ) -> Box<dyn Walker + 'a> {
         let (metric, smoothing) = (&search.metric, search.smoothing);
         match self {
-            Ground::Lists(lists, flat) => {
+            SearchSpace::Lists(lists, flat) => {
                 Box::new(ListWalker::over(flat, lists, metric, weights, point).smoothed(smoothing))
             }
-            Ground::Forests(pool) => {
+            SearchSpace::Forests(pool) => {
                 Box::new(ForestWalker::new(pool, metric, weights, point).smoothed(smoothing))
             }
         }
     }
 }
 
-/// A walker that asks before every line search whether to stop. After that no search finds anything, so that the ascent ends at
-/// once.
+/// A walker that polls `progress` before every line search. Once stopped, no search finds a gain, so that the
+/// ascent ends at once.
 struct Polled<'a> {
     walker: Box<dyn Walker + 'a>,
     progress: Progress<'a>,
@@ -239,26 +260,28 @@ impl Walker for Polled<'_> {
     }
 }
 
-/// One call of `learn`.
+/// State of one call of `learn`, shared by all starts.
 struct Job<'a> {
     search: &'a LineSearch,
-    ground: Ground<'a>,
+    space: SearchSpace<'a>,
     columns: &'a Local,
     state: &'a State,
     ascent: Ascent,
     start: Vec<f64>,
     progress: Progress<'a>,
-    told: Mutex<f64>,
+    /// Highest score of the starts that are done, for progress reports.
+    best: Mutex<f64>,
+    /// Number of starts that are done.
     done: AtomicU32,
 }
 
 impl Job<'_> {
-    /// All starts of a round; the best end, the earliest of equals. Only the first round has the current weights
-    /// themselves.
+    /// Runs all starts of a round and returns the best result, `best` of earlier rounds included; the earliest
+    /// of equals. Only the first round starts from the current weights.
     fn round(&self, round: u32, best: Option<&End>, fleet: &Fleet<'_>) -> Result<End> {
         let restarts = self.search.restarts;
         let (first, n) = if round == 0 { (0, restarts + 1) } else { (1 + round * restarts, restarts) };
-        let ends = fleet.map(n, |shard| self.one(first + shard.0, best))?;
+        let ends = fleet.map(n, |shard| self.run_start(first + shard.0, best))?;
         let mut winner = best.cloned().unwrap_or((f64::NEG_INFINITY, Vec::new()));
         for end in ends {
             if end.0 > winner.0 {
@@ -268,15 +291,16 @@ impl Job<'_> {
         Ok(winner)
     }
 
-    /// Climbs from start number `index`.
-    fn one(&self, index: u32, best: Option<&End>) -> Result<End> {
+    /// Runs start number `index`: the current weights for 0, else random weights, or weights near `best`. Fails
+    /// with an error of kind `Interrupted` if the progress callback stops the run.
+    fn run_start(&self, index: u32, best: Option<&End>) -> Result<End> {
         let epoch = self.state.epoch;
         let point = match best {
             _ if index == 0 => self.start.clone(),
-            None => self.anywhere(index),
+            None => self.random_start(index),
             Some(best) => self.near(best, index),
         };
-        let walker = self.ground.walker(self.search, &self.state.weights, &point);
+        let walker = self.space.walker(self.search, &self.state.weights, &point);
         let mut walker = Polled { walker, progress: self.progress, stopped: false };
         let mut stream = Stream::new(self.search.seed, Purpose::Direction, epoch, index);
         self.ascent.climb(&mut walker, &mut || stream.normal());
@@ -288,18 +312,18 @@ impl Job<'_> {
         if !self.search.limits.any() && weights.l1() > 0.0 {
             weights.scale(1.0 / weights.l1());
         }
-        // Scaling rounds, so the score that counts is taken afresh from what will be written.
+        // Scaling rounds, so the score is recomputed from the weights that are written.
         let mut scaled = Vec::new();
         weights.gather(self.columns, &mut scaled);
         drop(walker);
-        let score = self.ground.walker(self.search, &weights, &scaled).score();
+        let score = self.space.walker(self.search, &weights, &scaled).score();
         self.report(score)?;
         Ok((score, weights.iter().map(|(_, v)| v).collect()))
     }
 
-    /// Uniform in a feature's bounds; without, in [0, 1] where the start is positive, in [−1, 0] where negative, in
-    /// [−1, 1] where zero.
-    fn anywhere(&self, index: u32) -> Vec<f64> {
+    /// Draws a start: each free weight uniformly from its bounds; without bounds from [0, 1] where the current
+    /// weight is positive, from [−1, 0] where it is negative, from [−1, 1] where it is 0.
+    fn random_start(&self, index: u32) -> Vec<f64> {
         let mut stream = Stream::new(self.search.seed, Purpose::Restart, self.state.epoch, index);
         self.scatter(|c| {
             let w = self.start[c];
@@ -311,7 +335,8 @@ impl Job<'_> {
         })
     }
 
-    /// The best so far, each weight moved by a Gaussian step of one of four sizes relative to the mean weight.
+    /// Draws a start near the best weights so far: adds Gaussian noise to each free weight, with a standard
+    /// deviation of 0.1, 0.25, 0.5 or 1 times the mean absolute weight, by start number.
     fn near(&self, best: &End, index: u32) -> Vec<f64> {
         let mut stream = Stream::new(self.search.seed, Purpose::Perturb, self.state.epoch, index);
         let mut weights = self.state.weights.clone();
@@ -326,7 +351,7 @@ impl Job<'_> {
         })
     }
 
-    /// The start with every free coordinate drawn anew.
+    /// Returns the current weights with every free coordinate replaced by a draw.
     fn scatter(&self, mut draw: impl FnMut(usize) -> f64) -> Vec<f64> {
         let mut point = self.start.clone();
         for &c in &self.ascent.free {
@@ -335,9 +360,10 @@ impl Job<'_> {
         point
     }
 
+    /// Reports a finished start and the best score so far.
     fn report(&self, score: f64) -> Result<()> {
         let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut best = self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut best = self.best.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         *best = best.max(score);
         let total = u64::from(1 + self.search.restarts * self.search.rounds);
         self.progress.report(&Step { what: "starts", done: u64::from(done), total, value: Some(*best) })

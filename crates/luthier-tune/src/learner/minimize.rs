@@ -1,4 +1,24 @@
-//! Learning by minimising an objective of the scores: pairwise ranking, likelihood, risk, expected BLEU.
+//! Learning by minimising a regularised loss over the pool: pairwise ranking, likelihood, risk, expected BLEU.
+//!
+//! s = w·h is the model score of a candidate, b its sentence score, N the number of segments (for APRO of
+//! candidates), and p ∝ exp(γs) within a list. The objectives, each with its minimiser:
+//!
+//! - PRO, logistic (Hopkins and May 2011): λ/2‖w‖² + 2 Σ log(1 + exp(−(sᵢ − sⱼ))) over the selected pairs with
+//!   bᵢ > bⱼ. The factor 2 counts both signs of a pair (Dreyer and Dong 2015, §3, step 3). L-BFGS.
+//! - PRO, hinge (Watanabe 2012, eq. 4–5): λ/2‖w‖² + 1/M Σ max(0, 1 − (sᵢ − sⱼ)) over the M selected pairs. Dual
+//!   coordinate descent on ½‖w‖² + C Σ max(0, 1 − (sᵢ − sⱼ)) with C = 1/(λM).
+//! - APRO (Dreyer and Dong 2015, eq. 3): ½‖w‖² + C/N Σ max(0, 1 − sᵢ + sⱼ)² over all pairs with bᵢ > bⱼ.
+//!   Trust-region truncated Newton.
+//! - Softmax (Watanabe 2012, eq. 4 and 6): λ/2‖w‖² − 1/N Σ log(Zₒ/Zₙ), with scores scaled by γ. L-BFGS.
+//! - Expected BLEU (Rosti et al. 2010, 2011): λ/2‖w‖² − BLEU of expected n-gram counts. L-BFGS.
+//! - Risk (Smith and Eisner 2006): λ/2‖w‖² − 1/N Σ Σₑ p(e)·b(e). L-BFGS.
+//!
+//! L-BFGS and Newton start from the current weights, or from w = 0 if the objective is lower there; dual
+//! coordinate descent starts from w = 0. L-BFGS stops when ‖∇‖ is at most the tolerance times the smaller of
+//! its values at w = 0 and at the current weights, or when the objective no longer decreases; Newton when ‖∇‖
+//! is at most the tolerance times its value at w = 0; dual coordinate descent when the gap between primal and
+//! dual value is at most the tolerance times the primal value. All stop at the maximum number of steps or
+//! sweeps. One evaluation costs two products with the feature matrix.
 
 use super::{Learner, Note};
 use crate::{
@@ -14,50 +34,51 @@ use luthier_metric::{Metric, SentenceSmoothing};
 use luthier_optim::{Ended, Examples, Limit, Objective, Watch, dual, lbfgs, newton};
 use std::{cell::Cell, sync::Arc};
 
-/// Loss that [`Minimize`] minimises over the pool, with a regulariser.
+/// Loss that [`Minimize`] minimises over the pool, together with a regulariser.
 #[derive(Debug, Clone)]
 pub enum Loss {
-    /// Pairwise ranking of chosen pairs with score difference d (Hopkins and May 2011). Logistic: λ/2‖w‖² + 2
-    /// Σ log(1 + e^{−d}), both signs of a pair counted; hinge: λ/2‖w‖² plus the mean of max(0, 1 − d)
-    /// (Watanabe 2012, eq. 4–5).
+    /// Pairwise ranking of selected pairs with score difference d = w·h(better) − w·h(worse) (Hopkins and May
+    /// 2011). Logistic: λ/2‖w‖² + 2 Σ log(1 + e^{−d}), where 2 counts both signs of a pair; hinge: λ/2‖w‖² plus
+    /// the mean of max(0, 1 − d) (Watanabe 2012, eq. 4–5).
     Pro {
-        /// Pairs of candidates to rank, and how they are chosen.
+        /// Selection of the pairs of candidates to rank.
         pairs: Pairs,
         /// Loss of one pair: logistic or hinge.
         margin: Margin,
     },
-    /// Squared hinge over all pairs (Dreyer and Dong 2015): ½‖w‖² + C/N Σ max(0, 1 − sᵢ + sⱼ)² over pairs of
-    /// a segment with bᵢ > bⱼ, N candidates in all. [`Minimize::lambda`] is not used.
+    /// Squared hinge loss over all pairs (Dreyer and Dong 2015, eq. 3): ½‖w‖² + C/N Σ max(0, 1 − sᵢ + sⱼ)² over
+    /// pairs of a segment with model scores s and sentence scores bᵢ > bⱼ; N is the number of candidates of all
+    /// segments. [`Minimize::lambda`] is not used.
     Apro {
-        /// C: weight of the loss beside ½‖w‖², above 0.
+        /// C: weight of the loss relative to the regulariser ½‖w‖², above 0.
         c: f64,
     },
-    /// Negative log-likelihood of the oracles, −(1/N) Σ log(Z(oracles)/Z(list)) with Z = Σ exp(γs), over N
-    /// segments (Watanabe 2012, eq. 6).
+    /// Negative log-likelihood of the oracles, −1/N Σ log(Zₒ/Zₙ) over N segments, where Zₒ and Zₙ sum exp(γs)
+    /// over the oracles and over the whole list (Watanabe 2012, eq. 6, with γ = 1).
     Softmax {
         /// How the oracles of each segment are chosen.
         oracle: OracleBy,
     },
-    /// Minus the BLEU of expected n-gram counts under p ∝ exp(γs), from 0 to −1 (Rosti et al. 2010, 2011).
-    /// For BLEU only.
+    /// Minus the BLEU of expected n-gram counts under p ∝ exp(γs), from −1 to 0 (Rosti et al. 2010, 2011); the
+    /// metric must be BLEU.
     Xbleu {
         /// How expected n-gram matches are clipped by the references.
         clip: Clip,
         /// Form of the brevity penalty.
         brevity: Brevity,
-        /// References by segment; `None` where only statistics are known, which needs [`Clip::Candidate`].
+        /// References of each segment; `None` where only statistics are known, which needs [`Clip::Candidate`].
         references: Option<Arc<Vec<Vec<String>>>>,
     },
-    /// Minus the expected sentence score, −(1/N) Σ Σₑ p(e)·b(e) over N segments with p ∝ exp(γs) (Smith and
-    /// Eisner 2006).
+    /// Minus the expected sentence score, −1/N Σ Σₑ p(e)·b(e) over N segments with p ∝ exp(γs) (Smith and Eisner
+    /// 2006).
     Risk,
 }
 
 /// Learning by minimising a regularised [`Loss`] of the scores s = Xw over the pool.
 ///
-/// L-BFGS for smooth losses, trust-region Newton for APRO, dual coordinate descent for the hinge loss; each
-/// stops by `limit`. One evaluation costs two products with the feature matrix ([`FeatureMatrix::size`]). Weights of
-/// features that no candidate has stay as they are.
+/// Smooth losses are minimised by L-BFGS, APRO by trust-region Newton, the hinge loss by dual coordinate
+/// descent; each stops by `limit`. One evaluation costs two products with the feature matrix
+/// ([`FeatureMatrix::size`]). Weights of features that no candidate has are not changed.
 ///
 /// ```
 /// # use luthier_core::Weights;
@@ -86,7 +107,7 @@ pub enum Loss {
 /// ```
 #[derive(Clone)]
 pub struct Minimize {
-    /// Metric to tune for: it scores sentences and chooses oracles.
+    /// Metric to tune for; it scores candidates and chooses oracles.
     pub metric: Metric,
     /// Loss that is minimised.
     pub loss: Loss,
@@ -104,8 +125,8 @@ pub struct Minimize {
 }
 
 impl Minimize {
-    /// A loss with the defaults of the probabilistic losses: λ = 10⁻⁵, γ = 1, tolerance 10⁻⁴, at most 1,000
-    /// steps.
+    /// Builds the learner of a loss with λ = 10⁻⁵, γ = 1, tolerance 10⁻⁴ and at most 1,000 steps, the defaults of
+    /// softmax, xBLEU and risk.
     pub fn new(metric: Metric, loss: Loss, seed: u64) -> Self {
         Minimize {
             metric,
@@ -118,8 +139,8 @@ impl Minimize {
         }
     }
 
-    /// Returns the objective over some lists, regulariser included, at the last γ; `epoch` chooses the
-    /// sampled pairs. Every feature must have been committed to `weights`, whose order the variables have.
+    /// Returns the objective over some lists, regulariser included, at the last γ; `epoch` seeds the sampling of
+    /// pairs. Every feature must have been committed to `weights`; the variables are in their order.
     pub fn objective<'a>(
         &'a self,
         lists: &[Arc<Candidates>],
@@ -130,6 +151,7 @@ impl Minimize {
         self.at(&Arc::new(FeatureMatrix::new(lists.to_vec(), weights)), weights, epoch, gamma, Fleet::ALONE)
     }
 
+    /// Builds the objective over the lists of `design` at one γ.
     fn at<'a>(
         &'a self,
         design: &Arc<FeatureMatrix>,
@@ -190,6 +212,8 @@ impl Minimize {
         }
     }
 
+    /// Minimises the loss over the forests of the last decode, for each γ in turn. Returns a note, and learns
+    /// nothing, if the loss has no form on forests.
     fn learn_forests(
         &self,
         pool: &ForestPool,
@@ -199,7 +223,7 @@ impl Minimize {
     ) -> Result<Note> {
         let gamma = self.gamma.first().copied().unwrap_or(1.0);
         let Some(mut objective) = self.on_forests(pool, &state.weights, gamma, fleet) else {
-            return Ok(Some("this loss is not for forests: nothing was learned".to_owned()));
+            return Ok(Some("this loss cannot be computed on forests; nothing was learned".to_owned()));
         };
         let mut seen = vec![false; state.weights.len()];
         for p in state.weights.places(&pool.columns) {
@@ -217,8 +241,9 @@ impl Minimize {
         Ok(note)
     }
 
-    /// Fits the weights of features that are seen. A decoder may use the others all the same: they stay as they are, and are
-    /// no part of ‖w‖.
+    /// Fits the weights of features that are seen in the pool. A decoder may use the other features too: their
+    /// weights are not changed and do not count in ‖w‖. Fails with an error of kind `Interrupted` if `progress`
+    /// answers *stop*.
     fn fit(
         &self,
         before: &[f64],
@@ -239,24 +264,27 @@ impl Minimize {
         Ok((w, note))
     }
 
-    /// The brevity penalty has a corner, and the best weights are often in it: no step improves them.
+    /// Returns the note about a minimiser that did not converge. For xBLEU, a line search that fails is no
+    /// reason for a note: the brevity penalty has a corner, the optimum often lies there, and the gradient does
+    /// not vanish.
     fn ended(&self, ended: Ended) -> Note {
         let corner = matches!(self.loss, Loss::Xbleu { brevity: Brevity::Exact, .. });
         note(ended, self.limit).filter(|_| !corner || ended.steps >= self.limit.steps)
     }
 }
 
-/// Tells how far a minimiser is, and stops it.
+/// Reports the progress of a minimiser, and stops it on request.
 struct Watcher<'a> {
     progress: Progress<'a>,
     limit: Limit,
     stopped: Cell<bool>,
 }
 
-/// A minimiser of a function with gradients.
+/// Signature of [`lbfgs`] and [`newton`].
 type Minimiser = fn(&mut dyn Objective, &mut [f64], Limit, &mut Watch<'_>) -> Ended;
 
 impl Watcher<'_> {
+    /// Runs a minimiser from `w`, which becomes the result.
     fn run(&self, minimiser: Minimiser, objective: &mut dyn Objective, w: &mut [f64]) -> Ended {
         let mut polled = Polled { objective, watcher: self };
         minimiser(&mut polled, w, self.limit, &mut |_, value, relative| {
@@ -266,7 +294,7 @@ impl Watcher<'_> {
         })
     }
 
-    /// Asks whether to stop.
+    /// Polls the progress callback and returns whether to stop.
     fn asks_to_stop(&self) -> bool {
         self.stop_if(self.progress.poll().is_err());
         self.stopped.get()
@@ -277,8 +305,8 @@ impl Watcher<'_> {
     }
 }
 
-/// An objective that asks before every pass whether to stop. After that a pass costs nothing and has no value, so that the
-/// minimiser ends at once.
+/// An objective that polls the progress callback before every evaluation. Once stopped, evaluations cost
+/// nothing and return NaN, so that the minimiser ends at once.
 struct Polled<'a> {
     objective: &'a mut dyn Objective,
     watcher: &'a Watcher<'a>,
@@ -321,7 +349,7 @@ impl Learner for Minimize {
             if chosen.iter().all(Vec::is_empty) {
                 let least = pairs.min_difference;
                 return Ok(Some(format!(
-                    "no two candidates of a segment differ by {least} in {}: nothing was learned; lower \
+                    "no pair of candidates differs by at least {least} in {}: nothing was learned; lower \
                      --min-difference",
                     self.metric.name()
                 )));
@@ -353,6 +381,8 @@ impl Learner for Minimize {
 }
 
 impl Minimize {
+    /// Builds the objective of PRO over chosen pairs: λ/2‖w‖² plus twice the sum of logistic losses, or plus
+    /// the mean of hinge losses.
     fn pairwise<'a>(
         &'a self,
         lists: &[Arc<Candidates>],
@@ -370,6 +400,8 @@ impl Minimize {
         Box::new(Regularized::new(Arc::new(FeatureMatrix::new(lists, weights)), loss, self.lambda, fleet))
     }
 
+    /// Minimises λ/2‖w‖² + 1/M Σ max(0, 1 − d) over M chosen pairs by dual coordinate descent, as ½‖w‖² + C Σ
+    /// max(0, 1 − d) with C = 1/(λM). Returns a note if the tolerance is not reached.
     fn hinge(
         &self,
         lists: &[Arc<Candidates>],
@@ -386,7 +418,7 @@ impl Minimize {
         let found = dual(&rows, w, c, tolerance, sweeps, &mut |n| stream.below(n as u64) as usize);
         (found.gap > tolerance).then(|| {
             format!(
-                "stopped after {} sweeps, at most {:.1} % above the optimum: more --max-steps come nearer",
+                "the minimiser stopped after {} sweeps, at most {:.1} % above the optimum; raise --max-steps",
                 found.sweeps,
                 100.0 * found.gap / (1.0 - found.gap).max(1e-9)
             )
@@ -394,22 +426,25 @@ impl Minimize {
     }
 }
 
+/// Returns a note for the user if a minimiser did not converge.
 fn note(ended: Ended, limit: Limit) -> Note {
     let (steps, gradient) = (ended.steps, ended.gradient);
     if ended.converged {
         None
     } else if steps >= limit.steps {
         Some(format!(
-            "the minimiser stopped after {steps} steps before it converged (gradient {gradient:.2e}): see --max-steps"
+            "the minimiser stopped after {steps} steps before it converged (gradient norm {gradient:.2e}); raise \
+             --max-steps"
         ))
     } else {
         Some(format!(
-            "the minimiser found no better step after {steps} (gradient {gradient:.2e}): is some feature of another size?"
+            "the minimiser found no better point after {steps} steps (gradient norm {gradient:.2e}); check for \
+             features of very different scale"
         ))
     }
 }
 
-/// Lists with only those candidates that occur in a pair, and the pairs in their numbers.
+/// Returns lists of only those candidates that occur in a pair, and the pairs renumbered accordingly.
 fn compact(lists: &[Arc<Candidates>], pairs: &[Vec<Pair>]) -> (Vec<Arc<Candidates>>, Vec<Vec<Pair>>) {
     let one = |(list, pairs): (&Arc<Candidates>, &Vec<Pair>)| {
         let mut rows: Vec<u32> = pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
@@ -425,13 +460,17 @@ fn compact(lists: &[Arc<Candidates>], pairs: &[Vec<Pair>]) -> (Vec<Arc<Candidate
     lists.iter().zip(pairs).map(one).unzip()
 }
 
-/// Differences of candidates as examples: the candidates' rows are kept, never the differences.
+/// Feature differences of pairs as examples of dual coordinate descent. Only the candidates' rows are stored;
+/// differences are computed on the fly.
 struct PairRows<'a> {
     watcher: &'a Watcher<'a>,
+    /// Start of each candidate's row in `places` and `values`, and the total length.
     offsets: Vec<usize>,
-    /// Places of features, ascending in each row, and their values.
+    /// Positions in the weights of the non-zero features, ascending in each row.
     places: Vec<u32>,
+    /// Values of the non-zero features; parallel to `places`.
     values: Vec<f64>,
+    /// Better and worse candidate of each pair, as row numbers.
     pairs: Vec<Pair>,
 }
 

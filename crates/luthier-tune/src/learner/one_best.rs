@@ -1,4 +1,17 @@
 //! Averaged perceptron and 1-best MIRA (Collins 2002; Crammer and Singer 2003; Arun and Koehn 2007).
+//!
+//! y′ is the guess, the candidate with the highest model score; yₜ the target, a reachable reference or a
+//! surrogate; Θ(x, y) the features of a translation, here h(y); Δ = h(yₜ) − h(y′). Arun and Koehn (2007)
+//! define
+//!
+//! - perceptron (eq. 1): w ← w + Δ; weighted (eq. 4): w ← w + sBLEU(yₜ)·Δ;
+//! - MIRA: the smallest change of w with w·Δ ≥ L, where L = sBLEU(yₜ) − sBLEU(y′) (eq. 2), or weighted
+//!   L = (sBLEU(yₜ) − sBLEU(y′))·sBLEU(yₜ) (eq. 3).
+//!
+//! The closed form of the MIRA update is w ← w + τΔ with τ = (L − w·Δ)/‖Δ‖², at least 0. Departures from the
+//! paper: τ is at most C (∞ by default, as in the paper), sBLEU is the sentence score of any metric, and no
+//! update is made where guess and target have the same words. The learned weights are the mean over all visits,
+//! which the loop computes lazily ([`State::step`]).
 
 use super::{Learner, Note};
 use crate::{Candidates, Evidence, Fleet, State, candidates::argmax, pairs::gains_of};
@@ -7,24 +20,24 @@ use luthier_metric::{Metric, SentenceSmoothing, add};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Surrogate (target) of a step where the reference is not reachable (Arun and Koehn 2007).
+/// Surrogate: the target of an update where the reference is not reachable (Arun and Koehn 2007).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Update {
-    /// Best sentence score among the list and the surrogate of the previous visit.
+    /// Candidate with the best sentence score among the list and the surrogate of the previous visit.
     Local,
-    /// Best sentence score of all reachable translations, until a guess beats it.
+    /// Reachable translation with the best sentence score, until a guess has a better one.
     MaxBleu,
 }
 
-/// Averaged perceptron and 1-best MIRA: online steps from the guess to the surrogate (Collins 2002; Crammer
+/// Averaged perceptron and 1-best MIRA: online updates from the guess towards the target (Collins 2002; Crammer
 /// and Singer 2003; Arun and Koehn 2007).
 ///
-/// The guess is the candidate with the highest model score, the surrogate the target that it should have
-/// been. With Δ = h(surrogate) − h(guess) the perceptron takes the step w += Δ, MIRA w += τΔ with τ = (L −
-/// w·Δ)/‖Δ‖² clamped to [0, C] and L the difference of sentence scores. No step is taken where both have the
-/// same words. A visit costs one pass over its list; the schedule decides when to stop.
+/// The guess is the candidate with the highest model score, the target a reachable reference or a surrogate.
+/// With Δ = h(target) − h(guess) the perceptron updates w += Δ, MIRA w += τΔ with τ = (L − w·Δ)/‖Δ‖² clamped to
+/// [0, C] and L the difference of sentence scores. No update is made where both have the same words. A visit
+/// costs one pass over its list; the schedule decides when to stop.
 ///
 /// ```
 /// # use luthier_core::{Progress, SegmentId, Weights};
@@ -47,16 +60,16 @@ pub enum Update {
 /// ```
 #[derive(Debug, Clone)]
 pub struct OneBest {
-    /// Metric to tune for: its sentence score chooses surrogates and is MIRA's loss.
+    /// Metric to tune for; its sentence score chooses surrogates and gives MIRA's loss L.
     pub metric: Metric,
     /// Smoothing of sentence BLEU.
     pub plus_one: SentenceSmoothing,
     /// Surrogate of a segment whose reference is not reachable.
     pub update: Update,
-    /// Whether each step (for MIRA its loss L) is multiplied by the sentence score of the target, from 0 to
-    /// 1.
+    /// Whether each update (for MIRA its loss L) is multiplied by the sentence score of the target, from 0 to 1
+    /// (Arun and Koehn 2007, eq. 3–4).
     pub weighted: bool,
-    /// C: largest step size τ of MIRA, above 0 or ∞; `None` for the perceptron, whose steps have size 1.
+    /// C: maximum step size τ of MIRA, above 0 or ∞; `None` for the perceptron, whose step size is 1.
     pub passive: Option<f64>,
     /// Whether a reachable reference is the target instead of the surrogate.
     pub references: bool,
@@ -72,7 +85,8 @@ impl OneBest {
         OneBest { metric, plus_one, update, weighted: false, passive, references: true, average: true }
     }
 
-    /// What a segment's step aims at.
+    /// Returns the target of an update: the reachable reference, or the surrogate, which is stored in `state`
+    /// when it changes. `at` is the segment's index in the batch, `gain` the sentence scores of the list.
     fn target(
         &self,
         list: &Arc<Candidates>,
@@ -156,7 +170,8 @@ impl Learner for OneBest {
     }
 }
 
-/// Features of one candidate less those of another, by place, which features get here if they have none.
+/// Returns Δ = h(better) − h(worse) as position in the weights and value, in order of position. Features
+/// without a weight are added to `weights`; fails if two names share one key.
 fn difference(
     better: (&Candidates, usize),
     worse: (&Candidates, usize),
@@ -185,7 +200,7 @@ fn difference(
         };
         out.extend(place.map(|p| (p, value)));
     }
-    // In order of places: growth and sums are then the same wherever the run is gone on with.
+    // Sorted by position, so that sums are the same after the run is resumed.
     out.sort_unstable_by_key(|d| d.0);
     Ok(out)
 }

@@ -1,4 +1,41 @@
-//! Ranking of oracles above all other candidates, batch by batch: ORO, O-ORO and batch MIRA (Watanabe 2012).
+//! ORO, O-ORO and batch MIRA (Watanabe 2012): online ranking of oracles above all other candidates, batch by batch.
+//!
+//! b is a batch of segments (f, e), wₖ the weights before step k, e* an oracle and e′ another candidate of the
+//! same n-best list, h the features of a candidate, and
+//!
+//! - Φ(f, e*, e′) = h(f, e*) − h(f, e′);
+//! - L(w; f, e) = log(Zₒ/Zₙ), where Zₒ sums exp(w·h) over the oracles and Zₙ over the whole list;
+//! - Ψ(w; f, e) = ∂L/∂w = mean of h over the oracles − mean of h over the list, both under p ∝ exp(w·h).
+//!
+//! The objective of a batch (eq. 7) is λ/2‖w‖² plus a loss: hinge, 1/M Σ max{0, 1 − w·Φ} over all M pairs of an
+//! oracle and another candidate (eq. 5), or softmax, −1/|b| Σ L (eq. 6). One call of `learn` takes one step:
+//!
+//! - ORO, hinge (eq. 8, 9, 11): w ← (1 − λη)wₖ + η/M′ Σ Φ over the M′ pairs with 1 − wₖ·Φ > 0.
+//! - ORO, softmax (eq. 10): w ← (1 − λη)wₖ + η/|b| Σ Ψ(wₖ; f, e).
+//! - O-ORO, hinge (eq. 12, 15): with w¼ = (1 − λη)wₖ,
+//!   w ← argmin ½‖w − w¼‖² + η Σ max{0, 1 − w·Φ} = w¼ + Σ τΦ.
+//! - O-ORO, softmax (eq. 16, 17): with w¼ = (1 − λη)wₖ,
+//!   w ← argmin ½‖w − w¼‖² + η Σ max{0, −L(wₖ; f, e) − w·Ψ(wₖ; f, e)} = w¼ + Σ τΨ(wₖ; f, e).
+//! - MIRA (eq. 13): w ← argmin λ/2‖w − wₖ‖² + Σ max{0, m − w·Φ} = wₖ + Σ τΦ with 0 ≤ τ ≤ C = 1/λ; the margin
+//!   m is 1.
+//!
+//! After a step of ORO or O-ORO, w is projected onto the ball of radius 1/√λ (Algorithm 2, line 9). The
+//! learning rate is η = η₀·α^(k/K), with K batches per epoch.
+//!
+//! Departures from the equations as printed:
+//!
+//! - The Lagrangian dual of eq. 12 has the box 0 ≤ τ ≤ η; eq. 14 prints Σ τ ≤ η, the dual with one slack ξ shared
+//!   by all pairs. [`Bound`] offers both and, by default, footnote 2: solve with the box, then scale τ down to
+//!   Σ τ ≤ η, so that the step is shorter than the argmin above.
+//! - The constraint of eq. 16 lacks the term wₖ·Ψ(wₖ), so it is not the tangent plane of −L;
+//!   [`Linearize::Tangent`] adds the term.
+//! - Eq. 8 prints the divisor M; as in the paper's experiments, the default is M′ ([`Norm`]).
+//! - Training starts from the given weights, not from 0, and 1 − λη is never less than 0.
+//! - [`RankMargin::Error`] and [`Decay::Pegasos`] are alternatives to the paper's margin and learning rate.
+//!
+//! A sub-gradient step costs one product per candidate and one comparison per pair. Inner problems are solved
+//! until the relative gap between primal and dual value is at most [`Rank::tolerance`], in at most 1,000 sweeps
+//! over the pairs. The schedule decides when training stops.
 
 use super::{Learner, Note, grow};
 use crate::{
@@ -19,9 +56,10 @@ use std::sync::Arc;
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum RankLoss {
-    /// Hinge loss max(0, 1 − w·Φ) of each pair of an oracle and another candidate (Watanabe 2012, eq. 5).
+    /// Hinge loss max(0, 1 − w·Φ) of each pair of an oracle and another candidate, Φ being the difference of their
+    /// features (Watanabe 2012, eq. 5).
     Hinge,
-    /// Negative log-likelihood of each segment's oracles (Watanabe 2012, eq. 6).
+    /// Softmax loss −log(Zₒ/Zₙ) of each segment: negative log-likelihood of its oracles (Watanabe 2012, eq. 6).
     Softmax,
 }
 
@@ -30,7 +68,7 @@ pub enum RankLoss {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Decay {
-    /// η₀·α^(k/K) at step k, with K batches per epoch (Watanabe 2012).
+    /// η₀·α^(k/K) at step k, with K batches per epoch (Watanabe 2012, §3.2).
     Exponential,
     /// 1/(λk) at step k (Shalev-Shwartz et al. 2007).
     Pegasos,
@@ -62,9 +100,9 @@ impl Rate {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Norm {
-    /// M′: the number of pairs with a margin below 1.
+    /// M′: the number of violated pairs, 1 − w·Φ > 0 (Watanabe 2012, eq. 9).
     Violated,
-    /// M: the number of all pairs of oracles and other candidates.
+    /// M: the number of all pairs of an oracle and another candidate (Watanabe 2012, eq. 8).
     Pairs,
 }
 
@@ -73,11 +111,11 @@ pub enum Norm {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
-    /// Each τ from 0 to η, then all scaled down to a sum of η (Watanabe 2012, footnote 2).
+    /// 0 ≤ τ ≤ η for each τ; where Σ τ > η, all are then scaled down to Σ τ = η (Watanabe 2012, footnote 2).
     Normalized,
-    /// Each τ from 0 to η: the dual of Watanabe's eq. 12.
+    /// 0 ≤ τ ≤ η for each τ: the Lagrangian dual of eq. 12 of Watanabe (2012).
     Box,
-    /// All τ at least 0 with a sum of at most η: Watanabe's eq. 14 as printed.
+    /// τ ≥ 0 and Σ τ ≤ η: eq. 14 of Watanabe (2012) as printed.
     Simplex,
 }
 
@@ -86,9 +124,9 @@ pub enum Bound {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Linearize {
-    /// Eq. 16 as printed, whose offset lacks w·Ψ.
+    /// w·Ψ ≥ −L − ξ: eq. 16 of Watanabe (2012) as printed, without the term wₖ·Ψ of a tangent plane.
     Printed,
-    /// The tangent plane of the loss at the current weights.
+    /// (w − wₖ)·Ψ ≥ −L − ξ: the tangent plane of the loss −L at the current weights wₖ.
     Tangent,
 }
 
@@ -97,17 +135,18 @@ pub enum Linearize {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum RankMargin {
-    /// A margin of 1 for every pair.
+    /// Margin 1 for every pair.
     One,
-    /// Loss of the batch's score, from 0 to 1, when the other candidate replaces the oracle.
+    /// Decrease of the batch's corpus score, on the scale from 0 to 1, when the other candidate replaces the
+    /// oracle.
     Error,
 }
 
 /// Update rule of [`Rank`]: ORO, O-ORO or batch MIRA.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rule {
-    /// ORO (Watanabe 2012, Algorithm 2): shrink w by 1 − λη, step along the sub-gradient of the loss by η,
-    /// project onto the ball of radius 1/√λ.
+    /// ORO (Watanabe 2012, Algorithm 2): w ← (1 − λη)w − η∇ℓ with ∇ℓ the sub-gradient of the loss on the batch
+    /// (eq. 8, 10), then projection onto the ball of radius 1/√λ.
     Gradient {
         /// Ranking loss whose sub-gradient is followed.
         loss: RankLoss,
@@ -118,12 +157,13 @@ pub enum Rule {
         /// Divisor of the sub-gradient, for the hinge loss.
         norm: Norm,
     },
-    /// O-ORO (Watanabe 2012, §4.1, eq. 12–17): as ORO, but each part of the step is weighted by the Lagrange
-    /// multiplier that solves an inner problem over the batch.
+    /// O-ORO (Watanabe 2012, §4.1): w ← (1 − λη)w + Σ τΦ (hinge, eq. 15) or + Σ τΨ (softmax, eq. 17), with the
+    /// Lagrange multipliers τ of an inner problem over the batch (eq. 12, 16), then projection onto the ball of
+    /// radius 1/√λ.
     Optimized {
         /// Ranking loss of the inner problem.
         loss: RankLoss,
-        /// Learning rate η, which bounds the Lagrange multipliers of each step.
+        /// Learning rate η of each step, which bounds the Lagrange multipliers.
         rate: Rate,
         /// λ: weight of the regulariser ½‖w‖², above 0.
         lambda: f64,
@@ -132,12 +172,12 @@ pub enum Rule {
         /// Linearisation of the softmax loss; not used by the hinge loss.
         linearize: Linearize,
     },
-    /// Batch MIRA (Watanabe 2012, eq. 13): the smallest change of w that separates all oracles from all other
-    /// candidates of the batch, with multipliers 0 ≤ τ ≤ C; no shrinking, no projection.
+    /// Batch MIRA (Watanabe 2012, eq. 13): w ← argmin ½‖w′ − w‖² + C Σ max(0, m − w′·Φ) over all pairs of an
+    /// oracle and another candidate, without shrinking and projection.
     Passive {
-        /// C = 1/λ: largest Lagrange multiplier, above 0.
+        /// C = 1/λ of eq. 13: upper bound of the Lagrange multipliers, above 0.
         c: f64,
-        /// Margin required between an oracle and another candidate.
+        /// Margin m required between an oracle and another candidate.
         margin: RankMargin,
     },
 }
@@ -145,11 +185,11 @@ pub enum Rule {
 /// Online ranking of oracles above all other candidates, batch by batch: ORO, O-ORO and batch MIRA (Watanabe
 /// 2012).
 ///
-/// The oracles of a batch are the candidates that together maximise its corpus score, and all that tie with
-/// them. With Φ the difference of features of an oracle and another candidate, the objective is λ/2‖w‖² plus
-/// the mean hinge loss max(0, 1 − w·Φ) (eq. 4–5) or the softmax loss (eq. 6); one call of `learn` takes one
-/// step by `rule`. A sub-gradient step costs one pass over the batch, the inner problems of O-ORO and MIRA up
-/// to 1,000 sweeps over its pairs. The schedule decides when to stop.
+/// The oracles of a batch are the candidates that together maximise its corpus score, and all candidates with
+/// the same statistics. With Φ the difference of features of an oracle and another candidate, the objective of
+/// a batch is λ/2‖w‖² plus the mean hinge loss max(0, 1 − w·Φ) (eq. 5, 7) or the softmax loss (eq. 6, 7); one
+/// call of `learn` takes one step by `rule`. A sub-gradient step costs one pass over the batch, the inner
+/// problems of O-ORO and MIRA up to 1,000 sweeps over its pairs. The schedule decides when to stop.
 ///
 /// ```
 /// # use luthier_core::{Progress, Weights};
@@ -172,7 +212,7 @@ pub enum Rule {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Rank {
-    /// Metric to tune for: its corpus score chooses the oracles.
+    /// Metric to tune for; it chooses the oracles.
     pub metric: Metric,
     /// Smoothing of sentence BLEU, for oracles by sentence.
     pub plus_one: SentenceSmoothing,
@@ -180,20 +220,20 @@ pub struct Rank {
     pub oracle: OracleBy,
     /// Update rule of each step.
     pub rule: Rule,
-    /// Stopping rule of inner problems: largest relative gap between primal and dual value.
+    /// Stopping rule of the inner problems of O-ORO and MIRA: largest relative gap between primal and dual value.
     pub tolerance: f64,
-    /// Number of features in a batch up to which inner problems are solved by Newton steps on the dual, else
-    /// by dual coordinate descent.
+    /// Number of features in a batch up to which inner problems are solved by Newton steps, else by dual
+    /// coordinate descent; not used with [`Bound::Simplex`].
     pub few: usize,
     /// Seed of the oracle search and of the order of dual coordinate descent.
     pub seed: u64,
 }
 
-/// Sweeps of an inner problem at most.
+/// Maximum number of sweeps over the examples of an inner problem.
 const SWEEPS: usize = 1000;
 
 impl Rank {
-    /// Ranking with oracles by the corpus score of the batch, and inner problems solved to a gap of 10⁻³.
+    /// Ranking with oracles by the corpus score of the batch, and inner problems solved to a relative gap of 10⁻³.
     pub fn new(metric: Metric, rule: Rule, seed: u64) -> Self {
         let plus_one = SentenceSmoothing::default();
         Rank { metric, plus_one, oracle: OracleBy::Corpus, rule, tolerance: 1e-3, few: 64, seed }
@@ -230,17 +270,17 @@ impl Learner for Rank {
             }
             Rule::Optimized { loss, rate: r, lambda, bound, linearize } => {
                 let eta = rate(r, lambda);
-                let before = problem.gather(state.weights.values());
+                let w_k = problem.gather(state.weights.values());
                 shrink(&mut state.weights, 1.0 - lambda * eta);
-                let start = problem.gather(state.weights.values());
+                let w_quarter = problem.gather(state.weights.values());
                 let solved = match loss {
                     RankLoss::Hinge => {
                         let pairs = Pairs { problem: &problem, all: problem.pairs(), margins: None };
-                        self.solve(&pairs, &start, eta, bound, k)
+                        self.solve(&pairs, &w_quarter, eta, bound, k)
                     }
                     RankLoss::Softmax => {
-                        let planes = Planes::new(&problem, &before, linearize);
-                        self.solve(&planes, &start, eta, bound, k)
+                        let planes = Planes::new(&problem, &w_k, linearize);
+                        self.solve(&planes, &w_quarter, eta, bound, k)
                     }
                 };
                 problem.scatter(1.0, &solved, state.weights.values_mut());
@@ -252,9 +292,9 @@ impl Learner for Rank {
                     RankMargin::One => None,
                     RankMargin::Error => Some(errors(lists, &oracle, &pairs, &problem, &self.metric)),
                 };
-                let start = problem.gather(state.weights.values());
+                let w_k = problem.gather(state.weights.values());
                 let pairs = Pairs { problem: &problem, all: pairs, margins };
-                let solved = self.solve(&pairs, &start, c, Bound::Box, k);
+                let solved = self.solve(&pairs, &w_k, c, Bound::Box, k);
                 problem.scatter(1.0, &solved, state.weights.values_mut());
             }
         }
@@ -263,7 +303,9 @@ impl Learner for Rank {
 }
 
 impl Rank {
-    /// The change of the weights that solves an inner problem.
+    /// Solves an inner problem, argmin ½‖w − w₀‖² + η Σ max{0, mᵢ − w·xᵢ} with w₀ = `start` and examples xᵢ
+    /// (Watanabe 2012, eq. 12, 13, 16), and returns the change Σ τᵢxᵢ of the weights (eq. 15, 17) under the
+    /// constraint `bound` on τ. `k` numbers the step, for the random order of dual coordinate descent.
     fn solve(&self, examples: &dyn Examples, start: &[f64], eta: f64, bound: Bound, k: u64) -> Vec<f64> {
         let mut w = start.to_vec();
         let mut scale = 1.0;
@@ -286,11 +328,13 @@ impl Rank {
     }
 }
 
+/// w ← `by`·w, or 0 if `by` is negative.
 fn shrink(weights: &mut Weights, by: f64) {
     weights.scale(by.max(0.0));
 }
 
-/// Into the ball of radius 1/√λ.
+/// Projects the weights onto the ball of radius 1/√λ: w ← min{1, (1/√λ)/‖w‖}·w (Watanabe 2012, Algorithm 2,
+/// line 9).
 fn project(weights: &mut Weights, lambda: f64) {
     let norm = weights.values().iter().map(|w| w * w).sum::<f64>().sqrt();
     let radius = 1.0 / lambda.sqrt();
@@ -299,7 +343,8 @@ fn project(weights: &mut Weights, lambda: f64) {
     }
 }
 
-/// What the batch's score loses, from 0 to 1, when the worse candidate of each pair takes the place of the oracle.
+/// Margins of [`RankMargin::Error`], one per pair: the decrease of the batch's corpus score, on the scale from
+/// 0 to 1, when the worse candidate of the pair replaces the oracle of its segment.
 fn errors(
     lists: &[Arc<Candidates>],
     oracle: &[Vec<bool>],
@@ -333,18 +378,21 @@ fn errors(
     pairs.iter().map(of).collect()
 }
 
-/// A batch with numbers of its own for features and candidates.
+/// A batch whose features and candidates are numbered consecutively from 0.
 struct Problem<'a> {
-    /// Places of the features: dense ones first.
+    /// Position in the weights of each feature: dense features first, then the sparse features of the batch.
     places: Vec<u32>,
+    /// Number of dense features.
     dense: usize,
-    /// Dense features, candidate after candidate.
+    /// Values of the dense features, candidate after candidate.
     rows: Vec<f64>,
-    /// Sparse features by own number, candidate after candidate, and where those of each begin.
+    /// Sparse features as number and value, candidate after candidate.
     sparse: Vec<(u32, f32)>,
+    /// Start of each candidate's features in `sparse`, and the total length.
     offsets: Vec<usize>,
-    /// Where the candidates of each segment begin, and the end.
+    /// First candidate of each segment, and the total number of candidates.
     starts: Vec<usize>,
+    /// Whether each candidate is an oracle, by segment.
     oracle: &'a [Vec<bool>],
 }
 
@@ -381,10 +429,12 @@ impl<'a> Problem<'a> {
         Problem { places, dense, rows, sparse, offsets, starts, oracle }
     }
 
+    /// Returns the weights of the batch's features.
     fn gather(&self, values: &[f64]) -> Vec<f64> {
         self.places.iter().map(|&p| values[p as usize]).collect()
     }
 
+    /// w += a·`local`, where `local` has one number per feature of the batch.
     fn scatter(&self, a: f64, local: &[f64], values: &mut [f64]) {
         for (&p, x) in self.places.iter().zip(local) {
             values[p as usize] += a * x;
@@ -399,12 +449,13 @@ impl<'a> Problem<'a> {
         &self.sparse[self.offsets[i as usize]..self.offsets[i as usize + 1]]
     }
 
+    /// Returns w·h of candidate `i`.
     fn score(&self, i: u32, w: &[f64]) -> f64 {
         let sparse: f64 = self.sparse(i).iter().map(|&(p, x)| w[p as usize] * f64::from(x)).sum();
         sparse + dot(self.row(i), &w[..self.dense])
     }
 
-    /// w += a·h.
+    /// w += a·h for the features h of candidate `i`.
     fn add(&self, i: u32, a: f64, w: &mut [f64]) {
         for (w, x) in w.iter_mut().zip(self.row(i)) {
             *w += a * x;
@@ -418,18 +469,18 @@ impl<'a> Problem<'a> {
         self.starts[s] as u32..self.starts[s + 1] as u32
     }
 
-    /// Segment of a candidate, and its place there.
+    /// Returns the segment of candidate `i` and its index in the segment's list.
     fn locate(&self, i: u32) -> (usize, usize) {
         let s = self.starts.partition_point(|&start| start <= i as usize) - 1;
         (s, i as usize - self.starts[s])
     }
 
-    /// Oracles and others of a segment.
+    /// Returns the oracles and the other candidates of a segment.
     fn sides(&self, s: usize) -> (Vec<u32>, Vec<u32>) {
         self.segment(s).partition(|&i| self.oracle[s][i as usize - self.starts[s]])
     }
 
-    /// All pairs of an oracle and another candidate.
+    /// Returns all pairs (e*, e′) of an oracle and another candidate of the same segment.
     fn pairs(&self) -> Vec<(u32, u32)> {
         let mut pairs = Vec::new();
         for s in 0..self.oracle.len() {
@@ -439,7 +490,9 @@ impl<'a> Problem<'a> {
         pairs
     }
 
-    /// Minus the sub-gradient of the loss.
+    /// Returns minus the sub-gradient of the loss at `w`, without the regulariser. Hinge: Σ Φ over the pairs
+    /// with 1 − w·Φ > 0, divided by M′ or M (Watanabe 2012, eq. 8–9); softmax: Σ Ψ(w; f, e)/|b| (eq. 10), where
+    /// |b| counts the segments that have candidates.
     fn gradient(&self, loss: RankLoss, norm: Norm, w: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; w.len()];
         let (mut violated, mut all) = (0u64, 0u64);
@@ -480,8 +533,9 @@ impl<'a> Problem<'a> {
         out
     }
 
-    /// How much more likely each candidate is among the oracles than among all, and the logarithm
-    /// of the oracles' share.
+    /// Returns ∂L/∂s for the score s = w·h of each candidate of a segment, and L = log(Zₒ/Zₙ) (Watanabe 2012,
+    /// eq. 6 and 10). The derivative is the candidate's probability among the oracles (0 for others) minus that
+    /// among all candidates.
     fn soft(&self, s: usize, w: &[f64]) -> (Vec<f64>, f64) {
         let scores: Vec<f64> = self.segment(s).map(|i| self.score(i, w)).collect();
         let oracle = &self.oracle[s];
@@ -500,11 +554,11 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Differences of oracles and others.
+/// The differences Φ of all pairs of an oracle and another candidate, as examples of an inner problem.
 struct Pairs<'a> {
     problem: &'a Problem<'a>,
     all: Vec<(u32, u32)>,
-    /// What is wanted of each pair; 1 without.
+    /// Required margin m of each pair; `None` for 1.
     margins: Option<Vec<f64>>,
 }
 
@@ -533,7 +587,7 @@ impl Examples for Pairs<'_> {
         let (better, worse) = self.all[i];
         let (x, y) = (self.problem.row(better), self.problem.row(worse));
         let mut total: f64 = x.iter().zip(y).map(|(x, y)| (x - y) * (x - y)).sum();
-        // Both are in order of features.
+        // Both rows are sorted by feature number.
         let (x, y) = (self.problem.sparse(better), self.problem.sparse(worse));
         let (mut a, mut b) = (0, 0);
         while a < x.len() || b < y.len() {
@@ -567,7 +621,7 @@ impl Examples for Pairs<'_> {
         }
     }
 
-    /// By way of the candidates, which are fewer.
+    /// Computes the score of each candidate once, because there are fewer candidates than pairs.
     fn dots(&self, w: &[f64], out: &mut [f64]) {
         let candidates = self.problem.offsets.len() as u32 - 1;
         let scores: Vec<f64> = (0..candidates).map(|i| self.problem.score(i, w)).collect();
@@ -592,44 +646,47 @@ impl Examples for Pairs<'_> {
     }
 }
 
-/// The softmax loss of each segment, made straight at a point.
+/// The softmax loss of each segment, linearised at wₖ, as examples of an inner problem: w·Ψ ≥ m − ξ (Watanabe
+/// 2012, eq. 16).
 struct Planes {
-    slopes: Vec<Vec<f64>>,
+    /// Ψ(wₖ; f, e) of each segment.
+    psi: Vec<Vec<f64>>,
+    /// m of each segment: −L(wₖ; f, e), plus wₖ·Ψ for the tangent plane.
     margins: Vec<f64>,
 }
 
 impl Planes {
-    fn new(problem: &Problem<'_>, at: &[f64], linearize: Linearize) -> Self {
-        let (mut slopes, mut margins) = (Vec::new(), Vec::new());
+    fn new(problem: &Problem<'_>, w_k: &[f64], linearize: Linearize) -> Self {
+        let (mut all, mut margins) = (Vec::new(), Vec::new());
         for s in 0..problem.oracle.len() {
-            let (coefficients, likelihood) = problem.soft(s, at);
-            let mut slope = vec![0.0; at.len()];
+            let (coefficients, likelihood) = problem.soft(s, w_k);
+            let mut psi = vec![0.0; w_k.len()];
             for (i, a) in problem.segment(s).zip(coefficients) {
-                problem.add(i, a, &mut slope);
+                problem.add(i, a, &mut psi);
             }
-            let shift = if linearize == Linearize::Tangent { dot(&slope, at) } else { 0.0 };
+            let shift = if linearize == Linearize::Tangent { dot(&psi, w_k) } else { 0.0 };
             margins.push(shift - likelihood);
-            slopes.push(slope);
+            all.push(psi);
         }
-        Planes { slopes, margins }
+        Planes { psi: all, margins }
     }
 }
 
 impl Examples for Planes {
     fn len(&self) -> usize {
-        self.slopes.len()
+        self.psi.len()
     }
 
     fn dot(&self, i: usize, w: &[f64]) -> f64 {
-        dot(&self.slopes[i], w)
+        dot(&self.psi[i], w)
     }
 
     fn square(&self, i: usize) -> f64 {
-        dot(&self.slopes[i], &self.slopes[i])
+        dot(&self.psi[i], &self.psi[i])
     }
 
     fn add(&self, i: usize, a: f64, w: &mut [f64]) {
-        luthier_optim::axpy(a, &self.slopes[i], w);
+        luthier_optim::axpy(a, &self.psi[i], w);
     }
 
     fn margin(&self, i: usize) -> f64 {

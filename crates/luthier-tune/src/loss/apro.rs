@@ -1,45 +1,64 @@
-//! All pairs with a squared hinge (Dreyer and Dong 2015): C/N Σ over pairs with bᵢ > bⱼ of max(0, 1 − sᵢ + sⱼ)².
+//! APRO (Dreyer and Dong 2015): squared hinge loss over all pairs of candidates, in O(k log k) per segment.
 //!
-//! A pair counts if sᵢ − sⱼ < 1. With candidates sorted by score, the partners of a candidate that lie in this
-//! window are a growing set, and those of lower (or higher) metric score among them a prefix (or suffix) of ranks:
-//! a Fenwick tree over ranks gives their number and the sum of anything in O(log k).
+//! hᵢ = w·fᵢ is the model score and bᵢ the sentence score of candidate i of a segment, kₛ the number of its
+//! candidates.
+//!
+//! - P = {(i, j): bᵢ > bⱼ} (eq. 1); the loss of a segment is L = Σ max(0, 1 − hᵢ + hⱼ)² over (i, j) ∈ P (eq. 2).
+//! - The objective is ½‖w‖² + C/N Σₛ L with N = Σₛ kₛ (eq. 3); [`Apro`] is its second term.
+//! - Q = {(i, j) ∈ P: 1 − hᵢ + hⱼ > 0} (eq. 4) are the violated pairs; qᵢ• and q•ᵢ count those with i as
+//!   better and as worse candidate (eq. 5, 6); rᵢ• = Σ hⱼ over (i, j) ∈ Q (eq. 7), and likewise r•ᵢ = Σ hⱼ
+//!   over (j, i) ∈ Q.
+//! - In terms of these, L = Σᵢ (qᵢ•(1 − hᵢ)² + 2(1 − hᵢ)rᵢ• + Σ hⱼ² over (i, j) ∈ Q). This equals eq. 11, which
+//!   moves the terms in hⱼ² and 2hⱼ to q•ⱼ.
+//! - Gradient: ∂L/∂hᵢ = −2(qᵢ•(1 − hᵢ) + rᵢ•) + 2(q•ᵢ(1 + hᵢ) − r•ᵢ).
+//! - Hessian product along v: 2((qᵢ• + q•ᵢ)vᵢ − Σ vⱼ over the partners j of i in Q).
+//!
+//! With candidates sorted by h, the candidates within the margin of candidate i form a window that only grows
+//! from one candidate to the next. Those in the window with a lower (or higher) sentence score are a prefix (or
+//! suffix) of ranks, and a Fenwick tree over ranks sums over them in O(log k); the paper uses order statistics
+//! trees. Scores are shifted by their median before they are squared, which changes no difference hᵢ − hⱼ and
+//! avoids cancellation.
 
 use super::ScoreLoss;
 use rayon::prelude::*;
 
-/// All-pairs squared hinge loss (Dreyer and Dong 2015): C/N Σ max(0, 1 − sᵢ + sⱼ)² over all pairs of a
-/// segment with metric scores bᵢ > bⱼ, N candidates in all. Value, gradient and Hessian product each cost O(k
-/// log k) per segment, by a Fenwick tree over the ranks of b.
+/// All-pairs squared hinge loss (Dreyer and Dong 2015, eq. 3): C/N Σ max(0, 1 − sᵢ + sⱼ)² over all pairs of
+/// candidates of a segment with model scores s and sentence scores bᵢ > bⱼ; N is the number of candidates of all
+/// segments. Value, gradient and Hessian product each cost O(k log k) per segment, by a Fenwick tree over the ranks
+/// of b.
 pub struct Apro {
+    /// C/N.
     scale: f64,
     segments: Vec<Segment>,
 }
 
-/// The order of a segment's candidates by metric score.
+/// Ranks of a segment's candidates by sentence score.
 struct Segment {
-    /// Equal scores, equal rank; from 0 for the lowest.
+    /// Rank of each candidate, from 0 for the lowest score; equal scores have equal ranks.
     rank: Vec<u32>,
+    /// Number of different ranks.
     ranks: usize,
 }
 
-/// The candidates of a segment in the order of their scores, with the pairs that are within the margin.
+/// Candidates of a segment sorted by model score, with their violated pairs.
 pub struct Point {
-    /// Candidates by model score, ascending.
+    /// Candidates in ascending order of model score h.
     order: Vec<u32>,
-    /// By position in `order`: where the window of lower-ranked partners begins, and that of higher-ranked ones
-    /// ends.
+    /// By position i in `order`: first position j with hᵢ − hⱼ < 1, where i is the better candidate.
     below: Vec<u32>,
+    /// By position j in `order`: end of the positions i with hᵢ − hⱼ < 1, where j is the worse candidate.
     above: Vec<u32>,
-    /// By position in `order`: rank, number of active pairs.
+    /// By position in `order`: rank of the sentence score.
     rank: Vec<u32>,
+    /// By position i in `order`: qᵢ• + q•ᵢ, the number of violated pairs.
     active: Vec<f64>,
-    /// Derivative of the unscaled loss, by candidate.
+    /// By candidate i: ∂L/∂hᵢ.
     slope: Vec<f64>,
 }
 
 impl Apro {
-    /// Builds the loss with weight C from the metric scores of all candidates, by segment; only their order
-    /// counts.
+    /// Builds the loss with weight C from the sentence scores of all candidates, by segment; only their order
+    /// within a segment matters.
     pub fn new(c: f64, gain: &[Vec<f64>]) -> Self {
         let n: usize = gain.iter().map(Vec::len).sum();
         let segments = gain.par_iter().map(|b| {
@@ -63,9 +82,9 @@ impl ScoreLoss for Apro {
         order.sort_unstable_by(|&a, &b| {
             scores[a as usize].total_cmp(&scores[b as usize]).then_with(|| a.cmp(&b))
         });
-        let s: Vec<f64> = order.iter().map(|&i| scores[i as usize]).collect();
+        let h: Vec<f64> = order.iter().map(|&i| scores[i as usize]).collect();
         let rank: Vec<u32> = order.iter().map(|&i| rank[i as usize]).collect();
-        let violated = |good: usize, bad: usize| s[good] - s[bad] < 1.0;
+        let violated = |i: usize, j: usize| h[i] - h[j] < 1.0;
         let mut below = vec![0u32; k];
         let mut start = k;
         for i in (0..k).rev() {
@@ -83,29 +102,30 @@ impl ScoreLoss for Apro {
             *a = end as u32;
         }
         let mut point = Point { order, below, above, rank, active: vec![0.0; k], slope: vec![0.0; k] };
-        // Pairs see only differences: sums of squares around the middle lose no digits.
-        let middle = s.get(k / 2).copied().unwrap_or(0.0);
-        let s: Vec<f64> = s.iter().map(|s| s - middle).collect();
-        // Σ over partners of 1, s and s².
-        let terms: Vec<[f64; 3]> = s.iter().map(|&s| [1.0, s, s * s]).collect();
+        // The loss depends on differences only; squares around the median lose no digits.
+        let median = h.get(k / 2).copied().unwrap_or(0.0);
+        let h: Vec<f64> = h.iter().map(|h| h - median).collect();
+        // Summed over partners, 1, h and h² give q, r and Σ h².
+        let terms: Vec<[f64; 3]> = h.iter().map(|&h| [1.0, h, h * h]).collect();
         let mut slope = vec![0.0; k];
         let mut value = 0.0;
         let mut active = vec![0.0; k];
-        point.partners(*ranks, &terms, |i, higher, [n, sum, squares]| {
-            // Partners of i in the role that `higher` says; every pair is met twice, once from each side.
+        point.partners(*ranks, &terms, |i, higher, [q, r, squares]| {
+            // qᵢ• and rᵢ• over partners of lower rank, or q•ᵢ and r•ᵢ over partners of higher rank: every
+            // pair is visited twice, once from each side.
             let sign = if higher { -1.0 } else { 1.0 };
-            let gap = 1.0 - sign * s[i];
-            active[i] += n;
-            slope[i] -= 2.0 * sign * (n * gap + sign * sum);
+            let gap = 1.0 - sign * h[i];
+            active[i] += q;
+            slope[i] -= 2.0 * sign * (q * gap + sign * r);
             if !higher {
-                value += n * gap * gap + 2.0 * gap * sum + squares;
+                value += q * gap * gap + 2.0 * gap * r + squares;
             }
         });
         for (p, &i) in point.order.iter().enumerate() {
             point.slope[i as usize] = slope[p];
         }
         point.active = active;
-        // What cancels in the sums may leave a value a hair below 0.
+        // Rounding can leave a value slightly below 0.
         sums[0] += value.max(0.0);
         point
     }
@@ -133,7 +153,8 @@ impl ScoreLoss for Apro {
 }
 
 impl Point {
-    /// For every position: the sums of `terms` over its active partners of lower rank, and of higher rank.
+    /// Calls `visit` twice for every position in `order`, with the sums of `terms` over its partners in Q:
+    /// those of lower rank (false), and those of higher rank (true).
     fn partners<const N: usize>(
         &self,
         ranks: usize,
@@ -152,19 +173,19 @@ impl Point {
         }
         let mut tree = Fenwick::new(ranks);
         let mut end = 0;
-        // Ranks turned round: higher ones come first.
-        let turned = |rank: u32| ranks - 1 - rank as usize;
+        // Ranks in reverse: higher ranks come first.
+        let reversed = |rank: u32| ranks - 1 - rank as usize;
         for j in 0..k {
             while end < self.above[j] as usize {
-                tree.add(turned(self.rank[end]), &terms[end]);
+                tree.add(reversed(self.rank[end]), &terms[end]);
                 end += 1;
             }
-            visit(j, true, tree.before(turned(self.rank[j])));
+            visit(j, true, tree.before(reversed(self.rank[j])));
         }
     }
 }
 
-/// Prefix sums that can be added to (Fenwick 1994).
+/// Binary indexed tree: prefix sums with updates in O(log n) (Fenwick 1994).
 struct Fenwick<const N: usize>(Vec<[f64; N]>);
 
 impl<const N: usize> Fenwick<N> {
@@ -172,6 +193,7 @@ impl<const N: usize> Fenwick<N> {
         Fenwick(vec![[0.0; N]; n + 1])
     }
 
+    /// Adds `x` at position `at`.
     #[inline]
     fn add(&mut self, at: usize, x: &[f64; N]) {
         let mut i = at + 1;
@@ -183,7 +205,7 @@ impl<const N: usize> Fenwick<N> {
         }
     }
 
-    /// The sum over places below `at`.
+    /// Returns the sum over positions below `at`.
     #[inline]
     fn before(&self, at: usize) -> [f64; N] {
         let mut sum = [0.0; N];

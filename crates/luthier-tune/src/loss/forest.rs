@@ -1,7 +1,16 @@
 //! Softmax loss and expected BLEU over all derivations of forests.
 //!
-//! The same functions as over lists of all derivations: sums over derivations come from inside sums, and
-//! gradients from derivatives with respect to the scores of edges.
+//! Values and gradients equal those of [`Softmax`](super::Softmax) and [`Xbleu`](super::Xbleu) over lists of
+//! all derivations with p ∝ exp(γs).
+//!
+//! - Softmax: 1/N Σ −log(Zₒ/Zₙ), where Zₙ is the inside sum of a segment's forest and Zₒ that of the
+//!   sub-forest of the oracle translation; the gradient is the difference of expected features, by
+//!   inside–outside.
+//! - xBLEU: forests are split so that each node knows the n − 1 words at its ends, which makes n-gram counts
+//!   additive over edges; expected counts come from inside–outside, gradients from the first-order expectation
+//!   of edge values.
+//!
+//! An evaluation costs O(edges).
 
 use super::{Brevity, Clip, xbleu::value};
 use crate::{
@@ -19,56 +28,66 @@ use luthier_optim::{Objective, axpy, dot};
 use rayon::prelude::*;
 use std::{ops::Range, sync::Arc};
 
-/// Ways to make a node that are looked at in the search for oracles.
+/// Pop limit of cube pruning per node in the search for oracles.
 const POP: usize = 50;
-/// Ways to make a node that are kept when nodes are split by n-grams: more than any but very dense forests have.
+/// Maximum number of hyperedges per node when nodes are split by n-grams; only very dense forests reach it.
 const SPLITS: usize = 20_000;
-/// Translations of each segment that compete to be its oracle.
+/// Number of translations per segment among which the oracle by corpus score is chosen.
 const ORACLES: usize = 50;
 
-/// The objective of softmax or xBLEU over all derivations of forests, plus l2/2 ‖w‖², as minimisers see it.
+/// The objective of softmax or xBLEU over all derivations of forests, plus l2/2 ‖w‖², in the form that minimisers
+/// take.
 ///
 /// Sums over derivations are inside sums, gradients come from inside–outside; an evaluation costs O(edges).
-/// Of several forests of a segment only the last one counts, because in a union derivations would be counted
-/// twice.
+/// Of several forests of a segment only the last one is used, because a union would count derivations twice.
 pub struct OnForests<'a> {
     kind: Kind,
+    /// Scale γ of the scores.
     gamma: f64,
+    /// Weight of the regulariser ½‖w‖².
     l2: f64,
+    /// Number of weights.
     dim: usize,
     parts: Vec<Part>,
-    /// Places of what is learned, in ascending order.
+    /// Positions in the weights of the learned features, in ascending order.
     learned: Vec<u32>,
     fleet: Fleet<'a>,
 }
 
+/// Loss that is computed.
 enum Kind {
     Softmax,
     Xbleu { order: usize, clip: Clip, brevity: Brevity },
 }
 
-/// One segment.
+/// Forests of one segment.
 struct Part {
+    /// All derivations; for xBLEU with n-gram counts as features.
     forest: Forest<'static>,
-    /// The derivations of the oracle.
+    /// Derivations of the oracle, for softmax.
     oracle: Option<Forest<'static>>,
+    /// Positions of the forest's features in the weights.
     places: Places,
+    /// N-gram counts, for xBLEU.
     counts: Option<Counts>,
 }
 
-/// What expected BLEU needs to know about the n-grams of a forest.
+/// N-gram counts of a forest, for expected BLEU.
 struct Counts {
-    /// Local number of the first n-gram.
+    /// Local feature number of the first n-gram.
     base: u32,
+    /// Order of each n-gram and its largest count c* in a reference.
     limits: Vec<(usize, u32)>,
     references: Arc<Prepared>,
 }
 
-/// A segment at some weights.
+/// Inside–outside sums of a segment at some weights.
 struct Point {
+    /// Over all derivations.
     all: Expectation,
+    /// Over the derivations of the oracle.
     oracle: Option<Expectation>,
-    /// Whether more of an n-gram would raise the matches.
+    /// Whether the expected count of each n-gram is below its limit c*, so that it is not clipped.
     open: Vec<bool>,
 }
 
@@ -87,7 +106,8 @@ impl<'a> OnForests<'a> {
         Self::towards(pool, &oracles(pool, bleu, by, how, seed), weights, (gamma, l2), fleet)
     }
 
-    /// Likelihood of given translations, by the forests' numbers of words.
+    /// Builds the negative log-likelihood of given translations, one per segment, as word numbers of its
+    /// forest. Segments whose forest does not contain the translation are left out.
     pub(crate) fn towards(
         pool: &ForestPool,
         oracles: &[Vec<u32>],
@@ -125,7 +145,8 @@ impl<'a> OnForests<'a> {
         })
     }
 
-    /// From forests to parts; `make` gives the forest, its oracle, its counts, and how many local numbers those take.
+    /// Builds the objective over the last forest of each segment; `make` returns the forest to learn from, the
+    /// sub-forest of its oracle, its n-gram counts, and the number of local feature numbers that these take.
     fn new<'p>(
         pool: &'p ForestPool,
         weights: &Weights,
@@ -155,6 +176,7 @@ impl<'a> OnForests<'a> {
         self.gamma = gamma;
     }
 
+    /// Returns the number of sums over segments that the value is a function of.
     fn width(&self) -> usize {
         match self.kind {
             Kind::Softmax => 1,
@@ -162,6 +184,7 @@ impl<'a> OnForests<'a> {
         }
     }
 
+    /// Returns the inside–outside sums of a segment at `w`, and its share of the sums over segments.
     fn forward(&self, part: &Part, w: &[f64]) -> (Point, Vec<f64>) {
         let mut local = part.places.weights(w);
         for x in &mut local {
@@ -192,6 +215,7 @@ impl<'a> OnForests<'a> {
         (point, sums)
     }
 
+    /// Returns the loss as a function of the sums over segments, and writes its derivative to `d_sums`.
     fn value(&self, sums: &[f64], d_sums: &mut [f64]) -> f64 {
         match self.kind {
             Kind::Xbleu { order, brevity, .. } => value(order, brevity, sums, d_sums),
@@ -203,7 +227,7 @@ impl<'a> OnForests<'a> {
         }
     }
 
-    /// The derivative with respect to local weights.
+    /// Returns the derivative of the loss with respect to the local weights of a segment, times 1/γ.
     fn backward(&self, part: &Part, point: &Point, d_sums: &[f64]) -> Vec<f64> {
         let forest = &part.forest;
         let mut out = vec![0.0; part.places.len()];
@@ -290,7 +314,7 @@ impl Objective for OnForests<'_> {
     }
 }
 
-/// By segment: the words of the oracle.
+/// Returns the oracle translation of each segment as word numbers of its forest; empty for an empty forest.
 fn oracles(pool: &ForestPool, bleu: &Bleu, by: OracleBy, how: SentenceSmoothing, seed: u64) -> Vec<Vec<u32>> {
     let metric = Metric::Bleu(bleu.clone());
     let found: Vec<(Vec<Vec<u32>>, Candidates)> = pool
@@ -305,7 +329,8 @@ fn oracles(pool: &ForestPool, bleu: &Bleu, by: OracleBy, how: SentenceSmoothing,
     found.iter().zip(chosen).map(|(f, at)| f.0.get(at).cloned().unwrap_or_default()).collect()
 }
 
-/// Translations with high sentence scores, judged.
+/// Searches a segment's last forest for the `k` translations with the highest sentence BLEU; returns their
+/// words and the judged list.
 fn competitors(
     segment: &SegmentForests,
     bleu: &Bleu,

@@ -1,16 +1,27 @@
-//! Loss of given pairs of candidates as a function of the difference of their scores: logistic or hinge.
+//! PRO (Hopkins and May 2011): loss of given pairs of candidates as a function of the difference of their scores.
+//!
+//! For a pair (i, j) with sentence scores bᵢ > bⱼ, d = sᵢ − sⱼ = w·(fᵢ − fⱼ).
+//!
+//! - Logistic: 2 Σ log(1 + e^{−d}), the loss of logistic regression on the difference vectors fᵢ − fⱼ with
+//!   label 1 and fⱼ − fᵢ with label −1 (Dreyer and Dong 2015, §3, step 3): both have the same loss, hence the
+//!   factor 2. The derivative of a term is −σ(−d), the second derivative σ(−d)·σ(d), with σ the logistic
+//!   function.
+//! - Hinge: 1/M Σ max(0, 1 − d) over M pairs (Watanabe 2012, eq. 5). The sub-gradient of a term is −1 where d <
+//!   1, else 0.
+//!
+//! [`Pairs`](crate::pairs::Pairs) selects the pairs. An evaluation costs O(1) per pair.
 
 use super::ScoreLoss;
 use serde::{Deserialize, Serialize};
 
-/// Loss of a pair as a function of d = s(better) − s(worse).
+/// Loss of a pair of candidates as a function of d = s(better) − s(worse), the difference of their model scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Margin {
-    /// Logistic loss log(1 + e^{−d}).
+    /// Logistic loss log(1 + e^{−d}), d being the difference of model scores.
     Logistic,
-    /// Hinge loss max(0, 1 − d).
+    /// Hinge loss max(0, 1 − d), d being the difference of model scores.
     Hinge,
 }
 
@@ -19,19 +30,19 @@ pub enum Margin {
 pub struct Pairwise {
     /// Loss of one pair: logistic or hinge.
     pub margin: Margin,
-    /// Factor of the sum over pairs: 2 counts both signs of each pair, 1/M takes the mean of M pairs.
+    /// Factor of the sum over pairs: 2 to count both signs of each pair, 1/M for the mean over M pairs.
     pub scale: f64,
     /// Pairs of each segment, as indices of the better and the worse candidate.
     pub pairs: Vec<Vec<(u32, u32)>>,
 }
 
-/// The probability that the pair is ranked wrongly.
-fn wrong(d: f64) -> f64 {
+/// σ(−d) = 1/(1 + e^d): the probability that the pair is ranked wrongly.
+fn sigma_minus(d: f64) -> f64 {
     if d >= 0.0 { (-d).exp() / (1.0 + (-d).exp()) } else { 1.0 / (1.0 + d.exp()) }
 }
 
 impl ScoreLoss for Pairwise {
-    /// d of every pair.
+    /// Difference d of the model scores of every pair.
     type Point = Vec<f64>;
 
     fn forward(&self, segment: usize, scores: Vec<f64>, sums: &mut [f64]) -> Vec<f64> {
@@ -56,7 +67,7 @@ impl ScoreLoss for Pairwise {
         for (&(a, b), &d) in self.pairs[segment].iter().zip(d) {
             let pull = d_sums[0]
                 * match self.margin {
-                    Margin::Logistic => wrong(d),
+                    Margin::Logistic => sigma_minus(d),
                     Margin::Hinge => f64::from(u8::from(d < 1.0)),
                 };
             d_scores[a as usize] -= pull;
@@ -69,7 +80,7 @@ impl ScoreLoss for Pairwise {
             return false;
         }
         for (&(a, b), &d) in self.pairs[segment].iter().zip(d) {
-            let p = wrong(d);
+            let p = sigma_minus(d);
             let bend = d_sums[0] * p * (1.0 - p) * (v[a as usize] - v[b as usize]);
             out[a as usize] += bend;
             out[b as usize] -= bend;

@@ -1,18 +1,23 @@
-//! Risk: −(1/N) Σ E[sentence score], p ∝ exp(γs).
+//! Risk: minus the expected sentence score (Smith and Eisner 2006).
+//!
+//! The loss is −1/N Σ Σₑ p(e)·b(e) over the N segments that have candidates, with p(e) ∝ exp(γs(e)) and b(e)
+//! the sentence score. Its derivative with respect to the score of candidate e is −γ/N p(e)(b(e) − Σ p·b).
 
 use super::{ScoreLoss, softmax, through_softmax};
 use luthier_optim::dot;
 
-/// Minus the expected sentence score, −(1/N) Σ Σₑ p(e)·b(e) over N segments with p ∝ exp(γs): minimum risk
-/// training (Smith and Eisner 2006).
+/// Minus the expected sentence score, −1/N Σ Σₑ p(e)·b(e) over N segments with p ∝ exp(γs): minimum risk training
+/// (Smith and Eisner 2006).
 pub struct Risk {
-    /// γ: scale of the scores in p ∝ exp(γs), above 0.
+    /// γ: scale of the model scores in p ∝ exp(γs), above 0.
     pub gamma: f64,
-    /// Sentence score b of every candidate, by segment; on the scale from 0 to 1 for metrics in per cent.
+    /// Sentence score b of every candidate, by segment: from 0 to 1 for BLEU and chrF, minus the rate for TER, WER
+    /// and CER, the value of a column.
     pub gain: Vec<Vec<f64>>,
 }
 
 impl ScoreLoss for Risk {
+    /// Probability p of each candidate.
     type Point = Vec<f64>;
 
     fn forward(&self, segment: usize, scores: Vec<f64>, sums: &mut [f64]) -> Vec<f64> {

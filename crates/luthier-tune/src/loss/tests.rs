@@ -1,4 +1,5 @@
-//! Every loss against finite differences, and against its definition where that is easy to write down.
+//! Gradients of every loss against finite differences, and values against a direct implementation of the
+//! definition.
 
 use super::*;
 use crate::{
@@ -166,7 +167,7 @@ fn apro_against_all_pairs() {
         let mut s = Stream::new(6, Purpose::Test, 1, round);
         let k = 1 + s.below(60) as usize;
         let spread = [0.01, 1.0, 10.0, 100.0][round as usize % 4];
-        // Ties in both, and scores far from 0.
+        // Ties in model and sentence scores, and scores far from 0.
         let b: Vec<f64> = (0..k).map(|_| s.below(1 + u64::from(round % 20)) as f64).collect();
         let scores: Vec<f64> = (0..k).map(|_| spread * (s.below(30) as f64 / 15.0) - 300.0).collect();
         let v: Vec<f64> = (0..k).map(|_| s.normal()).collect();
@@ -210,7 +211,7 @@ fn indicators(metric: &Metric, reference: &str, texts: &[(&str, &str)]) -> Arc<C
     Arc::new(list)
 }
 
-/// Travatar's example. Its gradient is that of BLEU, ours of minus BLEU.
+/// Example from Travatar's tests, whose gradient is of BLEU; here it is of minus BLEU.
 #[test]
 fn xbleu_of_travatar() {
     let metric: Metric = "bleu".parse().unwrap();
@@ -262,7 +263,7 @@ fn xbleu_by_definition() {
     assert!((value(Clip::Expected, Brevity::None) - expected).abs() < 1e-12);
     let brevity = (1.0 - 3.0 / totals[0]).exp();
     assert!((value(Clip::Expected, Brevity::Exact) - expected * brevity).abs() < 1e-12);
-    // By candidate: `a a a` counts twice only, `a a` once only.
+    // Clipped per candidate: `a` in `a a a` counts 2, `a a` counts 1.
     let candidate = ((2.0f64 + 1.0) / 4.0 + 0.5 + 2.0 / 4.0) / totals[0] * ((1.0 + 1.0) / 4.0 + 1.0 / 4.0);
     assert!((value(Clip::Candidate, Brevity::None) - candidate.sqrt()).abs() < 1e-12);
 }
@@ -280,7 +281,7 @@ fn a_metric_without_matches_has_a_floor() {
     assert!(value.is_finite() && g.iter().all(|x| x.is_finite()));
 }
 
-/// Pairs are those that their definition says.
+/// Selected pairs against their definition.
 #[test]
 fn pairs_by_definition() {
     let metric: Metric = "bleu".parse().unwrap();
@@ -306,7 +307,7 @@ fn pairs_by_definition() {
             .filter(|&p| difference(s, p) >= 0.05);
         assert_eq!(all[s], expected.collect::<Vec<_>>());
     }
-    // Enough draws find every pair, so that those kept are the largest of all.
+    // With enough draws every pair is sampled, so that the kept pairs are the most different of all.
     let sampled = choose(PairSource::Sampled, None);
     for (s, kept) in sampled.iter().enumerate() {
         let most = all[s].iter().map(|&p| difference(s, p)).fold(0.0, f64::max);

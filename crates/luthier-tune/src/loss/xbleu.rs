@@ -1,7 +1,19 @@
-//! Expected BLEU (Rosti et al. 2010, 2011): minus the BLEU of expected n-gram counts, p ∝ exp(γs).
+//! xBLEU, or expected BLEU (Rosti et al. 2010, 2011): minus the BLEU of expected n-gram counts.
 //!
-//! Precision of order n is Σ clipped expected matches / Σ expected n-grams over the whole corpus; the brevity
-//! penalty compares the expected length with the closest reference length. The value is on the scale from 0 to 1.
+//! Candidates of a segment have p ∝ exp(γs); c(g) is the count of n-gram g in a candidate, `E[c(g)]` its
+//! expectation within the segment, c*(g) its largest count in a reference. The loss is −BP·Πₙ Pₙ^{1/4} for
+//! BLEU of order 4, with
+//!
+//! - Pₙ = Σ min(`E[c(g)]`, c*(g)) / Σ `E[c(g)]` over all segments and all n-grams g of order n; [`Clip`] has
+//!   other ways to clip. A precision below 10⁻⁹ counts as 10⁻⁹ and has no gradient, so that the logarithm is
+//!   finite.
+//! - BP = min(1, e^{1 − r/c}), where c is the expected length, summed over segments, and r the sum of the
+//!   reference lengths closest to the expected length of each segment; [`Brevity`] has other forms. Where only
+//!   statistics of candidates are known, r is the expected reference length.
+//!
+//! The gradient is computed backwards: from BLEU to the summed counts, and from these through p to the scores;
+//! a closest reference length counts as constant. The value is from −1 to 0. An evaluation costs one pass over
+//! the n-grams of all candidates.
 
 use super::{ScoreLoss, softmax, through_softmax};
 use crate::Candidates;
@@ -23,24 +35,25 @@ pub enum Clip {
     None,
 }
 
-/// Brevity penalty of expected BLEU, for expected length c and reference length r.
+/// Brevity penalty of expected BLEU as a function of x = 1 − r/c, for expected length c and reference length r.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Brevity {
-    /// min(1, e^{1 − r/c}), as in BLEU.
+    /// min(1, e^x) with x = 1 − r/c, as in BLEU, for expected length c and reference length r.
     Exact,
-    /// As in BLEU, with the corner at r = c rounded by a steep logistic function.
+    /// (e^x − 1)/(1 + e^{1000x}) + 1 with x = 1 − r/c: as in BLEU, with the corner at r = c smoothed by a logistic
+    /// function.
     Smooth,
     /// No brevity penalty.
     None,
 }
 
-/// Minus the BLEU of expected n-gram counts under p ∝ exp(γs) (Rosti et al. 2010, 2011), from 0 to −1.
+/// Minus the BLEU of expected n-gram counts under p ∝ exp(γs) (Rosti et al. 2010, 2011), from −1 to 0.
 ///
 /// The precision of order n is Σ clipped expected matches / Σ expected n-grams over the corpus; the brevity
 /// penalty compares the expected length with the closest reference length. A precision below 10⁻⁹ counts as
-/// 10⁻⁹. Gradients are exact, except at the corner of [`Brevity::Exact`].
+/// 10⁻⁹. Gradients are exact, except at the corners of clipping and of [`Brevity::Exact`].
 pub struct Xbleu {
     gamma: f64,
     order: usize,
@@ -50,27 +63,29 @@ pub struct Xbleu {
     segments: Vec<Segment>,
 }
 
-/// What a segment needs besides the statistics of its candidates.
+/// N-grams and references of a segment, besides the statistics of its candidates.
 #[derive(Default)]
 struct Segment {
-    /// Occurrences in candidate `i` of n-grams that are in a reference: `grams[ends[i - 1]..ends[i]]`.
+    /// N-grams of a reference that occur in the candidates, one number per occurrence, candidate after candidate.
     grams: Vec<u32>,
+    /// End of each candidate's occurrences in `grams`.
     ends: Vec<u32>,
-    /// Order and limit of each n-gram.
+    /// Order of each n-gram and its largest count c* in a reference.
     limits: Vec<(usize, u32)>,
     references: Option<Prepared>,
 }
 
 /// Probabilities of a segment's candidates, and which n-grams are not clipped.
 pub struct Point {
+    /// Probability of each candidate.
     p: Vec<f64>,
-    /// Whether more of an n-gram would raise the matches.
+    /// Whether the expected count of each n-gram is below its limit c*, so that it is not clipped.
     open: Vec<bool>,
 }
 
-/// A precision below this counts as this.
+/// Smallest precision; smaller ones count as this.
 const FLOOR: f64 = 1e-9;
-/// Steepness of the rounded corner.
+/// Steepness of the logistic function in [`Brevity::Smooth`].
 const STEEP: f64 = 1000.0;
 
 impl Xbleu {
@@ -110,6 +125,7 @@ impl Xbleu {
 }
 
 impl Segment {
+    /// Returns the n-grams of a reference that occur in candidate `i`, one number per occurrence.
     fn occurrences(&self, i: usize) -> &[u32] {
         let start = if i == 0 { 0 } else { self.ends[i - 1] };
         &self.grams[start as usize..self.ends[i] as usize]
@@ -119,7 +135,7 @@ impl Segment {
 impl ScoreLoss for Xbleu {
     type Point = Point;
 
-    /// Matches, totals, reference length: as BLEU's statistics.
+    /// Expected matches and totals of each order, and the reference length, as in BLEU's statistics.
     fn width(&self) -> usize {
         2 * self.order + 1
     }
@@ -187,7 +203,8 @@ impl ScoreLoss for Xbleu {
     }
 }
 
-/// Minus BLEU of summed expectations (matches, totals, reference length), and its derivative.
+/// Returns minus the BLEU of summed expectations (matches and totals of `n` orders, reference length), and
+/// writes its derivative with respect to them to `d_sums`.
 pub(super) fn value(n: usize, brevity: Brevity, sums: &[f64], d_sums: &mut [f64]) -> f64 {
     d_sums.fill(0.0);
     let mut log = 0.0;
@@ -215,7 +232,7 @@ pub(super) fn value(n: usize, brevity: Brevity, sums: &[f64], d_sums: &mut [f64]
 }
 
 impl Brevity {
-    /// The penalty at x = 1 − r/c, and its derivative.
+    /// Returns the brevity penalty at x = 1 − r/c and its derivative with respect to x.
     fn at(self, x: f64) -> (f64, f64) {
         match self {
             Brevity::Exact if x < 0.0 => (x.exp(), x.exp()),

@@ -5,10 +5,10 @@ use luthier_core::{
     random::{Purpose, Stream},
 };
 
-/// Features and statistics.
+/// Features and statistics of a candidate.
 type Row = (Vec<(FeatureKey, f64)>, Vec<f64>);
 
-/// Random lists, of which some features have no column.
+/// Random lists with two dense and two sparse features.
 fn lists(s: &mut Stream, metric: &Metric) -> Vec<Arc<Candidates>> {
     let columns = Arc::new(Local::new(vec![FeatureKey::of("a"), FeatureKey::of("b")]));
     (0..12)

@@ -14,9 +14,9 @@ use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
 /// All-pairs ranking optimisation (Dreyer and Dong 2015): a squared hinge loss over all pairs of candidates,
-/// in O(k log k) per segment of k.
+/// in O(k log k) per segment of k candidates.
 ///
-/// Minimises [`Loss::Apro`] by trust-region Newton; nothing is random.
+/// Minimises [`Loss::Apro`] by trust-region Newton; deterministic given the initial weights.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(rename_all = "kebab-case", default)]
@@ -25,8 +25,11 @@ pub struct Apro {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// Weight of the loss beside ½‖w‖²; the loss is the sum over all pairs divided by the number of
-    /// candidates.
+    /// C: weight of the loss relative to the regulariser ½‖w‖² (Dreyer and Dong 2015, eq. 3).
+    ///
+    /// The loss is summed over all pairs and divided by the number of candidates, so it is proportional to the
+    /// length of the lists. 0.01 suits about 3,600 candidates per segment; for shorter lists raise it in
+    /// proportion.
     #[cfg_attr(feature = "clap", arg(long, value_name = "C", default_value_t = Apro::default().c, allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "APRO"))]
     pub c: f64,
     /// Smoothing of sentence BLEU (BLEU+1).
@@ -43,9 +46,10 @@ pub struct Apro {
     pub interpolation: Interpolation,
 }
 
-/// List length in Dreyer and Dong's experiments, for which their C was chosen.
+/// Mean number of candidates per segment in an accumulated list of Dreyer and Dong (2015, §5.2), taken as the
+/// length that their C suits.
 const PAPER_LENGTH: usize = 3600;
-/// Dreyer and Dong's C.
+/// C of Dreyer and Dong (2015, §5.1).
 const PAPER_C: f64 = 0.01;
 
 impl Default for Apro {
@@ -62,10 +66,10 @@ impl Default for Apro {
 
 const INFO: RecipeInfo = RecipeInfo {
     name: "apro",
-    summary: "ranking of all pairs at once in O(k log k), nothing random",
+    summary: "all-pairs ranking: squared hinge loss over all pairs of candidates in O(k log k), deterministic",
     papers: "Dreyer and Dong 2015",
     metrics: "all",
-    note: "the order of sentence scores; BLEU as BLEU+1",
+    note: "ranking by sentence score; BLEU as BLEU+1",
     has_objective: true,
 };
 
@@ -93,13 +97,14 @@ impl Algorithm for Apro {
         Some(self.minimize(context))
     }
 
-    /// The loss grows with the number of pairs, N with that of candidates: short lists weigh less.
+    /// Advises a larger C for short lists: the loss grows with the number of pairs, its divisor N with the
+    /// number of candidates, so the loss of short lists has less weight.
     fn remarks(&self, _: &Outcome, length: usize) -> Vec<String> {
         let short = self.c == PAPER_C && length * 2 < PAPER_LENGTH && length > 0;
         let same = self.c * PAPER_LENGTH as f64 / length.max(1) as f64;
         let remark = format!(
-            "--c 0.01 was chosen for lists of {PAPER_LENGTH} candidates; for {length}, --c {same:.2} gives the loss the \
-             same weight"
+            "--c 0.01 suits lists of about {PAPER_LENGTH} candidates; for lists of {length}, --c {same:.2} gives \
+             the loss the same weight"
         );
         if short { vec![remark] } else { Vec::new() }
     }

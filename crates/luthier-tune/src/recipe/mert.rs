@@ -18,8 +18,8 @@ use std::{fmt, str::FromStr};
 /// Minimum error rate training (Och 2003; Cer et al. 2008): exact line searches on the corpus score, from the
 /// current weights and from random ones.
 ///
-/// For up to about 50 dense features and any metric. The learner is [`LineSearch`]; the result is
-/// L1-normalised unless weights are fixed or bounded.
+/// Suits up to about 50 dense features, with any metric; sparse features keep their weights. The learner is
+/// [`LineSearch`]; the result is L1-normalised unless weights are fixed or bounded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "MERT"))]
 #[serde(rename_all = "kebab-case", default)]
@@ -32,32 +32,36 @@ pub struct Mert {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub learn_from: LearnFrom,
-    /// Search strategy of each start.
+    /// Search strategy: how the directions of line searches are chosen.
     #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Mert::default().strategy, help_heading = "MERT"))]
     pub strategy: Strategy,
-    /// Random starts besides the current weights, in each round; they keep the signs of the current weights
-    /// [default: 20; on forests 4, as in Watanabe 2012].
+    /// Number of random starts per round, besides the current weights [default: 20; on forests 4, as in Watanabe
+    /// 2012].
+    ///
+    /// Each weight is drawn uniformly from its bounds; without bounds from 0 to 1 with the sign of the current
+    /// weight, or from −1 to 1 if the current weight is 0.
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(..=1_000_000)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restarts: Option<u32>,
-    /// Rounds of restarts; from the second on they lie near the best weights so far.
+    /// Number of rounds of restarts; from the second round on, starts are drawn near the best weights so far.
     #[cfg_attr(feature = "clap", arg(long, default_value_t = Mert::default().rounds, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(1..=1000)))]
     pub rounds: u32,
-    /// Random directions that koehn tries besides the axes [default: 0; on forests 8, as in Watanabe 2012].
+    /// Number of random directions that the koehn strategy searches besides the axes, at every move [default: 0; on
+    /// forests 8, as in Watanabe 2012].
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "MERT"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub random_directions: Option<u32>,
-    /// Directions in a row without gain after which random stops.
+    /// Number of directions in a row without gain after which the random strategy stops.
     #[cfg_attr(feature = "clap", arg(long, default_value_t = Mert::default().direction_patience, value_name = "N", help_heading = "MERT"))]
     pub direction_patience: u32,
     /// Smoothing of plateaus in line searches (Cer et al. 2008, §3.2).
     #[cfg_attr(feature = "clap", command(flatten, next_help_heading = "MERT"))]
     #[serde(flatten)]
     pub smoothing: Smoothing,
-    /// Keep the weight of a feature as it is; a block's name fixes all of its features.
+    /// Features whose weights are fixed; the name of a block fixes all of its features.
     #[cfg_attr(feature = "clap", arg(long, num_args = 1.., value_name = "NAME", help_heading = "MERT"))]
     pub fix: Vec<String>,
-    /// Least and largest weight of a feature, such as lm=0,1 or lm=0, for no upper bound; repeatable.
+    /// Smallest and largest weight of a feature, such as lm=0,1, or lm=0, for no upper bound; repeatable.
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME=LOW,HIGH", help_heading = "MERT"))]
     pub bound: Vec<WeightBound>,
 }
@@ -140,7 +144,7 @@ impl From<WeightBound> for String {
     }
 }
 
-/// Random starts on lists, unless others are asked for.
+/// Default number of random starts on n-best lists.
 const RESTARTS: u32 = 20;
 
 const INFO: RecipeInfo = RecipeInfo {
@@ -153,7 +157,7 @@ const INFO: RecipeInfo = RecipeInfo {
 };
 
 impl Mert {
-    /// The learner of resolved settings.
+    /// Builds the MERT learner from resolved settings.
     pub(crate) fn line_search(&self, metric: Metric, seed: u64) -> LineSearch {
         LineSearch {
             metric,
@@ -178,7 +182,8 @@ impl Mert {
     }
 }
 
-/// Keys of the features that a name may mean: the feature itself, or those of a block.
+/// Keys of the features that a name can denote: the feature itself, and the features `name[0]` to `name[63]` of
+/// a block.
 pub(crate) fn keys(name: &str) -> impl Iterator<Item = FeatureKey> {
     let block = (0..64).map(move |i| format!("{name}[{i}]"));
     std::iter::once(name.to_owned()).chain(block).map(|n| FeatureKey::of(&n))
@@ -198,17 +203,18 @@ impl Algorithm for Mert {
             return Err(Error::new(format!("window is {}, expected an odd number", self.smoothing.window)));
         }
         if self.strategy == Strategy::Simplex && !self.smoothing.is_none() {
-            return Err(Error::new("--smooth judges lines, and the simplex searches none")
-                .hint("use another --strategy"));
+            return Err(Error::new(
+                "--smooth applies to line searches, which --strategy simplex does not use",
+            )
+            .hint("use another --strategy"));
         }
         if let Some(odd) = self.bound.iter().find(|b| b.low.is_nan() || b.high.is_nan() || b.low >= b.high) {
             let WeightBound { name, low, high } = odd;
             return Err(Error::new(format!("the bound of {name} is {low},{high}, expected LOW below HIGH")));
         }
         if let Some(both) = self.bound.iter().find(|b| self.fix.contains(&b.name)) {
-            return Err(
-                Error::new(format!("{} is both fixed and bounded", both.name)).hint("say one of the two")
-            );
+            return Err(Error::new(format!("{} is both fixed and bounded", both.name))
+                .hint("use --fix or --bound, not both"));
         }
         let (restarts, directions) = if self.learn_from.is_forest() { (4, 8) } else { (RESTARTS, 0) };
         self.restarts.get_or_insert(restarts);
@@ -236,14 +242,15 @@ impl Algorithm for Mert {
         self.fix.iter().chain(self.bound.iter().map(|b| &b.name)).map(String::as_str).collect()
     }
 
-    /// Weights that ended where they were not allowed to go further.
+    /// Names the weights that ended at one of their bounds.
     fn remarks(&self, outcome: &Outcome, _: usize) -> Vec<String> {
         let limits = self.limits();
         let at = |(name, value): (&str, f64)| {
             let (low, high) = *limits.bounds.get(&FeatureKey::of(name))?;
             let room = 1e-6 * (1.0 + value.abs());
-            (value - low <= room || high - value <= room)
-                .then(|| format!("the weight of {name} is {value}, at its bound: a wider one may do better"))
+            (value - low <= room || high - value <= room).then(|| {
+                format!("the weight of {name} is {value}, at its bound; a wider bound may score better")
+            })
         };
         outcome.weights.iter().filter_map(at).collect()
     }

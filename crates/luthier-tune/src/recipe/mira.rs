@@ -1,4 +1,4 @@
-//! Settings of MIRA in its three forms.
+//! Settings of MIRA in its three forms: hope and fear, surrogates, oracles.
 
 use super::{
     Algorithm, Context, RecipeInfo,
@@ -14,20 +14,21 @@ use luthier_core::{Error, Result};
 use luthier_metric::{Metric, SentenceSmoothing};
 use serde::{Deserialize, Serialize};
 
-/// Candidates that MIRA separates, which decides its learner.
+/// Pairs of candidates that MIRA separates by a margin; the choice decides its learner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Constraints {
-    /// Hope and fear over the pool, as Moses' kbmira (Cherry and Foster 2012).
+    /// Hope and fear of each segment, over the pool, as in Moses' kbmira (Cherry and Foster 2012).
     HopeFear,
-    /// Surrogate and guess, online (Arun and Koehn 2007).
+    /// Surrogate and guess of each segment, online: 1-best MIRA (Arun and Koehn 2007).
     Surrogate,
-    /// Oracles and all other candidates of a batch, online (Watanabe 2012, eq. 13).
+    /// Every oracle and every other candidate of a segment, online, batch by batch (Watanabe 2012, eq. 13).
     Oracle,
 }
 
 impl Constraints {
+    /// Value of the flag `--constraints`.
     fn name(self) -> &'static str {
         match self {
             Constraints::HopeFear => "hope-fear",
@@ -37,8 +38,9 @@ impl Constraints {
     }
 }
 
-/// Margin-infused relaxed algorithm: passive-aggressive steps from fear to hope over the pool (Cherry and
-/// Foster 2012), from guess to surrogate (Arun and Koehn 2007), or to oracles (Watanabe 2012).
+/// Margin-infused relaxed algorithm (MIRA): passive-aggressive updates from fear to hope over the pool (Cherry
+/// and Foster 2012), from guess to surrogate (Arun and Koehn 2007), or from all other candidates to the oracles
+/// (Watanabe 2012).
 ///
 /// The learner is [`HopeFear`], [`OneBest`](crate::learner::OneBest) or [`Rank`], by `constraints`; settings of the
 /// other two must keep their defaults.
@@ -54,58 +56,60 @@ pub struct Mira {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub learn_from: LearnFrom,
-    /// Candidates to separate: hope and fear over the pool, as Moses' kbmira; surrogate and guess, online
-    /// (Arun and Koehn 2007); or oracles and all others, batch by batch (Watanabe 2012, eq. 13).
+    /// Pairs of candidates to separate: hope and fear over the pool, surrogate and guess online, or oracles and all
+    /// others of a batch online.
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHICH", value_enum, default_value_t = Mira::default().constraints, help_heading = "MIRA"))]
     pub constraints: Constraints,
-    /// Largest step [default: 0.01 for hope-fear; none for surrogate].
+    /// C: maximum step size [default: 0.01 with hope-fear; unlimited with surrogate].
     #[cfg_attr(feature = "clap", arg(long, value_name = "C", allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "MIRA"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub c: Option<f64>,
-    /// With oracles: λ, whose inverse is the largest multiplier [default: 100].
+    /// λ with --constraints oracle (Watanabe 2012, eq. 13); Lagrange multipliers are at most 1/λ [default: 100].
     #[cfg_attr(feature = "clap", arg(long, value_name = "L", allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "MIRA"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lambda: Option<f64>,
-    /// With oracles: the margin, 1 or what the batch's score loses [default: one].
+    /// Required margin with --constraints oracle: 1, or the loss in the batch's corpus score [default: one].
     #[cfg_attr(feature = "clap", arg(long, value_name = "HOW", help_heading = "MIRA"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub margin: Option<RankMargin>,
-    /// With hope-fear: share of the pseudo-document that remains at every update [default: 0.999].
+    /// Decay factor of the pseudo-document per added candidate, with --constraints hope-fear [default: 0.999].
     #[cfg_attr(feature = "clap", arg(long, value_name = "SHARE", allow_negative_numbers = true, value_parser = super::range::flag::share, help_heading = "MIRA"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decay: Option<f64>,
-    /// With hope-fear: epochs over the pool [default: 60; 10 over forests].
+    /// Number of epochs over the pool per iteration, with --constraints hope-fear [default: 60; on forests 10].
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "MIRA", value_parser = clap::value_parser!(u32).range(1..=MAX_EPOCHS as i64)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epochs: Option<u32>,
-    /// With hope-fear: build the pseudo-document from the model's best candidates, not from hopes.
+    /// Build the pseudo-document from the model's best candidates instead of the hopes, with --constraints
+    /// hope-fear.
     #[cfg_attr(feature = "clap", arg(long, help_heading = "MIRA"))]
     pub model_background: bool,
-    /// With hope-fear: limit the model's share in the hope where it outweighs the metric's.
+    /// Scale the model score down to at most five times the metric score when choosing the hope, with --constraints
+    /// hope-fear.
     #[cfg_attr(feature = "clap", arg(long, help_heading = "MIRA"))]
     pub safe_hope: bool,
-    /// With hope-fear: visit segments in their order, not in random order.
+    /// Visit segments in corpus order instead of random order, with --constraints hope-fear.
     #[cfg_attr(feature = "clap", arg(id = "no-shuffle", long = "no-shuffle", action = clap::ArgAction::SetFalse, help_heading = "MIRA"))]
     pub shuffle_pool: bool,
-    /// Targets and averaging of [`Constraints::Surrogate`].
+    /// Targets of the updates and averaging of the weights, for [`Constraints::Surrogate`].
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub surrogates: Surrogates,
-    /// Smoothing of sentence BLEU for [`Constraints::Surrogate`].
+    /// Smoothing of sentence BLEU (BLEU+1), for [`Constraints::Surrogate`].
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub sentence: SentenceSmoothing,
-    /// Batches, shards and mixing of [`Constraints::Surrogate`] and [`Constraints::Oracle`].
+    /// Batches, shards and mixing of online learning, for [`Constraints::Surrogate`] and [`Constraints::Oracle`].
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub online: Online,
 }
 
-/// Epochs over the pool at most.
+/// Maximum number of epochs over the pool per iteration.
 const MAX_EPOCHS: u32 = 100_000;
-/// λ with oracles, as in Watanabe (2012).
+/// Default λ with oracles (Watanabe 2012, §5).
 const LAMBDA: f64 = 100.0;
-/// Epochs over forests: each costs two searches for every segment.
+/// Default number of epochs over forests, where each visit of a segment costs at least two searches.
 const FOREST_EPOCHS: u32 = 10;
 
 impl Default for Mira {
@@ -131,15 +135,15 @@ impl Default for Mira {
 
 const INFO: RecipeInfo = RecipeInfo {
     name: "mira",
-    summary: "passive-aggressive steps: from fear to hope over the pool (kbmira), from guess to surrogate, or to oracles",
+    summary: "margin-infused relaxed algorithm: hope and fear over the pool (kbmira), or online with surrogates or oracles",
     papers: "Cherry and Foster 2012; Arun and Koehn 2007; Watanabe 2012",
     metrics: "all",
-    note: "score times size of a decaying pseudo-document; of error rates the edits, of a column the value",
+    note: "score times length of a decaying pseudo-document; for error rates its edits, for columns its sum",
     has_objective: false,
 };
 
 impl Mira {
-    /// Settings of other constraints would have no effect.
+    /// Fails on settings of the other two forms of MIRA, which would have no effect.
     fn check(&self) -> Result<()> {
         use Constraints::{HopeFear, Oracle, Surrogate};
         let wrong = |flags: &str, whose: &str| {
@@ -154,7 +158,9 @@ impl Mira {
             || !self.shuffle_pool;
         let sentence = self.sentence != SentenceSmoothing::default();
         match self.constraints {
-            Oracle if self.c.is_some() => wrong("--c", "hope-fear or surrogate; here it is 1/λ"),
+            Oracle if self.c.is_some() => {
+                wrong("--c", "hope-fear or surrogate; with oracle, C is 1/--lambda")
+            }
             HopeFear | Surrogate if self.lambda.is_some() || self.margin.is_some() => {
                 wrong("--lambda or --margin", "oracle")
             }
@@ -173,7 +179,7 @@ impl Mira {
         }
     }
 
-    /// The learner of hope and fear.
+    /// Builds the learner for [`Constraints::HopeFear`].
     pub(crate) fn hope_fear(&self, metric: Metric, seed: u64) -> HopeFear {
         HopeFear {
             metric,

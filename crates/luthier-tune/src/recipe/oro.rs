@@ -14,10 +14,10 @@ use luthier_core::{Error, Result};
 use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
-/// Online rank optimisation (Watanabe 2012): oracles above all other candidates, batch by batch, by
-/// sub-gradients (ORO, Algorithm 2) or by optimised updates (O-ORO, §4.1).
+/// Online rank optimisation (Watanabe 2012): ranks oracles above all other candidates, batch by batch, by
+/// sub-gradient steps (ORO, Algorithm 2) or by optimised updates (O-ORO, §4.1).
 ///
-/// The learner is [`Rank`]; shards are mixed by a line search (§4.2).
+/// The learner is [`Rank`]; by default the weights of shards are mixed by a line search (§4.2).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(rename_all = "kebab-case", default)]
@@ -26,47 +26,49 @@ pub struct Oro {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// Ranking loss.
+    /// Ranking loss: hinge over pairs of an oracle and another candidate, or softmax over segments.
     #[cfg_attr(feature = "clap", arg(long, value_name = "LOSS", value_enum, default_value_t = Oro::default().loss, help_heading = "ORO"))]
     pub loss: RankLoss,
-    /// Optimised updates (O-ORO): each part of a step is weighted by its Lagrange multiplier.
+    /// Use optimised updates (O-ORO), which weight the terms of a step by Lagrange multipliers (Watanabe 2012, eq.
+    /// 12–17).
     #[cfg_attr(feature = "clap", arg(long, help_heading = "ORO"))]
     pub optimized: bool,
-    /// Weight of ½‖w‖²; weights stay in a ball of radius 1/√λ.
+    /// λ: weight of the regulariser ½‖w‖²; weights are projected onto the ball of radius 1/√λ.
     #[cfg_attr(feature = "clap", arg(long, value_name = "L", default_value_t = Oro::default().lambda, allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "ORO"))]
     pub lambda: f64,
     /// η₀: initial learning rate [default: 0.2].
     #[cfg_attr(feature = "clap", arg(long, value_name = "E", allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "ORO"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eta0: Option<f64>,
-    /// α: factor of the learning rate per epoch [default: 0.85].
+    /// α: factor by which the learning rate decays per epoch [default: 0.85].
     #[cfg_attr(feature = "clap", arg(long, value_name = "SHARE", allow_negative_numbers = true, value_parser = super::range::flag::share, help_heading = "ORO"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
-    /// Decay of the learning rate: η₀·α^(k/K), or 1/(λk).
+    /// Learning rate η at step k: η₀·α^(k/K) with K batches per epoch, or 1/(λk).
     #[cfg_attr(feature = "clap", arg(long, value_name = "RATE", value_enum, default_value_t = Oro::default().rate, help_heading = "ORO"))]
     pub rate: Decay,
-    /// Divisor of the sub-gradient of the hinge loss: the number of violated pairs (M′), or of all pairs (M)
-    /// [default: violated].
+    /// Divisor of the sub-gradient of the hinge loss: the number M′ of violated pairs, or M of all pairs [default:
+    /// violated].
     #[cfg_attr(feature = "clap", arg(long, value_name = "BY", help_heading = "ORO"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub normalize: Option<Norm>,
-    /// Feasible set of the multipliers, with --optimized: each up to η and then scaled to a sum of η, each up to η, or their
-    /// sum up to η [default: normalized].
+    /// Feasible set of the Lagrange multipliers τ, with --optimized: 0 ≤ τ ≤ η (box), Σ τ ≤ η (simplex), or box
+    /// with τ then scaled down to Σ τ ≤ η (normalized) [default: normalized].
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "SET", requires = "optimized", help_heading = "ORO")
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dual: Option<Bound>,
-    /// Linearisation of the softmax loss, with --optimized: eq. 16 as printed, or the tangent plane [default: printed].
+    /// Linearisation of the softmax loss, with --optimized: eq. 16 of Watanabe (2012) as printed, or the
+    /// tangent plane [default: printed].
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "HOW", requires = "optimized", help_heading = "ORO")
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub linearize: Option<Linearize>,
-    /// Oracles by the score of the batch, or of each segment by itself.
+    /// Choice of oracles: by the corpus score of the batch, or by sentence score.
     #[cfg_attr(feature = "clap", arg(long, value_name = "BY", value_enum, default_value_t = Oro::default().oracle, help_heading = "ORO"))]
     pub oracle: OracleBy,
     /// Smoothing of sentence BLEU, for oracles by sentence.
@@ -80,7 +82,7 @@ pub struct Oro {
 }
 
 impl Default for Oro {
-    /// Watanabe's λ, η₀ and α; batches of 16 with line-search mixing.
+    /// λ, η₀, α, batches of 16 and line-search mixing as in Watanabe (2012).
     fn default() -> Self {
         Oro {
             stopping: Stopping::default(),
@@ -100,16 +102,17 @@ impl Default for Oro {
     }
 }
 
-/// η₀ and α of Watanabe (2012).
+/// Default η₀ (Watanabe 2012, footnote 1).
 const ETA0: f64 = 0.2;
+/// Default α (Watanabe 2012, footnote 1).
 const ALPHA: f64 = 0.85;
 
 const INFO: RecipeInfo = RecipeInfo {
     name: "oro",
-    summary: "online rank optimisation: oracles above all others, batch by batch; --optimized is O-ORO",
+    summary: "online rank optimisation: ranks oracles above all other candidates, batch by batch; O-ORO with --optimized",
     papers: "Watanabe 2012",
     metrics: "all",
-    note: "oracles of the batch's score, or of sentence scores",
+    note: "oracles by the batch's corpus score, or by sentence score",
     has_objective: false,
 };
 
@@ -124,16 +127,16 @@ impl Algorithm for Oro {
         SHARE.check("alpha", self.alpha)?;
         let hinge = self.loss == RankLoss::Hinge;
         if self.rate == Decay::Pegasos && (self.eta0.is_some() || self.alpha.is_some()) {
-            return Err(Error::new("--rate pegasos has neither --eta0 nor --alpha"));
+            return Err(Error::new("--eta0 and --alpha have no effect with --rate pegasos"));
         }
         if hinge && self.linearize.is_some() {
-            return Err(Error::new("--linearize is about --loss softmax"));
+            return Err(Error::new("--linearize has no effect without --loss softmax"));
         }
         if self.normalize.is_some() && (self.optimized || !hinge) {
-            return Err(Error::new("--normalize is about --loss hinge without --optimized"));
+            return Err(Error::new("--normalize applies only to --loss hinge without --optimized"));
         }
         if !self.optimized && (self.dual.is_some() || self.linearize.is_some()) {
-            return Err(Error::new("--dual and --linearize are about --optimized"));
+            return Err(Error::new("--dual and --linearize have no effect without --optimized"));
         }
         if self.rate == Decay::Exponential {
             self.eta0.get_or_insert(ETA0);

@@ -18,19 +18,23 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Stopping {
-    /// Maximum number of iterations with a decoder, or of epochs of online learning; batch learning from
-    /// fixed lists takes one [default: 25; pro and apro: 30; online: 10].
+    /// Maximum number of iterations with a decoder, or of epochs of online learning [default: 25; pro and apro: 30;
+    /// online: 10].
+    ///
+    /// Batch learning from fixed lists always takes one iteration.
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u32>,
-    /// Stop after this many iterations in a row without a better score, on the selection set if there is one.
+    /// Stop after this many iterations in a row without a better score, on the selection set if there is one
+    /// [default: no limit].
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Held-out sets"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub patience: Option<u32>,
 }
 
 impl Stopping {
-    /// Sets the number of iterations of batch learning: one on fixed lists, else `usual` unless another was asked for.
+    /// Sets the number of iterations of batch learning: one on fixed lists, else `usual` unless the user has
+    /// set another. Fails on a number or a patience of 0.
     pub(super) fn resolve_batch(&mut self, context: &Context<'_>, usual: u32) -> Result<()> {
         self.check()?;
         let iterations = self.iterations.unwrap_or(usual);
@@ -38,7 +42,7 @@ impl Stopping {
         Ok(())
     }
 
-    /// Sets the number of epochs of online learning.
+    /// Sets the number of epochs of online learning, 10 by default. Fails on a number or a patience of 0.
     fn resolve_online(&mut self) -> Result<()> {
         self.check()?;
         self.iterations.get_or_insert(10);
@@ -50,14 +54,14 @@ impl Stopping {
         check_count("patience", self.patience, 1, u32::MAX)
     }
 
-    /// A schedule of batch learning that ends then.
+    /// Builds the schedule of batch learning with this stopping rule.
     pub(super) fn schedule(&self) -> Schedule {
         let usual = Schedule::default();
         Schedule { iterations: self.iterations.unwrap_or(usual.iterations), patience: self.patience, ..usual }
     }
 }
 
-/// Evidence that an algorithm learns from.
+/// Kind of evidence that an algorithm learns from: n-best lists or forests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
@@ -65,11 +69,11 @@ pub enum On {
     /// N-best lists.
     #[default]
     Nbest,
-    /// Forests of everything that the search has found.
+    /// Forests: all derivations that the decoder's search has kept.
     Forest,
 }
 
-/// Edges of a forest per word of the sentence, unless others are asked for.
+/// Default number of edges per source word that forests are pruned to.
 pub(super) const DENSITY: u32 = 50;
 
 /// Choice of learning from n-best lists or from forests.
@@ -77,31 +81,32 @@ pub(super) const DENSITY: u32 = 50;
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Forests"))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct LearnFrom {
-    /// Learn from n-best lists, or from forests of everything that the search has found; forests need
+    /// Learn from n-best lists, or from forests of all derivations that the decoder's search has kept; forests need
     /// --model.
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT", value_enum, default_value_t))]
     pub on: On,
-    /// Edges of a forest kept per word of the sentence: those in the best translations [default: 50].
+    /// Number of edges per source word that forests are pruned to, keeping those of the best translations [default:
+    /// 50].
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub density: Option<u32>,
 }
 
 impl LearnFrom {
-    /// Sets the density of forests. Fails where there are none, or where `needs_bleu` and the metric is another.
+    /// Sets the density of forests. Fails if the source has no forests, if `needs_bleu` is set and the metric
+    /// is not BLEU over the decoder's tokens, and if a density is set for n-best lists.
     pub(super) fn resolve(&mut self, name: &str, needs_bleu: bool, context: &Context<'_>) -> Result<()> {
         check_count("density", self.density, 1, u32::MAX)?;
         if self.on == On::Nbest {
             return match self.density {
-                Some(_) => {
-                    Err(Error::new("--density is for --on forest").hint("lists are as long as --nbest-size"))
-                }
+                Some(_) => Err(Error::new("--density has no effect without --on forest")
+                    .hint("--nbest-size sets the length of n-best lists")),
                 None => Ok(()),
             };
         }
         if context.source != SourceKind::Forests {
-            return Err(Error::new("--on forest needs --model: only our own decoder gives forests")
-                .hint("lists of --nbest and --command are for --on nbest"));
+            return Err(Error::new("--on forest needs --model: only the built-in decoder outputs forests")
+                .hint("use --on nbest with --nbest or --command"));
         }
         if needs_bleu {
             only_bleu(name, context.metric)?;
@@ -110,23 +115,24 @@ impl LearnFrom {
         Ok(())
     }
 
-    /// Whether it is forests.
+    /// Returns whether the algorithm learns from forests.
     pub(super) fn is_forest(&self) -> bool {
         self.on == On::Forest
     }
 }
 
-/// Searches in forests go by BLEU, over the decoder's tokens.
+/// Fails unless the metric is BLEU over the decoder's tokens, by which forests are searched; `name` is the
+/// algorithm's.
 fn only_bleu(name: &str, metric: &Metric) -> Result<()> {
     let hint = "use --on nbest, or mert, which takes any metric";
     match metric.as_bleu() {
         Some(bleu) if bleu.tokenize == luthier_metric::Tokenizer::None => Ok(()),
         Some(_) => Err(Error::new(format!(
-            "{name} --on forest works on the decoder's tokens, so BLEU must be tokenize=none"
+            "{name} --on forest works on the decoder's tokens, so BLEU must have tokenize=none"
         ))
         .hint(hint)),
         None => Err(Error::new(format!(
-            "{name} --on forest searches forests by n-grams, so the metric must be BLEU"
+            "{name} --on forest counts the n-grams of BLEU, so the metric must be BLEU"
         ))
         .hint(hint)),
     }
@@ -137,23 +143,27 @@ fn only_bleu(name: &str, metric: &Metric) -> Result<()> {
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "With a decoder"))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Interpolation {
-    /// Ψ: share of the newly learned weights, with a decoder; the rest stays as it was [default: 0.1 for pro
-    /// and for softmax on forests, else 1].
+    /// Ψ: interpolation of the newly learned weights w′ with the current ones, w ← Ψw′ + (1 − Ψ)w, with a decoder
+    /// [default: 0.1 for pro and for softmax on forests, else 1].
     #[cfg_attr(feature = "clap", arg(long, value_name = "PSI", allow_negative_numbers = true, value_parser = super::range::flag::share))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub psi: Option<f64>,
-    /// Iteration that begins with an empty pool, with a decoder; 0 for none [default: 10 for pro and apro].
+    /// Iteration that starts with an empty pool, with a decoder; 0 for never [default: 10 for pro and apro,
+    /// else 0].
     #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reset_at: Option<u32>,
 }
 
 impl Interpolation {
-    /// Sets Ψ and the iteration of the reset; fixed lists have neither.
+    /// Sets Ψ and the iteration of the reset; fixed lists are learned with Ψ = 1 and no reset. Fails if Ψ is
+    /// out of range or if a reset is set for forests.
     pub(super) fn resolve(&mut self, context: &Context<'_>, psi: f64, reset_at: u32) -> Result<()> {
         SHARE.check("psi", self.psi)?;
         if context.source == SourceKind::Forests && self.reset_at.is_some_and(|n| n > 0) {
-            return Err(Error::new("--reset-at has no effect with --on forest, where nothing is kept"));
+            return Err(Error::new(
+                "--reset-at has no effect with --on forest, which keeps no candidates of earlier iterations",
+            ));
         }
         if context.source == SourceKind::Fixed {
             (self.psi, self.reset_at) = (Some(1.0), Some(0));
@@ -163,8 +173,9 @@ impl Interpolation {
         Ok(())
     }
 
-    /// The schedule of a loss that is minimised over all candidates so far, or over the forests of one pass: in a union of
-    /// forests derivations would count twice.
+    /// Builds the schedule of batch learning; with `accumulate`, candidates of earlier iterations stay in the
+    /// pool. Losses over forests use those of the current iteration alone: a union would count derivations
+    /// twice.
     pub(super) fn schedule(&self, stopping: &Stopping, accumulate: bool) -> Schedule {
         Schedule {
             psi: self.psi.unwrap_or(1.0),
@@ -175,7 +186,7 @@ impl Interpolation {
     }
 }
 
-/// Tolerance of the minimisers with gradients.
+/// Default tolerance of L-BFGS: relative norm of the gradient.
 pub(super) const TOLERANCE: f64 = 1e-4;
 
 /// Stopping rule of the minimiser of a loss: tolerance and maximum number of steps.
@@ -183,13 +194,17 @@ pub(super) const TOLERANCE: f64 = 1e-4;
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Minimiser"))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Fit {
-    /// Stop when the gradient's norm has fallen to this share of its norm at 0, or at the start if that is
-    /// less [default: 0.0001]; for apro of its norm at 0 [default: 0.001]. With hinge losses: relative gap to
-    /// the optimum [default: 0.01].
+    /// Tolerance of the minimiser: relative norm of the gradient, or relative duality gap with hinge losses
+    /// [default: 0.0001; apro: 0.001; hinge losses: 0.01].
+    ///
+    /// L-BFGS stops when the norm of the gradient is at most this fraction of its norm at w = 0 or at the
+    /// initial weights, whichever is smaller; trust-region Newton (apro) takes the norm at w = 0. Dual
+    /// coordinate descent (hinge losses) stops when the gap between primal and dual value is at most this
+    /// fraction of the primal value.
     #[cfg_attr(feature = "clap", arg(long, value_name = "T", allow_negative_numbers = true, value_parser = super::range::flag::positive))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
-    /// Maximum number of steps of the minimiser, or of sweeps with hinge losses.
+    /// Maximum number of steps of the minimiser, or of sweeps over the pairs with hinge losses.
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", default_value_t = Fit::default().max_steps))]
     pub max_steps: usize,
 }
@@ -201,29 +216,30 @@ impl Default for Fit {
 }
 
 impl Fit {
-    /// Sets the tolerance.
+    /// Sets the tolerance to `usual` unless the user has set another. Fails unless it is above 0.
     pub(super) fn resolve(&mut self, usual: f64) -> Result<()> {
         super::range::POSITIVE.check("tolerance", self.tolerance)?;
         self.tolerance.get_or_insert(usual);
         Ok(())
     }
 
-    /// The limit, once resolved.
+    /// Returns the stopping rule for the minimiser; the settings must have been resolved.
     pub(super) fn limit(&self) -> Limit {
         Limit { tolerance: self.tolerance.unwrap_or(TOLERANCE), steps: self.max_steps }
     }
 }
 
-/// Scale γ, regulariser and minimiser of the losses with probabilities p ∝ exp(γ·score).
+/// Scale γ, regulariser λ and stopping rule of the losses with probabilities p ∝ exp(γ·score).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Soft {
-    /// Scale of scores: p ∝ exp(γ·score). Several values, such as 0.1,1,10, are annealed: each starts from
-    /// the weights of the one before.
+    /// γ: scale of the model scores in p ∝ exp(γ·score); several values, such as 0.1,1,10, are annealed in order.
+    ///
+    /// Each value starts from the weights learned with the previous one.
     #[cfg_attr(feature = "clap", arg(long, value_name = "G", default_value = "1", value_delimiter = ',', allow_negative_numbers = true, value_parser = super::range::flag::positive))]
     pub gamma: Vec<f64>,
-    /// λ: weight of the regulariser ½‖w‖², 0 or more.
+    /// λ: weight of the regulariser ½‖w‖², 0 for none.
     #[cfg_attr(feature = "clap", arg(long, value_name = "L", default_value_t = Soft::default().lambda, allow_negative_numbers = true, value_parser = super::range::flag::non_negative))]
     pub lambda: f64,
     /// Stopping rule of the minimiser.
@@ -239,7 +255,7 @@ impl Default for Soft {
 }
 
 impl Soft {
-    /// Checks numbers and sets the tolerance.
+    /// Sets the tolerance. Fails if γ is empty or not above 0, or if λ is negative.
     pub(super) fn resolve(&mut self) -> Result<()> {
         self.gamma.iter().try_for_each(|&g| super::range::POSITIVE.check("gamma", g))?;
         if self.gamma.is_empty() {
@@ -255,26 +271,26 @@ impl Soft {
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Online learning"))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Online {
-    /// Segments decoded with the same weights [default: 1 with surrogates, 16 with oracles].
+    /// Batch size: number of segments decoded with the same weights [default: 1 with surrogates, 16 with oracles].
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch_size: Option<u32>,
-    /// Parts of the data that learn independently for one epoch and are then mixed; each can use a thread
-    /// [default: 1].
+    /// Number of shards of the data, which learn independently for one epoch and are then mixed; affects results,
+    /// unlike the number of threads [default: 1].
     #[cfg_attr(feature = "clap", arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(1..=MAX_SHARDS as i64)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shards: Option<u32>,
-    /// How the weights of the shards are mixed: their mean, or the best point on the line from the previous
-    /// weights through the mean [default: line-search for oro, else average].
+    /// Mixing of the shards' weights after an epoch: their mean, or the best point on the line from the
+    /// previous weights through the mean [default: line-search for oro, else average].
     #[cfg_attr(feature = "clap", arg(long, value_name = "HOW"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mixing: Option<Mixing>,
-    /// Visit segments in their order, not in random order.
+    /// Visit segments in corpus order instead of random order.
     #[cfg_attr(feature = "clap", arg(id = "in-order", long = "in-order", action = clap::ArgAction::SetFalse))]
     pub shuffle: bool,
 }
 
-/// Shards at most.
+/// Maximum number of shards.
 const MAX_SHARDS: u32 = 4096;
 
 impl Default for Online {
@@ -284,12 +300,13 @@ impl Default for Online {
 }
 
 impl Online {
-    /// Whether anything of it was asked for.
+    /// Returns whether any of these settings differs from its default.
     pub(super) fn is_set(&self) -> bool {
         *self != Online::default()
     }
 
-    /// Sets everything that depends on the algorithm, and the number of epochs.
+    /// Sets the default batch size and mixing of the algorithm `name`, and the number of epochs. Fails on
+    /// numbers out of range, and if the source is an external command, which cannot decode single batches.
     pub(super) fn resolve(
         &mut self,
         stopping: &mut Stopping,
@@ -298,8 +315,8 @@ impl Online {
         context: &Context<'_>,
     ) -> Result<()> {
         if context.source == SourceKind::Command {
-            let message = format!("{name} decodes a few segments at a time, which --command cannot do");
-            return Err(Error::new(message).hint("use --model, or --nbest with lists that were made before"));
+            let message = format!("{name} decodes batch by batch, which --command cannot do");
+            return Err(Error::new(message).hint("use --model, or --nbest with existing lists"));
         }
         check_count("batch-size", self.batch_size, 1, u32::MAX)?;
         check_count("shards", self.shards, 1, MAX_SHARDS)?;
@@ -309,7 +326,7 @@ impl Online {
         stopping.resolve_online()
     }
 
-    /// The schedule, once resolved.
+    /// Builds the schedule of online learning; the settings must have been resolved.
     pub(super) fn schedule(&self, stopping: &Stopping, seed: u64) -> Schedule {
         let batches = Batches {
             size: self.batch_size.unwrap_or(1) as usize,
@@ -322,23 +339,23 @@ impl Online {
     }
 }
 
-/// Targets of steps from guess to surrogate, and averaging (Arun and Koehn 2007).
+/// Targets of updates from guess to surrogate, and averaging of the weights (Arun and Koehn 2007).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Surrogates"))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Surrogates {
-    /// Target where the reference is not reachable: the best of the list and of earlier targets, or the best
-    /// of all reachable translations [default: local].
+    /// Target of an update where the reference is not reachable: the best of the list and the previous target,
+    /// or the best reachable translation [default: local].
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub update: Option<Update>,
-    /// Weight each step by the sentence score of its target; with BLEU and chrF.
+    /// Weight each update by the sentence score of its target (Arun and Koehn 2007, eq. 3–4); needs BLEU or chrF.
     #[cfg_attr(feature = "clap", arg(long))]
     pub weighted: bool,
-    /// Do not aim at references that are reachable.
+    /// Do not use reachable references as targets.
     #[cfg_attr(feature = "clap", arg(id = "no-references", long = "no-references", action = clap::ArgAction::SetFalse))]
     pub references: bool,
-    /// Keep the last weights, not the mean over all visits.
+    /// Keep the last weights instead of the mean over all visits.
     #[cfg_attr(feature = "clap", arg(id = "no-average", long = "no-average", action = clap::ArgAction::SetFalse))]
     pub average: bool,
 }
@@ -350,12 +367,13 @@ impl Default for Surrogates {
 }
 
 impl Surrogates {
-    /// Whether anything of it was asked for.
+    /// Returns whether any of these settings differs from its default.
     pub(super) fn is_set(&self) -> bool {
         *self != Surrogates::default()
     }
 
-    /// Sets the target. Fails where steps are weighted by a metric without bounds.
+    /// Sets the target. Fails if updates are to be weighted by a metric other than BLEU and chrF, whose scores
+    /// are not from 0 to 1.
     pub(super) fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
         if self.weighted && !matches!(context.metric, Metric::Bleu(_) | Metric::Chrf(_)) {
             return Err(Error::new("--weighted needs a metric from 0 to 100: BLEU or chrF"));
@@ -364,7 +382,8 @@ impl Surrogates {
         Ok(())
     }
 
-    /// The learner, once resolved; `passive` is the largest step of MIRA, none for the perceptron.
+    /// Builds the learner from resolved settings; `passive` is the maximum step size C of MIRA, `None` for the
+    /// perceptron.
     pub(super) fn learner(
         &self,
         metric: &Metric,

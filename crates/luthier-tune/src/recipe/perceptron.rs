@@ -20,7 +20,7 @@ pub struct Perceptron {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// Targets of the steps, and averaging.
+    /// Targets of the updates and averaging of the weights.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub surrogates: Surrogates,
@@ -36,10 +36,10 @@ pub struct Perceptron {
 
 const INFO: RecipeInfo = RecipeInfo {
     name: "perceptron",
-    summary: "averaged perceptron, online: from the guess to the best reachable translation",
+    summary: "averaged perceptron, online: updates from the guess towards the reference or a surrogate",
     papers: "Collins 2002; Arun and Koehn 2007",
     metrics: "all",
-    note: "sentence scores choose the target; BLEU as BLEU+1",
+    note: "target chosen by sentence score; BLEU as BLEU+1",
     has_objective: false,
 };
 

@@ -17,8 +17,9 @@ use serde::{Deserialize, Serialize};
 
 /// Pairwise ranking optimisation (Hopkins and May 2011): a linear classifier that ranks pairs of candidates.
 ///
-/// Minimises [`Loss::Pro`] over Ξ of Γ sampled pairs per segment with |Δ sentence score| ≥ β; with a decoder
-/// the new weights are interpolated with Ψ = 0.1.
+/// Minimises [`Loss::Pro`]. By default, Γ pairs of candidates are sampled per segment, those whose sentence
+/// scores differ by less than β are discarded, and the Ξ most different ones are kept; with a decoder the new
+/// weights are interpolated with the old ones by Ψ = 0.1 (symbols as in Dreyer and Dong 2015, §3).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "PRO"))]
 #[serde(rename_all = "kebab-case", default)]
@@ -27,33 +28,34 @@ pub struct Pro {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// Pairs to rank: the most different of random ones, oracles with all others, all, or the best with the
-    /// worst.
+    /// Pairs of candidates to rank: sampled ones, oracles with all others, all pairs, or the best with the worst.
     #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Pro::default().pairs, help_heading = "PRO"))]
     pub pairs: PairSource,
-    /// Loss of a pair.
+    /// Loss of a pair: logistic or hinge.
     #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Pro::default().loss, help_heading = "PRO"))]
     pub loss: Margin,
-    /// Γ: pairs drawn in each segment.
+    /// Γ: number of pairs sampled per segment.
     #[cfg_attr(feature = "clap", arg(long, default_value_t = Pro::default().draw, value_name = "N", help_heading = "PRO", value_parser = clap::value_parser!(u32).range(1..=MAX_DRAWS as i64)))]
     pub draw: u32,
-    /// Ξ: pairs kept of those drawn, the most different ones.
+    /// Ξ: number of sampled pairs kept per segment, those with the largest difference in sentence score.
     #[cfg_attr(feature = "clap", arg(long, default_value_t = Pro::default().keep, value_name = "N", help_heading = "PRO", value_parser = clap::value_parser!(u32).range(1..)))]
     pub keep: u32,
-    /// β: least difference of sentence scores, on the scale from 0 to 1; columns as they are. Not for
-    /// oracles.
+    /// β: minimum difference in sentence score, on the scale from 0 to 1, or in units of a column; not applied to
+    /// --pairs oracle.
     #[cfg_attr(feature = "clap", arg(long, default_value_t = Pro::default().min_difference, value_name = "D", help_heading = "PRO", allow_negative_numbers = true, value_parser = super::range::flag::non_negative))]
     pub min_difference: f64,
-    /// Share of a list that is best, or worst, for good-bad.
+    /// Fraction of the list that counts as best, and as worst, with --pairs good-bad.
     #[cfg_attr(feature = "clap", arg(long, default_value_t = Pro::default().slice, value_name = "SHARE", help_heading = "PRO", allow_negative_numbers = true, value_parser = super::range::flag::share))]
     pub slice: f64,
     /// Drop pairs whose lengths differ by more than this many standard deviations; 2 filters outlier pairs
-    /// (Nakov et al. 2013).
+    /// (Nakov et al. 2013) [default: keep all pairs].
+    ///
+    /// The standard deviation is that of length differences within the list, at least 2 words.
     #[cfg_attr(feature = "clap", arg(long, value_name = "SIGMAS", help_heading = "PRO", allow_negative_numbers = true, value_parser = super::range::flag::positive))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_length_sigma: Option<f64>,
-    /// Weight of ½‖w‖² [default: 1 beside the sum of logistic losses, 0.00001 beside the mean of hinge
-    /// losses].
+    /// λ: weight of the regulariser ½‖w‖² [default: 1 with the sum of logistic losses, 0.00001 with the mean of
+    /// hinge losses].
     #[cfg_attr(feature = "clap", arg(long, value_name = "L", help_heading = "PRO", allow_negative_numbers = true, value_parser = super::range::flag::positive))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lambda: Option<f64>,
@@ -71,11 +73,11 @@ pub struct Pro {
     pub interpolation: Interpolation,
 }
 
-/// Pairs drawn per segment at most.
+/// Maximum number of pairs sampled per segment.
 const MAX_DRAWS: u32 = 10_000_000;
 
 impl Default for Pro {
-    /// Hopkins and May's Γ, Ξ and β.
+    /// Γ, Ξ and β of Hopkins and May (2011).
     fn default() -> Self {
         Pro {
             stopping: Stopping::default(),
@@ -96,7 +98,7 @@ impl Default for Pro {
 
 const INFO: RecipeInfo = RecipeInfo {
     name: "pro",
-    summary: "pairwise ranking of sampled candidates by logistic regression",
+    summary: "pairwise ranking: logistic regression on sampled pairs of candidates",
     papers: "Hopkins and May 2011",
     metrics: "all",
     note: "sentence scores; BLEU as BLEU+1",
@@ -118,7 +120,7 @@ impl Algorithm for Pro {
         let (lambda, tolerance) = if self.loss == Margin::Logistic { (1.0, TOLERANCE) } else { (1e-5, 0.01) };
         self.lambda.get_or_insert(lambda);
         self.fit.resolve(tolerance)?;
-        // Hopkins and May's Ψ; a new pool at iteration 10 as in Dreyer and Dong (2015).
+        // Ψ of Hopkins and May (2011); the pool is emptied at iteration 10 as in Dreyer and Dong (2015, §5.1).
         self.interpolation.resolve(context, 0.1, 10)?;
         self.stopping.resolve_batch(context, 30)
     }

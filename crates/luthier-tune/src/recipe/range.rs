@@ -2,7 +2,7 @@
 
 use luthier_core::{Error, Result};
 
-/// A set of numbers with its name in messages.
+/// Range of a numeric setting, with its description in error messages.
 pub(crate) struct Range {
     holds: fn(f64) -> bool,
     expected: &'static str,
@@ -10,14 +10,14 @@ pub(crate) struct Range {
 
 /// Numbers above 0.
 pub(crate) const POSITIVE: Range = Range { holds: |v| v > 0.0, expected: "a number above 0" };
-/// Numbers from 0 on.
+/// Numbers greater than or equal to 0.
 pub(crate) const NON_NEGATIVE: Range = Range { holds: |v| v >= 0.0, expected: "a number, 0 or more" };
-/// Numbers above 0 up to 1.
+/// Numbers above 0 and at most 1.
 pub(crate) const SHARE: Range =
-    Range { holds: |v| v > 0.0 && v <= 1.0, expected: "a number above 0, 1 at most" };
+    Range { holds: |v| v > 0.0 && v <= 1.0, expected: "a number above 0 and at most 1" };
 
 impl Range {
-    /// Fails, naming the setting, unless a value lies in the range.
+    /// Fails with the setting's name unless a value is missing or lies in the range.
     pub(crate) fn check(&self, setting: &str, value: impl Into<Option<f64>>) -> Result<()> {
         match value.into() {
             Some(v) if !(v.is_finite() && (self.holds)(v)) => {
@@ -34,7 +34,7 @@ impl Range {
     }
 }
 
-/// Fails, naming the setting, unless a count is within limits.
+/// Fails with the setting's name unless a count is missing or lies from `least` to `most`.
 pub(crate) fn check_count(setting: &str, value: impl Into<Option<u32>>, least: u32, most: u32) -> Result<()> {
     match value.into() {
         Some(n) if n < least || n > most => {

@@ -12,7 +12,7 @@ use luthier_core::Result;
 use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
-/// Maximum expected sentence score, which is minimum risk training (Smith and Eisner 2006).
+/// Minimum risk training (Smith and Eisner 2006): maximises the expected sentence score.
 ///
 /// Minimises [`Loss::Risk`] by L-BFGS, for any metric.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ pub struct Risk {
 
 const INFO: RecipeInfo = RecipeInfo {
     name: "risk",
-    summary: "expected sentence score",
+    summary: "minimum risk training: expected sentence score",
     papers: "Smith and Eisner 2006",
     metrics: "all",
     note: "sentence scores; BLEU as BLEU+1",

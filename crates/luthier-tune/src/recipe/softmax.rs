@@ -1,4 +1,4 @@
-//! Settings of softmax: likelihood of the oracles.
+//! Settings of the softmax loss: likelihood of the oracles.
 
 use super::{
     Algorithm, Context, RecipeInfo,
@@ -28,7 +28,7 @@ pub struct Softmax {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub learn_from: LearnFrom,
-    /// Oracles: candidates that are best for the whole corpus, or for their own sentence.
+    /// Choice of oracles: by corpus score, or by sentence score.
     #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Softmax::default().oracle, help_heading = "Softmax"))]
     pub oracle: OracleBy,
     /// Smoothing of sentence BLEU, for oracles by sentence.
@@ -60,10 +60,10 @@ impl Default for Softmax {
 
 const INFO: RecipeInfo = RecipeInfo {
     name: "softmax",
-    summary: "likelihood of the oracles among all candidates",
+    summary: "maximum likelihood of the oracles among all candidates",
     papers: "Watanabe 2012",
     metrics: "all",
-    note: "oracles of the corpus score, or of sentence scores",
+    note: "oracles by corpus score, or by sentence score",
     has_objective: true,
 };
 
@@ -75,7 +75,7 @@ impl Algorithm for Softmax {
     fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
         self.soft.resolve()?;
         self.learn_from.resolve(INFO.name, true, context)?;
-        // The forests of one pass say little about weights far away.
+        // Forests cover only weights near those that they were decoded with, so steps are short.
         let psi = if self.learn_from.is_forest() { 0.1 } else { 1.0 };
         self.interpolation.resolve(context, psi, 0)?;
         self.stopping.resolve_batch(context, 25)

@@ -1,4 +1,4 @@
-//! Settings of xBLEU.
+//! Settings of xBLEU (expected BLEU).
 
 use super::{
     Algorithm, Context, RecipeInfo,
@@ -13,7 +13,7 @@ use luthier_core::{Error, Result};
 use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
-/// Maximum BLEU of expected n-gram counts (Rosti et al. 2010, 2011).
+/// Expected BLEU (Rosti et al. 2010, 2011): maximises the BLEU of expected n-gram counts.
 ///
 /// Minimises [`Loss::Xbleu`] by L-BFGS; for BLEU only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,10 +28,10 @@ pub struct Xbleu {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub learn_from: LearnFrom,
-    /// Clipping of matches: of the expected count of an n-gram, of its count in every candidate, or none.
+    /// Clipping of n-gram matches: of the expected count, of the count in each candidate, or none.
     #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Xbleu::default().clip, help_heading = "xBLEU"))]
     pub clip: Clip,
-    /// Brevity penalty: as in BLEU, with its corner rounded, or none.
+    /// Brevity penalty: as in BLEU, smoothed at its corner, or none.
     #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Xbleu::default().brevity, help_heading = "xBLEU"))]
     pub brevity: Brevity,
     /// Scale γ, regulariser λ and stopping rule of the minimiser.
@@ -59,10 +59,10 @@ impl Default for Xbleu {
 
 const INFO: RecipeInfo = RecipeInfo {
     name: "xbleu",
-    summary: "BLEU of expected n-gram counts",
+    summary: "expected BLEU: BLEU of expected n-gram counts",
     papers: "Rosti et al. 2010, 2011",
     metrics: "BLEU",
-    note: "only BLEU is made of n-gram counts that have expectations; risk does for the others",
+    note: "needs expected n-gram counts, which only BLEU provides; use risk for other metrics",
     has_objective: true,
 };
 
@@ -74,22 +74,19 @@ impl Algorithm for Xbleu {
     fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
         let metric = context.metric;
         if metric.as_bleu().is_none() {
-            let message =
-                format!("xbleu expects n-gram counts, which {} is not made of; expected BLEU", metric.name());
-            return Err(Error::new(message).hint("risk works with every metric"));
+            let message = format!("xbleu works only with BLEU, not with {}", metric.name());
+            return Err(Error::new(message).hint("use risk, which works with every metric"));
         }
         if context.references.is_none() && self.clip != Clip::Candidate {
-            return Err(Error::new("--moses-scores has counts that were clipped already")
-                .hint("use --clip candidate, or --ref instead"));
+            return Err(Error::new("--moses-scores holds counts that are already clipped")
+                .hint("use --clip candidate, or --ref instead of --moses-scores"));
         }
         self.soft.resolve()?;
         self.learn_from.resolve(INFO.name, true, context)?;
         self.interpolation.resolve(context, 1.0, 0)?;
         if self.learn_from.is_forest() && self.clip == Clip::Candidate {
-            return Err(Error::new(
-                "--clip candidate needs candidates one by one, which forests do not have",
-            )
-            .hint("use --clip expected or none"));
+            return Err(Error::new("--clip candidate needs single candidates, which forests do not have")
+                .hint("use --clip expected or none"));
         }
         self.stopping.resolve_batch(context, 25)
     }

@@ -1,4 +1,5 @@
-//! An epoch of online learning: shards, each from batch to batch, then mixing.
+//! An epoch of online learning: each shard learns batch by batch, then the shards are mixed (Watanabe 2012,
+//! Algorithms 2 and 3).
 
 use super::{Event, Job, best_totals, commit};
 use crate::{
@@ -20,31 +21,34 @@ use std::{
     time::Instant,
 };
 
-/// What a shard did in an epoch.
+/// Results of a shard's epoch that all processes receive.
 #[derive(Serialize, Deserialize)]
 struct Shard {
-    /// What is aimed at and was not before.
+    /// Targets that are new in this epoch, by segment.
     surrogates: Vec<(u32, Arc<Candidates>)>,
-    /// Summed statistics of what was aimed at.
+    /// Summed statistics of the targets.
     aimed: Vec<f64>,
-    /// Summed statistics of what the weights of the moment liked best.
+    /// Summed statistics of the guesses, the best candidates under the weights of each batch.
     guessed: Vec<f64>,
+    /// Number of candidates.
     candidates: usize,
     note: Option<String>,
+    /// Time of decoding in seconds.
     decode: f64,
+    /// Time of learning in seconds.
     learn: f64,
 }
 
-/// What is not told to all processes.
+/// Results of a shard's epoch that stay in its process.
 #[derive(Default)]
 struct Stays {
-    /// Nothing if there is no segment.
+    /// Differences of the weights; `None` for a shard without segments.
     moved: Option<Moved>,
-    /// What was learned from, if mixing asks for it.
+    /// N-best lists of the epoch, for line-search mixing.
     lists: Vec<Arc<Candidates>>,
 }
 
-/// One epoch over all segments. The score of the event is that of the guesses, unless it is known already.
+/// Runs one epoch over all segments. Unless `scored` is set, the score of the event becomes that of the guesses.
 pub(super) fn epoch(
     job: &Job<'_>,
     batches: &Batches,
@@ -99,7 +103,7 @@ pub(super) fn epoch(
     Ok(())
 }
 
-/// One epoch over the segments of a shard.
+/// Runs one epoch over the segments of shard `s`.
 fn shard(
     job: &Job<'_>,
     batches: &Batches,
@@ -121,7 +125,7 @@ fn shard(
     let kept = start.surrogates.iter().filter(|k| mine(k.0));
     state.surrogates = kept.map(|(s, list)| (*s, list.clone())).collect();
     let mut guessed = vec![0.0; job.metric.width()];
-    // Within a batch nothing is told, but the caller is asked.
+    // Within a batch, progress is polled but not reported.
     let poll = |_: &Step| {
         if job.progress.poll().is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
@@ -134,13 +138,13 @@ fn shard(
         let evidence = source.candidates(&state.batch.segments, &state.weights, Goal::Model, progress)?;
         if source.kind() != SourceKind::Fixed {
             commit_dense(&mut state, &evidence, source)?;
-            aims(job, &mut state)?;
+            request_targets(job, &mut state)?;
         }
         add(&mut guessed, &best_totals(&evidence, &state.weights, job.metric));
         decode += clock.elapsed().as_secs_f64();
         let clock = Instant::now();
-        let said = learner.learn(&evidence, &mut state, &Fleet::ALONE, progress)?;
-        note = note.or(said);
+        let new_note = learner.learn(&evidence, &mut state, &Fleet::ALONE, progress)?;
+        note = note.or(new_note);
         learn += clock.elapsed().as_secs_f64();
         let some = evidence.into_lists();
         candidates += some.iter().map(|l| l.k).sum::<usize>();
@@ -167,8 +171,8 @@ fn shard(
     })
 }
 
-/// Features that all candidates have, and those of lists that bring no names along, have a place from the start; others get
-/// theirs when something is learned about them.
+/// Adds the dense features to the weights, and the sparse ones of lists that carry no feature names; other
+/// sparse features are added when they are first updated.
 fn commit_dense(state: &mut State, evidence: &Evidence, source: &dyn Source) -> Result<()> {
     let lists = evidence.lists();
     let named = lists.iter().all(|l| l.local.keys().is_empty() || !l.names.is_empty());
@@ -181,8 +185,9 @@ fn commit_dense(state: &mut State, evidence: &Evidence, source: &dyn Source) -> 
     }
 }
 
-/// Asks for references that can be made, and for what the metric likes best of all that can be made.
-fn aims(job: &Job<'_>, state: &mut State) -> Result<()> {
+/// Requests the targets that the learner wants: derivations of reachable references, and the reachable
+/// candidates with the highest metric score.
+fn request_targets(job: &Job<'_>, state: &mut State) -> Result<()> {
     state.batch.references.clear();
     if job.learner.wants_references() {
         let wanted = &state.batch.segments;

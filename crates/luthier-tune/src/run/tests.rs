@@ -13,7 +13,7 @@ use luthier_core::{
 use luthier_metric::Scratch;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A decoder in miniature: knows all candidates of every segment and returns the best `k` under the weights.
+/// A toy decoder: knows all candidates of every segment and returns the best `k` under the weights.
 struct Decoder {
     texts: Vec<Vec<String>>,
     features: Vec<Vec<Vec<(FeatureKey, f64)>>>,
@@ -21,12 +21,12 @@ struct Decoder {
     columns: Arc<Local>,
     metric: Metric,
     k: usize,
-    /// Some features have no column, and lists bring their names along.
+    /// Some features are sparse, and lists carry their names.
     sparse: bool,
-    /// Answers for all segments at once, and only then knows the names of features.
+    /// Decodes all segments at once, and knows the names of features only after that.
     whole: bool,
     met: std::sync::Mutex<Vec<String>>,
-    /// Fails at this call, as a power cut would.
+    /// Fails at this call, to simulate a crash.
     fails_at: u32,
     calls: AtomicU32,
 }
@@ -169,7 +169,7 @@ fn tune_with(
     tune_among(dir, decoder, None, learner, schedule, Fleet::ALONE)
 }
 
-/// As one of several processes.
+/// Runs as one of several processes.
 fn tune_among(
     dir: &std::path::Path,
     decoder: &Decoder,
@@ -183,7 +183,7 @@ fn tune_among(
     tune_in(&mut run_dir, decoder, select, learner, schedule, (fleet, Progress::NONE))
 }
 
-/// Settings of a run; the loop itself takes a learner and a schedule.
+/// Specification of a run; the loop itself takes a learner and a schedule.
 fn spec(iterations: u32, seed: u64) -> RunSpec {
     let stopping = Stopping { iterations: Some(iterations), patience: None };
     RunSpec::new(Recipe::Mert(Mert { stopping, ..Mert::default() }), "bleu:order=2", seed)
@@ -226,7 +226,7 @@ fn iterations_improve_and_every_candidate_is_kept() {
 }
 
 #[test]
-fn a_run_that_was_cut_goes_on_to_the_same_bits() {
+fn a_crashed_run_resumes_to_the_same_bits() {
     let dir = tempfile::tempdir().unwrap();
     let (whole, events) = tune(&dir.path().join("whole"), 99).unwrap();
     for cut in 0..events.len() as u32 {
@@ -241,7 +241,7 @@ fn a_run_that_was_cut_goes_on_to_the_same_bits() {
 }
 
 #[test]
-fn a_finished_run_answers_again_and_other_settings_are_refused() {
+fn a_finished_run_returns_its_result_and_different_settings_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("r");
     let first = tune(&path, 99).unwrap();
@@ -301,7 +301,8 @@ fn online_two() -> Schedule {
     Schedule { iterations: 2, ..online(3, 2, crate::Mixing::Average) }
 }
 
-/// Whenever the caller says stop, the run ends as interrupted and resumes to the same bits.
+/// Whenever the progress callback answers stop, the run ends as interrupted and resumes to the same weights,
+/// bit for bit.
 #[test]
 fn an_interrupted_run_resumes_to_the_same_bits() {
     use std::{ops::ControlFlow, sync::atomic::AtomicUsize};
@@ -359,9 +360,9 @@ fn online(size: usize, shards: u32, mixing: crate::Mixing) -> Schedule {
     Schedule { iterations: 4, accumulate: false, online: Some(batches), ..Schedule::default() }
 }
 
-/// With features that grow, several shards and both kinds of mixing; cut within an epoch and between epochs.
+/// With growing feature sets, several shards and both kinds of mixing; interrupted within and between epochs.
 #[test]
-fn online_runs_that_were_cut_go_on_to_the_same_bits() {
+fn crashed_online_runs_resume_to_the_same_bits() {
     use crate::Mixing::{Average, LineSearch};
     let dir = tempfile::tempdir().unwrap();
     for (l, learner) in learners().iter().enumerate() {
@@ -394,7 +395,7 @@ fn online_runs_that_were_cut_go_on_to_the_same_bits() {
     }
 }
 
-/// One epoch with two shards is the mean of two runs that have every other segment each.
+/// One epoch with two shards equals the mean of two runs over every other segment.
 #[test]
 fn two_shards_are_two_runs() {
     let dir = tempfile::tempdir().unwrap();
@@ -444,7 +445,7 @@ fn patience_ends_a_run() {
     assert!(events.len() < 50, "{}", events.len());
 }
 
-/// On fixed lists patience goes by the scores of the weights, not by those of the guesses on the way.
+/// On fixed lists patience counts scores of the weights, not of the guesses made during training.
 #[test]
 fn patience_on_fixed_lists_counts_scores() {
     let decoder = Decoder::new(u32::MAX);
@@ -480,7 +481,7 @@ fn patience_on_fixed_lists_counts_scores() {
     }
 }
 
-/// A run that is being extended has no answer until it ends again.
+/// A run that is being extended has no result until it ends again.
 #[test]
 fn an_extended_run_that_breaks_off_is_not_finished() {
     let dir = tempfile::tempdir().unwrap();
@@ -526,7 +527,7 @@ fn batch_learners() -> Vec<Box<dyn Learner>> {
     ]
 }
 
-/// What a run leaves, but for times.
+/// Files of a run directory, without times.
 fn left(dir: &std::path::Path) -> String {
     let read = |name: &str| std::fs::read_to_string(dir.join(name)).unwrap();
     let log = read("log.jsonl");
@@ -541,7 +542,7 @@ fn left(dir: &std::path::Path) -> String {
     text
 }
 
-/// Every learner, in one to five processes; each of them ends with the same outcome, and one writes.
+/// Every learner in one to five processes: all processes have the same outcome, and one writes the directory.
 #[test]
 fn processes_do_not_matter() {
     use crate::Mixing::{Average, LineSearch};
@@ -560,7 +561,7 @@ fn processes_do_not_matter() {
                 decoder
             };
             if kind == 2 && schedule.online.is_some() {
-                continue; // refused by the command
+                continue; // online learning does not work with a command
             }
             let path = |name: &str| dir.path().join(format!("{c}-{kind}-{name}"));
             let go = |name: &str, fleet: Fleet<'_>, fails_at: u32| {
@@ -577,7 +578,7 @@ fn processes_do_not_matter() {
                 }
                 assert_eq!(left(&path(&name)), left(&path("alone")), "{c} {kind} {size}");
             }
-            // One process fails: all are told. The others go on, in another number.
+            // One process fails: all receive its error. The run is then resumed with another number of processes.
             for cut in [0, 1, 3] {
                 let name = format!("cut{cut}");
                 let broken = |fleet: Fleet<'_>| {

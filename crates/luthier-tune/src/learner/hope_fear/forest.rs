@@ -1,16 +1,17 @@
-//! Hope and fear in forests.
+//! Hope and fear in forests: MIRA as over n-best lists, with both searched among all derivations by cube pruning.
 
-use super::{HopeFear, MUCH_MORE, Pass};
+use super::{HopeFear, Pass, SAFE_HOPE_RATIO};
 use crate::{ForestPool, State, forest_oracle::Aim, forest_pool::Places, learner::Note};
 use luthier_core::{Progress, Result};
 use luthier_metric::{Bleu, Scratch};
 
-/// Ways to make a node that are looked at in the search for hope and fear.
+/// Pop limit of cube pruning per node in the search for hope and fear.
 const POP: usize = 30;
 
 impl HopeFear {
-    /// Hope and fear are looked for in the last forest of each segment; BLEU's counts are not clipped on the way, but those of
-    /// what is found are.
+    /// Learns from the last forest of each segment. The search for hope and fear counts n-gram matches without
+    /// clipping; the translations found are then scored with clipped counts. Returns a note, and learns
+    /// nothing, unless the metric is BLEU.
     pub(super) fn learn_forests(
         &self,
         pool: &ForestPool,
@@ -18,36 +19,36 @@ impl HopeFear {
         progress: Progress<'_>,
     ) -> Result<Note> {
         let Some(bleu) = self.metric.as_bleu() else {
-            return Ok(Some(
-                "hope and fear are looked for in forests by BLEU only: nothing was learned".to_owned(),
-            ));
+            return Ok(Some("MIRA on forests works only with BLEU; nothing was learned".to_owned()));
         };
-        let ground = Ground::new(pool, bleu, state);
+        let forests = IndexedForests::new(pool, bleu, state);
         let some = |s: &u32| pool.segments[*s as usize].forests.last().is_some_and(|f| !f.is_empty());
         let order = (0..pool.segments.len() as u32).filter(some).collect();
         let score =
-            |w: &[f64]| self.metric.score(&pool.totals(&self.metric, |s, _| ground.places[s].weights(w)));
-        self.climb(state, order, &|s, pass| ground.visit(s, pass), &score, progress)?;
+            |w: &[f64]| self.metric.score(&pool.totals(&self.metric, |s, _| forests.places[s].weights(w)));
+        self.run_epochs(state, order, &|s, pass| forests.visit(s, pass), &score, progress)?;
         Ok(None)
     }
 }
 
-/// Forests with the places of their features.
-struct Ground<'a> {
+/// Forests with the positions of their features in the weights.
+struct IndexedForests<'a> {
     pool: &'a ForestPool,
     bleu: &'a Bleu,
     places: Vec<Places>,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> IndexedForests<'a> {
     fn new(pool: &'a ForestPool, bleu: &'a Bleu, state: &State) -> Self {
         let places = pool.segments.iter().map(|segment| match segment.forests.last() {
             Some(forest) => pool.places(forest, &state.weights),
             None => Places::default(),
         });
-        Ground { pool, bleu, places: places.collect() }
+        IndexedForests { pool, bleu, places: places.collect() }
     }
 
+    /// Visits segment `s`: searches hope and fear, updates the weights if the loss is positive, and adds a
+    /// candidate to the pseudo-document.
     fn visit(&self, s: usize, pass: &mut Pass<'_>) {
         let segment = &self.pool.segments[s];
         let Some(forest) = segment.forests.last() else { return };
@@ -73,7 +74,7 @@ impl<'a> Ground<'a> {
         let mut hoped = judge(&hope.words);
         let score = model(&hope.features);
         if pass.settings.safe_hope && score.abs() > 1e-8 {
-            let scale = MUCH_MORE * gain(&hoped).abs() / score.abs();
+            let scale = SAFE_HOPE_RATIO * gain(&hoped).abs() / score.abs();
             let scaled: Vec<f64> = local.iter().map(|w| scale * w).collect();
             if let Some(other) = (scale < 1.0).then(|| find(&gain, &scaled)).flatten() {
                 hoped = judge(&other.words);
@@ -92,12 +93,12 @@ impl<'a> Ground<'a> {
             pass.difference.extend(self.places[s].learned(&difference).filter(|d| d.1 != 0.0));
             pass.step(lost);
         }
-        let mut shown = hoped;
+        let mut added = hoped;
         if pass.settings.model_background {
             let mut words = Vec::new();
             forest.best_words(&forest.scores(&local), &mut words);
-            shown = judge(&words);
+            added = judge(&words);
         }
-        pass.remember(&shown);
+        pass.remember(&added);
     }
 }

@@ -5,10 +5,10 @@ use luthier_metric::Scratch;
 
 const REFERENCE: &str = "a b c d";
 
-/// Text, x, and sparse features.
+/// Text, value of the dense feature x, and sparse features.
 type Row<'a> = (&'a str, f64, &'a [(&'a str, f64)]);
 
-/// A list with one column x and sparse features.
+/// A list with one dense column x and sparse features.
 fn list(candidates: &[Row<'_>]) -> Arc<Candidates> {
     let columns = Arc::new(Local::new(vec![FeatureKey::of("x")]));
     let features: Vec<Vec<(FeatureKey, f64)>> = candidates
@@ -60,14 +60,14 @@ fn steps_by_hand() {
     };
     close(after(&learner(Update::Local, None)), by(1.0));
     close(after(&OneBest { weighted: true, ..learner(Update::Local, None) }), by(near()));
-    // "c" has BLEU+1 exp(1 − 4)·1: all its counts are whole.
+    // "c" has BLEU+1 exp(1 − 4)·1: all its precisions are 1.
     let loss = near() - (1.0f64 - 4.0).exp();
     let square = 1.5 * 1.5 + 4.0 + 1.0;
     close(after(&learner(Update::Local, Some(f64::INFINITY))), by((loss + 1.5) / square));
     let weighted = OneBest { weighted: true, ..learner(Update::Local, Some(f64::INFINITY)) };
     close(after(&weighted), by((loss * near() + 1.5) / square));
     close(after(&learner(Update::Local, Some(0.01))), by(0.01));
-    // A reference that can be made is aimed at, whatever the list has.
+    // A reachable reference is the target, whatever the list contains.
     let mut state = begin();
     state.batch.segments = vec![SegmentId(0)];
     state.batch.references = vec![Some(list(&[(REFERENCE, 1.0, &[("r", 1.0)])]))];
@@ -76,7 +76,7 @@ fn steps_by_hand() {
         .unwrap();
     let all: Vec<(&str, f64)> = state.weights.iter().collect();
     assert!(all.contains(&("x", 0.0)) && all.contains(&("p", -1.0)) && all.contains(&("r", 1.0)), "{all:?}");
-    assert_eq!(all.len(), 3, "q was not looked at: {all:?}");
+    assert_eq!(all.len(), 3, "q is not part of the update: {all:?}");
 }
 
 #[test]
@@ -93,14 +93,14 @@ fn surrogates_are_remembered() {
         assert_eq!(state.weights.get(FeatureKey::of("q")), 1.0, "{update:?}");
         visit(&learner, &mut state, 7, &best);
         assert_eq!(state.surrogates[&7].text(0), REFERENCE);
-        // Another segment has nothing to remember.
+        // Another segment has no stored surrogate.
         let mut state = begin();
         visit(&learner, &mut state, 8, &poor);
         assert_eq!(state.surrogates[&8].text(0), "b a");
     }
 }
 
-/// What is averaged lazily is the mean of the weights after every visit, also of those that change nothing.
+/// The lazy average equals the mean of the weights after every visit, including visits without an update.
 #[test]
 fn lazy_averages_are_plain_ones() {
     let lists = [

@@ -5,7 +5,7 @@ use luthier_metric::Scratch;
 
 const NAMES: [&str; 5] = ["a", "b", "c", "s", "t"];
 
-/// Lists with three columns and two sparse features, of which the second is rare.
+/// Lists with three dense columns and two sparse features, the second of which is rare.
 fn lists(seed: u64, segments: usize) -> Vec<Arc<Candidates>> {
     let mut s = Stream::new(seed, Purpose::Test, 0, 0);
     let columns = Arc::new(Local::new(NAMES[..3].iter().map(|n| FeatureKey::of(n)).collect()));
@@ -52,7 +52,7 @@ fn weights(seed: u64) -> Weights {
     Weights::parse("w", &text).unwrap()
 }
 
-/// All features of a candidate in the order of the names.
+/// Values of all features of a candidate in the order of `NAMES`.
 fn dense(list: &Candidates, i: usize) -> [f64; 5] {
     let mut h = [0.0; 5];
     for (key, value) in list.features(i) {
@@ -87,7 +87,7 @@ fn learn_by(
     NAMES.iter().map(|n| state.weights.get(FeatureKey::of(n))).collect()
 }
 
-/// Differences of features of all pairs of an oracle and another candidate, by the definition.
+/// Φ of all pairs of an oracle and another candidate, by definition (Watanabe 2012, eq. 5).
 fn differences(lists: &[Arc<Candidates>]) -> Vec<Vec<f64>> {
     let oracle =
         oracles(lists, &"bleu:order=2".parse().unwrap(), SentenceSmoothing::default(), OracleBy::Corpus, 1);
@@ -129,7 +129,7 @@ fn gradient_steps_by_definition() {
         let violated: Vec<&Vec<f64>> = pairs.iter().filter(|x| 1.0 - dot(x, w) > 0.0).collect();
         let (epoch, at) = ((seed % 3) as u32, (seed % 4) as u32);
         let k = f64::from(epoch * 4 + at + 1);
-        // A λ that makes the ball smaller than the weights, and one that does not.
+        // One λ whose ball excludes the weights, and one whose ball includes them.
         for lambda in [1e-5, 4.0] {
             for (rate, eta) in [(RATE, 0.2 * 0.85f64.powf(k / 4.0)), (Rate::PEGASOS, 1.0 / (lambda * k))] {
                 for (norm, n) in [(Norm::Violated, violated.len()), (Norm::Pairs, pairs.len())] {
@@ -141,7 +141,7 @@ fn gradient_steps_by_definition() {
                     let rule = Rule::Gradient { loss: RankLoss::Hinge, rate, lambda, norm };
                     close(&learn(rule, &lists, &start, epoch, at), &expected, "hinge");
                 }
-                // Softmax: against differences of the loss itself.
+                // Softmax: against finite differences of the loss.
                 let mut step = vec![0.0; 5];
                 for (d, g) in step.iter_mut().enumerate() {
                     let at = |by: f64| {
@@ -164,7 +164,7 @@ fn gradient_steps_by_definition() {
     }
 }
 
-/// Summed logarithms of the oracles' share.
+/// Σ log(Zₒ/Zₙ) over segments (Watanabe 2012, eq. 6).
 fn likelihood(lists: &[Arc<Candidates>], w: &[f64]) -> f64 {
     each_likelihood(lists, w).iter().sum()
 }
@@ -178,13 +178,13 @@ fn each_likelihood(lists: &[Arc<Candidates>], w: &[f64]) -> Vec<f64> {
     lists.iter().zip(&oracle).map(|(l, o)| (sum(l, &|i| o[i]) / sum(l, &|_| true)).ln()).collect()
 }
 
-/// Where multipliers may be.
+/// Feasible set of the Lagrange multipliers.
 enum Set {
     Box,
     Simplex,
 }
 
-/// min ½‖Σ τx‖² − Σ τ(m − w·x) by projected gradients with small steps: slow and plain.
+/// Minimises the dual ½‖Σ τx‖² − Σ τ(m − w·x) (Watanabe 2012, eq. 14) by accelerated projected gradient descent.
 fn reference(xs: &[Vec<f64>], margins: &[f64], w: &[f64], eta: f64, set: &Set) -> Vec<f64> {
     let mut tau = vec![0.0; xs.len()];
     let lipschitz: f64 = xs.iter().map(|x| dot(x, x)).sum::<f64>().max(1e-9);
@@ -208,7 +208,7 @@ fn reference(xs: &[Vec<f64>], margins: &[f64], w: &[f64], eta: f64, set: &Set) -
                 let positive: f64 = tau.iter().map(|a| a.max(0.0)).sum();
                 let mut cut = 0.0;
                 if positive > eta {
-                    // The level at which what is above it adds up to η.
+                    // Threshold θ with Σ max(0, τ − θ) = η: projection onto the simplex.
                     let mut sorted = tau.clone();
                     sorted.sort_by(|a, b| b.total_cmp(a));
                     let mut sum = 0.0;
@@ -290,7 +290,7 @@ fn optimized_steps_against_a_plain_solver() {
                 assert!(same, "{seed} {loss:?} {linearize:?} {bound:?}: {found:?} {expected:?}");
             }
         }
-        // MIRA: no shrinking, no projection; margins of 1, or what the batch loses.
+        // MIRA: no shrinking, no projection; margin 1, or the loss in the batch's score.
         let tau = reference(&pairs, &ones, start.values(), 0.01, &Set::Box);
         let expected: Vec<f64> = start.values().iter().zip(moved(&pairs, &tau)).map(|(w, d)| w + d).collect();
         let found = learn(Rule::Passive { c: 0.01, margin: RankMargin::One }, &lists, &start, epoch, at);
@@ -303,7 +303,7 @@ fn optimized_steps_against_a_plain_solver() {
     }
 }
 
-/// What the batch's BLEU loses with the worse candidate of each pair, from texts.
+/// Loss in the batch's BLEU when the worse candidate of each pair replaces the oracle, computed from texts.
 fn losses(lists: &[Arc<Candidates>]) -> Vec<f64> {
     let metric: Metric = "bleu:order=2".parse().unwrap();
     let oracle = oracles(lists, &metric, SentenceSmoothing::default(), OracleBy::Corpus, 1);
@@ -331,7 +331,7 @@ fn losses(lists: &[Arc<Candidates>]) -> Vec<f64> {
     all
 }
 
-/// A batch in which nothing is wrong shrinks the weights all the same.
+/// A batch without violated pairs still shrinks the weights.
 #[test]
 fn batches_without_violation_shrink() {
     let lists = lists(3, 2);
