@@ -20,7 +20,9 @@ use std::{
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct ListArgs {
-    /// N-best lists in any format, plain or compressed; several files are merged, `-` is standard input.
+    /// N-best lists in any format, plain or compressed; several are merged.
+    ///
+    /// The format is detected from the content (see --nbest-format); `-` is standard input.
     #[arg(long, num_args = 1.., value_name = "FILE")]
     pub(crate) nbest: Vec<PathBuf>,
     /// Input format, overrides auto-detection: moses, cdec, joshua, travatar, marian, phrasal, jsonl, tsv, fairseq, flat,
@@ -75,7 +77,9 @@ impl ListArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Metric")]
 pub(crate) struct MetricArgs {
-    /// Metric; candidates and references are taken as tokenised already unless --tokenize is given.
+    /// Metric, such as bleu, chrf, ter, wer, column:comet, '0.5*bleu+0.5*chrf'.
+    ///
+    /// Candidates and references are taken as tokenised already unless --tokenize is given.
     #[arg(long, short, default_value = "bleu", value_name = "METRIC")]
     metric: String,
     /// Tokeniser of BLEU [default: none].
@@ -119,7 +123,9 @@ impl MetricArgs {
 pub(crate) struct JudgedArgs {
     #[command(flatten)]
     nbest: ListArgs,
-    /// References, one segment per line; repeatable, not needed for column metrics.
+    /// References, one segment per line; repeatable.
+    ///
+    /// Not needed for metrics that read a column.
     #[arg(long = "ref", value_name = "FILE", help_heading = "Input")]
     references: Vec<PathBuf>,
     #[command(flatten)]

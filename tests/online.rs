@@ -232,7 +232,7 @@ fn bad_input_is_one_line() {
     );
     fails(
         &format!("tune mira {base} --shards 3"),
-        "--batch-size, --shards, --mixing or --in-order has no effect with --constraints hope-fear",
+        "--batch-size, --shards or --mixing has no effect with --constraints hope-fear",
     );
     fails(
         &format!("tune mira {base} --constraints oracle --c 3"),

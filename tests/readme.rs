@@ -47,7 +47,10 @@ fn check(shell: &str, bless: bool) {
             std::fs::write(&path, played).unwrap();
         } else {
             let differs = played.lines().zip(text.lines()).find(|(now, said)| now != said);
-            assert!(played == text, "{file} in {shell}: (now, shown) {differs:?}; LUTHIER_BLESS=1 updates it");
+            assert!(
+                played == text,
+                "{file} in {shell}: (now, shown) {differs:?}; LUTHIER_BLESS=1 updates it"
+            );
         }
     }
 }

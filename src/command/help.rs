@@ -42,36 +42,30 @@ const SHORT: &[(&str, &[&str])] = &[
             "references",
             "model",
             "source",
-            "command",
             "metric",
-            "tokenize",
             "run",
             "init",
             "iterations",
             "select_nbest",
-            "select_source",
             "select_ref",
             "test_nbest",
-            "test_source",
             "test_ref",
+            "list",
             // of algorithms
             "strategy",
             "restarts",
-            "smooth",
             "fix",
             "pairs",
             "psi",
             "c",
             "constraints",
             "update",
-            "weighted",
             "optimized",
             "loss",
             "eta0",
-            "batch_size",
             "shards",
-            "oracle",
             "gamma",
+            "lambda",
         ],
     ),
     (
@@ -135,10 +129,6 @@ const SHORT: &[(&str, &[&str])] = &[
     ),
     ("demo", &["output", "data", "languages", "threads"]),
 ];
-
-/// The short form of the metrics' names.
-const METRICS_SHORT: &str =
-    "Metrics: bleu, chrf, chrf++, ter, wer, cer, column:NAME, or a sum such as '0.5*bleu+0.5*chrf'.";
 
 /// Names and settings of metrics.
 pub(crate) const METRICS: &str = "\
@@ -204,7 +194,7 @@ fn page(command: Command, name: &str) -> Command {
         if bare { arg.help_heading("Options") } else { arg }.hide_short_help(hide)
     });
     if takes_metric {
-        command.after_help(format!("{METRICS_SHORT}\n{MORE}")).after_long_help(METRICS)
+        command.after_help(MORE).after_long_help(METRICS)
     } else {
         command.after_help(MORE).after_long_help("")
     }

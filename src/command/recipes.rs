@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn flags_are_settings() {
-        let words = "tune mira --constraints surrogate --no-average --in-order --smooth-brevity --c 0.5 --iterations 3";
+        let words = "tune mira --constraints surrogate --no-average --no-shuffle --smooth-brevity --c 0.5 --iterations 3";
         let typed = Tuner::try_parse_from(words.split(' ')).unwrap();
         let text = toml::to_string(&typed.algorithm.recipe).unwrap();
         let lines = [

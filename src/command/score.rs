@@ -38,7 +38,9 @@ pub(crate) struct Args {
 /// References and metrics, the flags that `score` and `compare` share.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Judging {
-    /// References, one segment per line; repeatable, not needed for column metrics.
+    /// References, one segment per line; repeatable.
+    ///
+    /// Not needed for metrics that read a column.
     #[arg(long = "ref", value_name = "FILE", help_heading = "Input")]
     pub(crate) references: Vec<PathBuf>,
     /// Split each line of a reference file at tabs into several references.

@@ -39,7 +39,9 @@ use std::{
 pub(crate) struct Input {
     #[command(flatten)]
     nbest: ListArgs,
-    /// References, one segment per line; repeatable, not needed for column metrics.
+    /// References, one segment per line; repeatable.
+    ///
+    /// Not needed for metrics that read a column.
     #[arg(long = "ref", value_name = "FILE", help_heading = "Input")]
     references: Vec<PathBuf>,
     /// Statistics from Moses' extractor instead of references, one file per feature file in --nbest.
@@ -50,10 +52,14 @@ pub(crate) struct Input {
     /// Run directory; created, or resumed if it exists.
     #[arg(long, value_name = "DIR", help_heading = "Run")]
     pub(super) run: PathBuf,
-    /// Initial weights, one `name value` per line, or a Moses configuration [default: those of the model, else all 0].
+    /// Initial weights, one `name value` per line [default: the model's, else 0].
+    ///
+    /// A Moses configuration is accepted, too.
     #[arg(long, value_name = "FILE", help_heading = "Run")]
     init: Option<PathBuf>,
-    /// Model directory of `train` or `import`, whose decoder makes n-best lists in every iteration.
+    /// Model directory of `train` or `import`: decode n-best lists with it.
+    ///
+    /// Its decoder makes new lists in every iteration.
     #[arg(long, value_name = "DIR", conflicts_with = "nbest", requires = "source", help_heading = "Decoder")]
     model: Option<PathBuf>,
     /// Shell command of a decoder that makes n-best lists in every iteration.
@@ -89,19 +95,23 @@ pub(crate) struct Input {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Held-out sets")]
 struct HeldOutArgs {
-    /// N-best lists of the selection set: the weights that score best there are kept.
+    /// N-best lists of the selection set.
+    ///
+    /// The weights that score best there are kept.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["decoder", "select_source"])]
     select_nbest: Vec<PathBuf>,
-    /// Source text of the selection set, with a decoder: the weights that score best there are kept.
+    /// Source text of the selection set, with a decoder.
+    ///
+    /// The weights that score best there are kept.
     #[arg(long, value_name = "FILE", requires = "decoder")]
     select_source: Option<PathBuf>,
     /// References of the selection set; repeatable.
     #[arg(long, value_name = "FILE")]
     select_ref: Vec<PathBuf>,
-    /// N-best lists of the test set, which is only reported.
+    /// N-best lists of the test set, which is reported only.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["decoder", "test_source"])]
     test_nbest: Vec<PathBuf>,
-    /// Source text of the test set, with a decoder; only reported.
+    /// Source text of the test set, with a decoder; reported only.
     #[arg(long, value_name = "FILE", requires = "decoder")]
     test_source: Option<PathBuf>,
     /// References of the test set; repeatable.

@@ -88,8 +88,9 @@ pub struct Mira {
     /// hope-fear.
     #[cfg_attr(feature = "clap", arg(long, help_heading = "MIRA"))]
     pub safe_hope: bool,
-    /// Visit segments in corpus order instead of random order, with --constraints hope-fear.
-    #[cfg_attr(feature = "clap", arg(id = "no-shuffle", long = "no-shuffle", action = clap::ArgAction::SetFalse, help_heading = "MIRA"))]
+    /// Whether segments are visited in random order, for [`Constraints::HopeFear`]; set by `online.shuffle = false`, too, which
+    /// is the flag `--no-shuffle`.
+    #[cfg_attr(feature = "clap", arg(skip = true))]
     pub shuffle_pool: bool,
     /// Targets of the updates and averaging of the weights, for [`Constraints::Surrogate`].
     #[cfg_attr(feature = "clap", command(flatten))]
@@ -165,15 +166,15 @@ impl Mira {
                 wrong("--lambda or --margin", "oracle")
             }
             Oracle | Surrogate if hope_fear => {
-                wrong("--decay, --epochs, --model-background, --safe-hope or --no-shuffle", "hope-fear")
+                wrong("--decay, --epochs, --model-background or --safe-hope", "hope-fear")
             }
             HopeFear | Oracle if self.surrogates.is_set() || sentence => wrong(
                 "--update, --weighted, --no-references, --no-average or smoothing of sentence BLEU",
                 "surrogate",
             ),
             Oracle | Surrogate if self.learn_from.is_forest() => wrong("--on forest", "hope-fear"),
-            HopeFear if self.online.is_set() => {
-                wrong("--batch-size, --shards, --mixing or --in-order", "surrogate or oracle")
+            HopeFear if (Online { shuffle: true, ..self.online.clone() }).is_set() => {
+                wrong("--batch-size, --shards or --mixing", "surrogate or oracle")
             }
             _ => Ok(()),
         }
@@ -188,7 +189,7 @@ impl Mira {
             epochs: self.epochs.unwrap_or(60),
             model_background: self.model_background,
             safe_hope: self.safe_hope,
-            shuffle: self.shuffle_pool,
+            shuffle: self.shuffle_pool && self.online.shuffle,
             seed,
         }
     }
@@ -209,6 +210,7 @@ impl Algorithm for Mira {
         match self.constraints {
             Constraints::HopeFear => {
                 let usual = self.hope_fear(context.metric.clone(), context.seed);
+                (self.shuffle_pool, self.online.shuffle) = (usual.shuffle, true);
                 self.c = Some(usual.c);
                 self.decay = Some(usual.decay);
                 let forest = self.learn_from.is_forest();

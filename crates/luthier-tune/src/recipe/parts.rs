@@ -18,11 +18,10 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Stopping {
-    /// Maximum number of iterations with a decoder, or of epochs of online learning [default: 25; pro and apro: 30;
-    /// online: 10].
+    /// Maximum number of iterations [default: 25; pro, apro: 30; online: 10].
     ///
-    /// Batch learning from fixed lists always takes one iteration.
-    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..)))]
+    /// Iterations of online learning are epochs. Batch learning from fixed lists always takes one iteration.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Run"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u32>,
     /// Stop after this many iterations in a row without a better score, on the selection set if there is one
@@ -286,7 +285,7 @@ pub struct Online {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mixing: Option<Mixing>,
     /// Visit segments in corpus order instead of random order.
-    #[cfg_attr(feature = "clap", arg(id = "in-order", long = "in-order", action = clap::ArgAction::SetFalse))]
+    #[cfg_attr(feature = "clap", arg(id = "no-shuffle", long = "no-shuffle", action = clap::ArgAction::SetFalse))]
     pub shuffle: bool,
 }
 
