@@ -190,7 +190,7 @@ fn rules_from_text_to_tuned_weights() {
         assert_eq!(line, "luthier: --force and --max-bleu are for phrase-based models so far");
     }
     let line = fails_in(dir, "decode --model m --in c/dev.de --sparse phrase-pair");
-    assert!(line.contains("templates of sparse features are for phrase-based models"), "{line}");
+    assert!(line.contains("sparse features are only available for phrase-based models"), "{line}");
 }
 
 /// Weights are bit-for-bit identical with 1 and 2 threads, after interruptions, and with the decoder as `--command`.
@@ -353,8 +353,8 @@ fn bad_input_is_one_line() {
     let cases = [
         (
             "decode --model @none",
-            "luthier: none/luthier.toml: cannot open it: no such file or directory; expected a model directory of `luthier train` \
-             or `luthier import`",
+            "luthier: none/luthier.toml: cannot open it: no such file or directory; expected a model directory created by \
+             `luthier train` or `luthier import`",
         ),
         (
             "decode --model @d",
@@ -389,8 +389,8 @@ fn bad_input_is_one_line() {
         ),
         (
             "tune mert --model @none --source @w --ref @w --run @r",
-            "luthier: none/luthier.toml: cannot open it: no such file or directory; expected a model directory of `luthier train` \
-             or `luthier import`",
+            "luthier: none/luthier.toml: cannot open it: no such file or directory; expected a model directory created by \
+             `luthier train` or `luthier import`",
         ),
     ];
     let failures = Failures::default();
@@ -467,7 +467,7 @@ fn found_in_review() {
         ),
         (
             ("\"phrase\"", "\"hiero\""),
-            "holds phrases, but luthier.toml says that the model is of kind \"hiero\"",
+            "contains phrases, but the kind of the model in luthier.toml is \"hiero\"",
         ),
         (
             ("oov = false", "oov = \"yes\""),
@@ -476,7 +476,7 @@ fn found_in_review() {
         (("oov = false", "ooov = false"), "unknown field `ooov`, expected one of `kind`"),
         (
             ("oov = false", "distortion-limit = -3"),
-            "found `distortion-limit = -3`: -3 is not a number, 0 or more",
+            "found `distortion-limit = -3`: -3 is negative, expected 0 or more",
         ),
         (("oov = false", "oov = "), "m/luthier.toml:6: "),
     ] {

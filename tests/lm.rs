@@ -120,12 +120,12 @@ fn bad_input_is_one_line() {
     };
     arpa(
         &|s| s[..s.len() - 20].to_owned(),
-        "lm: ends after line 12, expected 1 more of the 2 2-grams of the header; the file is cut short: copy or estimate it \
+        "lm: ends after line 12, expected 1 more of the 2 2-grams in the header; the file is truncated: copy or estimate it \
          again",
     );
     arpa(
         &|s| s.replace("\\end\\\n", ""),
-        "lm: ends after line 14, expected \\end\\; the file is cut short: copy or estimate it again",
+        "lm: ends after line 14, expected \\end\\; the file is truncated: copy or estimate it again",
     );
     arpa(
         &|s| s.replace("ngram 2=2", "ngram 2=3"),
@@ -138,11 +138,11 @@ fn bad_input_is_one_line() {
     );
     arpa(
         &|s| s.replace("-0.2\t<s> a", "0.2\t<s> a"),
-        "lm:12: the log-probability 0.2 is positive; probabilities are logarithms to base 10, 0 at most",
+        "lm:12: the log-probability 0.2 is positive; probabilities are base-10 logarithms, at most 0",
     );
     arpa(
         &|s| s.replace("ngram 1=4", "ngram 1=3").replace("-1\t<unk>\n", ""),
-        "lm: has no 1-gram <unk>; estimate it with a rule for unknown words (SRILM: -unk), or add a line such as `-10 <unk>`",
+        "lm: has no 1-gram <unk>; estimate the model with an unknown word (SRILM: -unk), or add a line such as `-10 <unk>`",
     );
     arpa(
         &|s| s.replace("-0.3\ta </s>", "-0.3\t<s> a"),
@@ -150,19 +150,19 @@ fn bad_input_is_one_line() {
     );
     arpa(
         &|s| s.replace("-1\t<unk>", "-1\ta"),
-        "lm:9: a 1-gram for the second time; remove one of the two lines and correct the count",
+        "lm:9: duplicate 1-gram; remove one of the two lines and correct the count",
     );
     arpa(&|s| s.replace("a </s>", "b </s>"), "lm:13: `b` is not among the 1-grams");
     arpa(&|s| s.replace("-0.3\ta </s>", "-0.3\t</s>"), "lm:13: found 1 words, expected 2");
     arpa(&|s| s.replace("-0.3\ta </s>", "x\ta </s>"), "lm:13: the log-probability is `x`, expected a number");
     arpa(
         &|_| "a man walks\n".repeat(200),
-        "lm: begins with `a man walks` and has no \\data\\ in its first lines; is this an ARPA file? text is made into a \
-         model by `luthier lm build`",
+        "lm: is not an ARPA file: it begins with `a man walks`, without \\data\\; estimate a model from text with `luthier \
+         lm build`",
     );
     arpa(
         &|_| String::new(),
-        "lm: ends after line 0, expected \\data\\; the file is cut short: copy or estimate it again",
+        "lm: ends after line 0, expected \\data\\; the file is truncated: copy or estimate it again",
     );
 
     let build = |text: &str, more: &str, expected: &str| {
@@ -178,11 +178,11 @@ fn bad_input_is_one_line() {
     };
     build("", "", "text: has no words, expected one sentence per line");
     build("\n\n", "", "text: has no words, expected one sentence per line");
-    build("a b\n<s> a\n", "", "text:2: the text has <s>, which models put in by themselves");
-    build("a <UNK>\n", "", "text:1: the text has <UNK>, which models put in by themselves");
+    build("a b\n<s> a\n", "", "text:2: the text contains <s>, which is reserved");
+    build("a <UNK>\n", "", "text:1: the text contains <UNK>, which is reserved");
     build("a\n", "--order 7", "invalid value '7' for '--order <N>'");
-    build("a\n", "--prune 1", "--prune begins with a number above 0, but words cannot be pruned");
-    build("a\n", "--prune 0,2,1", "--prune has numbers that go down");
+    build("a\n", "--prune 1", "--prune begins with a number above 0, but 1-grams cannot be pruned");
+    build("a\n", "--prune 0,2,1", "the numbers of --prune must not decrease");
     build(
         "a\n",
         "--memory lots",

@@ -1,8 +1,10 @@
-//! Hierarchical search (Chiang 2007): cube pruning over the spans of a [`Parse`], from short ones to long ones.
+//! Hierarchical search (Chiang 2007): bottom-up cube pruning over the parse forest of the source sentence ([`Parse`]).
 //!
-//! A chart item is a span with what language models need to know about both its ends; items with equal ends recombine.
-//! For each span the queue holds combinations of a rule and the items of its gaps, by an estimate in which the words of the
-//! rule stand alone; the exact score is computed when a combination is taken.
+//! A chart item is a node of the parse forest with the language model states at both ends of its translation; items
+//! with equal states are recombined. For each node, a priority queue holds combinations of a rule and items for its
+//! gaps, ordered by an estimate that scores the words of the rule without context; the exact score is computed when a
+//! combination is popped. The pop limit bounds the number of combinations per node, and the stack size the number of
+//! items that are available to larger spans. This costs O(nodes · pop limit) language model evaluations of rules.
 
 use crate::{
     limits::Limits,
@@ -27,30 +29,35 @@ use std::{
     time::Instant,
 };
 
-/// A span with the ends of its translation.
+/// A chart item: a node of the parse forest with language model states at both ends.
 struct Item {
+    /// Score of the best derivation.
     score: f64,
+    /// Incoming edge of the best derivation.
     best: u32,
 }
 
-/// A way to make an item.
+/// An edge of the chart: a rule applied to the items of its gaps.
 struct Edge {
     head: u32,
     tails: [u32; 2],
     rule: Place,
 }
 
-/// Where a rule is: its group among those of the sentence, and its rank in it.
+/// Position of a rule: index of its group in the chart, and its rank in the group.
 type Place = (u32, u32);
 
-/// Rules with the same source side over the same spans.
+/// All combinations of the rules with one source side and the items of their gaps.
 struct Grid {
+    /// Index of the group of rules.
     group: u32,
+    /// Number of rules in the group.
     rules: u32,
-    /// Items of each gap, best first.
+    /// Items of each gap, best first: ranges of `order`.
     tails: [Range<u32>; 2],
 }
 
+/// A combination in the priority queue: ranks of the rule and of the items of its gaps.
 struct Next {
     priority: f64,
     grid: u32,
@@ -78,14 +85,14 @@ impl PartialOrd for Next {
     }
 }
 
-/// What hierarchical search of a sentence has found: a chart of items over spans of the source.
+/// Result of the hierarchical search of a sentence: a chart of items over source spans.
 ///
 /// ```
 /// use luthier_core::{Progress, Weights};
 /// use luthier_decode::{Decoder, Found, Limits, Model};
 /// # let dir = tempfile::tempdir().unwrap();
 /// # let path = dir.path().join("rules");
-/// // Rules as Moses writes them; the gap changes places with the verb.
+/// // Rules in Moses' format; the second swaps its gap and the verb.
 /// let rules = "das haus [X] ||| the house [X] ||| 0.5 |||\n[X][X] sehen [X] ||| see [X][X] [X] ||| 0.5 ||| 0-1 1-0\n";
 /// # std::fs::write(&path, rules).unwrap();
 /// let model = Model::new(luthier_table::read_text(&path, None, Progress::NONE).unwrap(), Vec::new(), false).unwrap();
@@ -97,34 +104,36 @@ impl PartialOrd for Next {
 pub struct Chart<'d> {
     model: &'d Model,
     source: Vec<String>,
-    /// Rules that were found together.
+    /// Groups of rules with the same source side.
     groups: Vec<Arc<[Rule]>>,
     items: Vec<Item>,
-    /// Ends of the items, one for each language model.
+    /// Language model states of each item, one per language model.
     ends: Vec<Fragment>,
     edges: Vec<Edge>,
-    /// Natural logarithms that each edge adds, by language model.
+    /// Language model scores that each edge adds, as natural logarithms, one per language model.
     edge_lm: Vec<f32>,
+    /// The item of the complete sentence.
     goal: Option<u32>,
-    /// How many words, extensions and chart items the search has met.
+    /// Statistics of the search: numbers of words, expansions, chart items and recombinations, and times.
     pub stats: Stats,
 }
 
+/// State of a search.
 struct Search<'d, 'p> {
     chart: Chart<'d>,
     book: &'d RuleBook<'d>,
     progress: Progress<'p>,
     limits: Limits,
-    /// Groups by their first rule.
+    /// Index of each group, by its first rule.
     by_first: FxHashMap<u32, u32>,
     /// Items of each node, best first: a range of `order`.
     nodes: Vec<Range<u32>>,
-    /// Items in the order of their nodes, best first.
+    /// Items sorted by node, best first.
     order: Vec<u32>,
     table: Recombination,
 }
 
-/// Translates a sentence.
+/// Searches for translations of a sentence. Fails if the progress callback answers *stop*.
 pub(crate) fn search<'d>(
     model: &'d Model,
     book: &'d RuleBook<'d>,
@@ -140,7 +149,7 @@ pub(crate) fn search<'d>(
     Ok(chart)
 }
 
-/// Translates a sentence whose spans are known.
+/// Searches for translations of a sentence in its parse forest. Fails if the progress callback answers *stop*.
 pub(crate) fn over<'d>(
     model: &'d Model,
     book: &'d RuleBook<'d>,
@@ -175,12 +184,13 @@ pub(crate) fn over<'d>(
 }
 
 impl Search<'_, '_> {
+    /// Searches all nodes of the parse forest in order.
     fn run(&mut self, parse: &Parse<'_>, words: &[&str]) -> Result<()> {
         let glue = self.own(&TAILS, Kind::Glue);
         for node in 0..parse.nodes() {
             self.progress.count("spans", node, parse.nodes())?;
             let edges = parse.incoming(node);
-            // A beginning is a node of its own, and so is an end.
+            // The beginning and the end of the sentence have nodes of their own.
             match edges.first().and_then(|&e| Special::of(e)) {
                 Some(Special::Begin) => {
                     let group = self.own(&[], Kind::Edge);
@@ -200,14 +210,14 @@ impl Search<'_, '_> {
         Ok(())
     }
 
-    /// The group of a rule that no table has.
+    /// Adds the group of a rule that is not in the table.
     fn own(&mut self, target: &[u32], kind: Kind) -> u32 {
         let scores = vec![0.0; self.book.model.table.shape().scores];
         let rule = self.book.rule(target, &scores, Some(kind), None);
         self.group([rule].into())
     }
 
-    /// Rules over the edges into a node, with the items of their gaps.
+    /// Grids of the incoming edges of a node of the parse forest.
     fn grids(&mut self, edges: &[parse::Edge], words: &[&str], glue: u32) -> Vec<Grid> {
         let clock = Instant::now();
         let mut grids = Vec::with_capacity(edges.len());
@@ -231,13 +241,13 @@ impl Search<'_, '_> {
         grids
     }
 
-    /// Numbers rules that were found together.
+    /// Adds a group of rules; returns its index.
     fn group(&mut self, rules: Arc<[Rule]>) -> u32 {
         self.chart.groups.push(rules);
         self.chart.groups.len() as u32 - 1
     }
 
-    /// The group of some rules.
+    /// Index of the group of the `count` rules that begin with `first`.
     fn found(&mut self, first: u32, count: u32) -> u32 {
         if let Some(&group) = self.by_first.get(&first) {
             return group;
@@ -247,7 +257,7 @@ impl Search<'_, '_> {
         group
     }
 
-    /// A word that no rule translates is passed through, or left out.
+    /// Rule for an unknown word, which is copied or dropped.
     fn passed(&mut self, words: &[&str], at: usize) -> Rule {
         let table = &self.book.model.table;
         let word = words[at];
@@ -259,7 +269,7 @@ impl Search<'_, '_> {
         self.book.rule(target, &scores, Some(Kind::Passed), Some(word))
     }
 
-    /// The beginning: no words, but language models know where they are.
+    /// Adds the item of the beginning of the sentence, with the language models after `<s>`.
     fn begin(&mut self, rule: Place) {
         let fixed = self.rule(rule).fixed;
         let chart = &mut self.chart;
@@ -279,7 +289,7 @@ impl Search<'_, '_> {
         &self.chart.groups[group as usize][rank as usize]
     }
 
-    /// The end of the sentence.
+    /// Adds the goal item: every item of node `last`, which covers the sentence, followed by the end of the sentence.
     fn close(&mut self, rule: Place, last: u32) {
         let (weights, layout) = (self.book.weights(), &self.book.model.layout);
         let fixed = self.rule(rule).fixed;
@@ -308,7 +318,8 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Takes the most promising combinations of a span, and returns its items. `at` is the node and how many there are.
+    /// Cube pruning for one node: pops the best combinations, and returns the node's items. `at` is the index of the
+    /// node and the number of nodes, for progress.
     fn take(&mut self, grids: &[Grid], at: (usize, usize)) -> Result<Range<u32>> {
         self.table.clear();
         let first = self.chart.items.len() as u32;
@@ -338,8 +349,8 @@ impl Search<'_, '_> {
         Ok(self.ranked(first))
     }
 
-    /// Queues the combinations that come behind one. Each combination has one that comes before it: the one that is one
-    /// less in its last rank that is not 0.
+    /// Queues the successors of a combination. Each combination has one predecessor, in which its last non-zero rank
+    /// is smaller by 1, so that none is queued twice.
     #[inline]
     fn push_next(&self, queue: &mut BinaryHeap<Next>, g: u32, grid: &Grid, ranks: [u32; 3]) {
         let most = [grid.rules, grid.tails[0].len() as u32, grid.tails[1].len() as u32];
@@ -355,7 +366,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// The best items from `first` on, as many as a stack keeps, best first.
+    /// Sorts the items from `first` on, and keeps the best for larger spans, up to the stack size.
     fn ranked(&mut self, first: u32) -> Range<u32> {
         let items = &self.chart.items;
         let mut new: Vec<u32> = (first..items.len() as u32).collect();
@@ -366,11 +377,13 @@ impl Search<'_, '_> {
         start..self.order.len() as u32
     }
 
+    /// Item of gap `k` with this rank; `None` if the rule has no such gap.
     fn tail(&self, grid: &Grid, k: usize, rank: u32) -> Option<u32> {
         let range = &grid.tails[k];
         (!range.is_empty()).then(|| self.order[(range.start + rank) as usize])
     }
 
+    /// Estimated score of a combination.
     fn priority(&self, grid: &Grid, ranks: [u32; 3]) -> f64 {
         let mut total = self.rule((grid.group, ranks[0])).estimate;
         for k in 0..2 {
@@ -379,7 +392,8 @@ impl Search<'_, '_> {
         total
     }
 
-    /// Computes a combination exactly, and puts it where it belongs.
+    /// Computes the exact score of a combination, and adds its item or recombines it; the items of the node begin with
+    /// `first`.
     fn make(&mut self, grid: &Grid, ranks: [u32; 3], first: u32) {
         let place = (grid.group, ranks[0]);
         let tails: [u32; 2] = std::array::from_fn(|k| self.tail(grid, k, ranks[k + 1]).unwrap_or(NONE));
@@ -407,8 +421,7 @@ impl Search<'_, '_> {
         chart.edges.push(Edge { head, tails, rule: place });
     }
 
-    /// The score of a rule over items. What language models add, and the ends of the new span, go to the end of the
-    /// chart's.
+    /// Score of a rule applied to items. Appends the language model scores and the new states to those of the chart.
     #[inline]
     fn score(&mut self, place: Place, tails: [u32; 2]) -> f64 {
         let model = self.book.model;
@@ -420,7 +433,7 @@ impl Search<'_, '_> {
             score += chart.items[t as usize].score;
         }
         for (k, lm) in model.lms.iter().enumerate() {
-            // A sentence that has begun goes on where it is.
+            // A rule that begins with a gap continues the fragment of that gap.
             let mut fragment = Fragment::default();
             let mut added = 0.0;
             for (at, &symbol) in rule.lm(k).iter().enumerate() {
@@ -445,6 +458,7 @@ impl Search<'_, '_> {
     }
 }
 
+/// Hash of language model states.
 fn hash(ends: &[Fragment]) -> u64 {
     let mut hasher = rustc_hash::FxHasher::default();
     ends.hash(&mut hasher);
@@ -457,12 +471,12 @@ impl Chart<'_> {
         &self.groups[group as usize][rank as usize]
     }
 
-    /// The best translation and its total score; nothing if there is no complete translation.
+    /// Returns the best translation and its model score; `None` if there is no complete translation.
     pub fn best(&self) -> Option<(String, f64)> {
         let goal = self.goal?;
         let text = Text { table: &self.model.table, source: &self.source };
         let mut words = Vec::new();
-        // Symbols that are still to be written, the next one last: words, or items.
+        // Stack of symbols still to be expanded: words (`Ok`) and items (`Err`).
         let mut open = vec![Err(goal)];
         while let Some(next) = open.pop() {
             match next {
@@ -480,7 +494,7 @@ impl Chart<'_> {
         Some((words.join(" "), self.items[goal as usize].score))
     }
 
-    /// The forest of all complete translations; empty if there is none.
+    /// Returns the forest of all complete translations; empty if there is none.
     pub fn forest(&self) -> Forest<'static> {
         let Some(goal) = self.goal else { return Forest::default() };
         let mut into: Vec<Vec<u32>> = vec![Vec::new(); self.items.len()];
@@ -508,7 +522,7 @@ impl Chart<'_> {
         packing.builder.finish(model.local.clone(), Arc::new(packing.words))
     }
 
-    /// Items that lead to a complete translation.
+    /// Whether each item is part of a complete translation.
     fn wanted(&self, goal: u32, into: &[Vec<u32>]) -> Vec<bool> {
         let mut wanted = vec![false; self.items.len()];
         wanted[goal as usize] = true;
@@ -525,19 +539,20 @@ impl Chart<'_> {
     }
 }
 
-/// A forest in the making.
+/// A forest under construction.
 #[derive(Default)]
 struct Packing {
     builder: Builder,
-    /// Numbers of rules in the forest.
+    /// Index of each rule in the forest.
     rules: FxHashMap<Place, u32>,
-    /// Target words, and their numbers in the forest.
+    /// Target words of the forest.
     words: Vec<String>,
+    /// Local number of each target word.
     word_ids: FxHashMap<u32, u32>,
 }
 
 impl Packing {
-    /// The number of a rule, which is added if it is new.
+    /// Index of a rule in the forest, to which it is added if it is new.
     fn rule(&mut self, chart: &Chart<'_>, place: Place) -> u32 {
         if let Some(&rule) = self.rules.get(&place) {
             return rule;

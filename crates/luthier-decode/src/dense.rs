@@ -1,7 +1,7 @@
-//! Names of dense features, as in Moses' n-best lists: the only definition of them.
+//! Names of dense features, as in Moses' n-best lists. All code takes them from here.
 //!
-//! A block of features has a stem and a number, `LM0`; its features have an index if there are several,
-//! `TranslationModel0[2]`.
+//! A block of features is named by a stem and a number, such as `LM0`. If a block has several features, they are
+//! indexed, such as `TranslationModel0[2]`.
 
 use luthier_table::Shape;
 
@@ -17,32 +17,32 @@ use luthier_table::Shape;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DenseFeature {
-    /// Log probabilities of a phrase's orientation: monotone, swap and discontinuous after the phrase before it, then the
-    /// same for the phrase behind it.
+    /// Lexicalised reordering: log-probabilities of a phrase's orientation (monotone, swap, discontinuous) relative
+    /// to the previous phrase, then of the next phrase's orientation relative to it.
     LexicalReordering,
-    /// Words that are jumped over between two phrases, negative.
+    /// Linear distortion: minus the distance of the jumps between consecutive phrases, in source words.
     Distortion,
-    /// Natural logarithm of the probability of the translation in a language model.
+    /// Natural logarithm of the language model probability of the translation.
     LanguageModel,
-    /// Words of the translation that a language model does not know.
+    /// Number of target words that are out of a language model's vocabulary.
     UnknownToLm,
-    /// Words of the translation, negative.
+    /// Word penalty: minus the number of target words.
     WordPenalty,
-    /// Phrases, or rules, of the derivation.
+    /// Phrase penalty: number of phrases or rules of the derivation.
     PhrasePenalty,
     /// Natural logarithms of the scores in the phrase or rule table.
     TranslationModel,
-    /// Glue rules of a hierarchical derivation.
+    /// Number of glue rules of a hierarchical derivation.
     Glue,
-    /// Rules of a hierarchical derivation without gap, with one and with two.
+    /// Numbers of rules of a hierarchical derivation with no gap, one gap and two gaps.
     Rules,
-    /// Source words without translation. Its weight is not tuned, and n-best lists do not have it, as in Moses: it makes
-    /// the decoder pass words through only where it must.
+    /// Unknown word penalty: −100 for each source word without translation. Its weight is not tuned, and n-best lists
+    /// do not contain it, as in Moses; it keeps the decoder from copying words that it can translate.
     UnknownWordPenalty,
 }
 
 impl DenseFeature {
-    /// All kinds of dense features, in the order of a model's features.
+    /// All kinds of dense features, in the order of their features in a model.
     pub const ALL: [DenseFeature; 10] = [
         DenseFeature::LexicalReordering,
         DenseFeature::Distortion,
@@ -56,7 +56,7 @@ impl DenseFeature {
         DenseFeature::UnknownWordPenalty,
     ];
 
-    /// The name of the kind without number, such as `LM`.
+    /// Name of this kind without number, such as `LM`.
     pub const fn stem(self) -> &'static str {
         match self {
             DenseFeature::LexicalReordering => "LexicalReordering",
@@ -72,17 +72,17 @@ impl DenseFeature {
         }
     }
 
-    /// The kind with a given stem; none if there is no such kind.
+    /// Returns the kind with the given stem; `None` if there is no such kind.
     pub fn of_stem(stem: &str) -> Option<Self> {
         DenseFeature::ALL.into_iter().find(|f| f.stem() == stem)
     }
 
-    /// The name of a block of features, such as `LM1` for the second language model.
+    /// Name of a block of features of this kind, such as `LM1` for the second language model.
     pub fn block(self, number: usize) -> String {
         format!("{}{number}", self.stem())
     }
 
-    /// The names of the `size` features of a block: indexed if there are several.
+    /// Names of the `size` features of a block of this kind: indexed if there are several.
     pub fn names(self, number: usize, size: usize) -> Vec<String> {
         let block = self.block(number);
         match size {
@@ -91,13 +91,13 @@ impl DenseFeature {
         }
     }
 
-    /// Whether a feature's name is of this kind.
+    /// Whether the name of a feature belongs to this kind.
     pub(crate) fn is_of(self, name: &str) -> bool {
         name.strip_prefix(self.stem()).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
     }
 }
 
-/// Where features are in a model's vector of weights: the first place of each kind.
+/// Layout of a model's vector of dense weights: first position of each kind of feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) reordering: Option<usize>,
@@ -107,15 +107,16 @@ pub(crate) struct Layout {
     pub(crate) words: usize,
     pub(crate) phrases: usize,
     pub(crate) table: usize,
-    /// Glue rules, and rules without gap, with one and with two; of hierarchical models.
+    /// Glue rules, for hierarchical models.
     pub(crate) glue: usize,
+    /// Rules with no gap, one gap and two gaps, for hierarchical models.
     pub(crate) kinds: usize,
-    /// Words that are passed through; not among the names, because it is not tuned.
+    /// Unknown word penalty, at the end; it has no name in the model, because it is not tuned.
     pub(crate) unknown: usize,
 }
 
 impl Layout {
-    /// The layout of a model with such a table and so many language models, and the names of its features in order.
+    /// Returns the layout for a table of this shape and `lms` language models, and the names of the features in order.
     pub(crate) fn new(shape: Shape, lms: usize, oov: bool) -> (Self, Vec<String>) {
         let mut names = Vec::new();
         let mut blocks = |feature: DenseFeature, count: usize, size: usize| {

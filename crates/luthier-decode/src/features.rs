@@ -1,4 +1,4 @@
-//! Which features of a model are used, and everything that decides a search in one struct.
+//! Selection of a model's features, and the specification of a search.
 
 use crate::{
     limits::Limits,
@@ -9,7 +9,7 @@ use crate::{
 use luthier_core::{Error, Result, Weights};
 use serde::{Deserialize, Serialize};
 
-/// Which features of a model are used.
+/// Selection of the dense and sparse features of a model.
 ///
 /// ```
 /// use luthier_decode::FeatureSelection;
@@ -22,25 +22,25 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case", default)]
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Features"), group(skip))]
 pub struct FeatureSelection {
-    /// Templates of sparse features: arun-koehn, hopkins-may, or some of phrase-pair, source-bigram, target-bigram,
-    /// orientation, source-distortion, word-pair, phrase-length, insertion, deletion; or none [default: templates named in
-    /// the weights file].
+    /// Sparse feature templates: none, arun-koehn, hopkins-may, or a list of phrase-pair, source-bigram,
+    /// target-bigram, orientation, source-distortion, word-pair, phrase-length, insertion, deletion
+    /// [default: templates named in the weights file].
     #[cfg_attr(feature = "clap", arg(long, requires = "model", value_name = "TEMPLATES"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sparse: Option<Templates>,
-    /// Dense features to use, or `none`; a block by its name without index [default: all].
+    /// Dense features to use, by name, or `none`; a name without index selects the whole block [default: all].
     #[cfg_attr(feature = "clap", arg(long, requires = "model", value_name = "NAMES", value_delimiter = ','))]
     pub dense: Vec<String>,
 }
 
 impl FeatureSelection {
-    /// Makes a model use these features. Where templates are not given, those of the sparse features with a weight are
-    /// used. Fails if the model has no such feature, if no feature is left, or if a hierarchical model is asked for sparse
-    /// ones.
+    /// Restricts a model to the selected features. If no templates are given, the templates of the sparse features in
+    /// `weights` are used. Fails if the model lacks a selected feature, if no feature is left, or if sparse features
+    /// are selected for a hierarchical model.
     pub fn apply(&self, model: &mut Model, weights: &Weights) -> Result<()> {
         self.keep_dense(model)?;
         if self.has_sparse() && model.is_hierarchical() {
-            return Err(Error::new("templates of sparse features are for phrase-based models")
+            return Err(Error::new("sparse features are only available for phrase-based models")
                 .hint("leave --sparse out"));
         }
         if model.is_hierarchical() {
@@ -49,12 +49,13 @@ impl FeatureSelection {
         model.set_templates(self.sparse.unwrap_or_else(|| Templates::of(weights)));
         if model.names().is_empty() && model.templates().is_empty() {
             return Err(
-                Error::new("--dense none leaves no feature").hint("ask for sparse ones with --sparse")
+                Error::new("--dense none leaves no feature").hint("select sparse features with --sparse")
             );
         }
         Ok(())
     }
 
+    /// Restricts a model to the selected dense features. Fails if the model lacks one of them.
     fn keep_dense(&self, model: &mut Model) -> Result<()> {
         if self.dense.is_empty() {
             return Ok(());
@@ -73,12 +74,12 @@ impl FeatureSelection {
         Ok(())
     }
 
-    /// Whether sparse features were asked for.
+    /// Whether sparse features are selected explicitly.
     pub fn has_sparse(&self) -> bool {
         self.sparse.is_some_and(|t| !t.is_empty())
     }
 
-    /// The features that a model uses, all of them by name.
+    /// Returns the selection of exactly the features that a model uses, all by name.
     pub fn of(model: &Model) -> Self {
         let dense = match model.names() {
             [] => vec![NONE.to_owned()],
@@ -88,11 +89,11 @@ impl FeatureSelection {
     }
 }
 
-/// The name of no features at all.
+/// Name of the empty selection of dense features.
 const NONE: &str = "none";
 
-/// Everything besides weights and text that decides what a decoder finds: two decoders with equal specifications find the
-/// same. All values are resolved; files count by their contents.
+/// Everything besides weights and source text that affects the result of a search: decoders with equal specifications
+/// give equal results. All values are resolved; files are represented by digests of their contents.
 ///
 /// ```
 /// use luthier_decode::{FeatureSelection, Limits, ModelConfig, ModelKind, SearchSpec};
@@ -114,18 +115,18 @@ const NONE: &str = "none";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SearchSpec {
-    /// Whether the model translates by phrases or by rules.
+    /// Kind of the model: phrase-based or hierarchical.
     pub kind: ModelKind,
-    /// Digest of the phrase or rule table.
+    /// Digest of the contents of the phrase or rule table.
     pub table: String,
-    /// Digests of the language models.
+    /// Digests of the contents of the language models.
     pub lm: Vec<String>,
-    /// Whether words that a language model does not know are counted as a feature.
+    /// Whether the model has a feature per language model that counts its out-of-vocabulary words.
     pub oov: bool,
-    /// Value of the glue feature for each glue rule; none means 1.
+    /// Value of the glue feature of each glue rule; `None` means 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub glue: Option<f64>,
-    /// Limits of the search, all decided.
+    /// Limits of the search, with all values resolved.
     #[serde(flatten)]
     pub limits: Limits,
     /// Features that the model uses, all by name.
@@ -134,8 +135,8 @@ pub struct SearchSpec {
 }
 
 impl SearchSpec {
-    /// The specification of a search with an open model. `digests` are those of
-    /// [`ModelDir::digests`](crate::ModelDir::digests); `limits` may still have values that the model decides.
+    /// Returns the specification of a search with an open model. `digests` is the result of
+    /// [`ModelDir::digests`](crate::ModelDir::digests); values that `limits` leaves open are resolved.
     pub fn new(config: &ModelConfig, digests: &[String], model: &Model, limits: Limits) -> Self {
         let mut digests = digests.iter().cloned();
         SearchSpec {

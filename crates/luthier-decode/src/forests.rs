@@ -1,8 +1,10 @@
-//! Saved forests: which rules fit which spans of each sentence of a text, in one mapped file.
+//! Saved parse forests without language model: the rules that match each span of each sentence of a text, in one
+//! memory-mapped file.
 //!
-//! Parsing and looking rules up does not depend on weights, so it is done once; every later pass weighs the rules and searches
-//! with the language models. Rules stand in one table, those with the same source side together, with what language models
-//! say about their words by themselves. A check for each sentence and for the rules tells damage from the start.
+//! Parsing does not depend on weights, so it is done once; each tuning pass scores the rules again and searches with
+//! the language models (Watanabe 2012, §5; Huang and Chiang 2007). The file has one table of rules, grouped by source
+//! side, with the language model scores of their words without context. Checksums of each sentence and of the rules
+//! detect damage when the file is opened.
 
 use crate::{
     model::Model,
@@ -25,36 +27,48 @@ const LAYOUT: Layout = Layout {
     again: "make it again with `luthier decode --forest-kind grammar`",
 };
 
-/// Numbers of the header: those of 64 bits from [`NUMBERS`] on, the second being the length of the file.
+// Indices of the 64-bit numbers of the header, from [`NUMBERS`] on; index 1 is the length of the file.
+
+/// Number of sentences.
 const SENTENCES: usize = 0;
+/// Number of rules.
 const RULES: usize = 2;
+/// Number of translation scores per rule.
 const SCORES: usize = 3;
+/// Number of language models.
 const LMS: usize = 4;
+/// Span limit.
 const SPAN: usize = 5;
+/// Digest of the model's files, in two numbers.
 const DIGEST: usize = 6;
+/// Offsets of the sections.
 const SECTIONS: usize = 8;
-/// Sections: the index, ends of targets, targets, scores, what language models say.
+/// Number of sections: index of sentences, ends of target sides, target sides, translation scores, language model
+/// scores.
 const PARTS: usize = 5;
+/// Checksums of the rules and of the index.
 const CHECK: usize = SECTIONS + PARTS;
+/// Number of header numbers.
 const WIDTH: usize = CHECK + 2;
 
-/// Numbers of a sentence in the index: where its nodes are and how many, its edges, its text, and a check.
+/// Number of index numbers per sentence: offset and count of its nodes, of its edges and of its text, and a checksum.
 const ENTRY: usize = 7;
 
-/// What `luthier decode --forest-out` writes.
+/// Kind of forest that `luthier decode --forest-out` writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum ForestKind {
-    /// The translations that the search has found, as JSON.
+    /// Forest of all translations in the search space, as JSON.
     #[default]
     Search,
-    /// Which rules fit which spans, for hierarchical models.
+    /// Parse forest without language model: the rules that match each span, for hierarchical models.
     Grammar,
 }
 
-/// Saved forests of a text: for each sentence, which rules of a hierarchical model fit which spans. They do not depend on
-/// weights, so that [`Decoder::over`](crate::Decoder::over) searches them again and again without parsing.
+/// Saved parse forests of a text: for each sentence, the rules of a hierarchical model that match each span. They do
+/// not depend on weights, so that a decoder created by [`Decoder::over`](crate::Decoder::over) can search them with
+/// any weights without parsing.
 ///
 /// ```
 /// use luthier_core::{Progress, Weights};
@@ -81,15 +95,16 @@ pub struct Forests {
 }
 
 impl Forests {
-    /// Opens a file of forests and checks everything in it. Fails if it was not made with this model, files with these
-    /// `digests` (see [`ModelDir::digests`](crate::ModelDir::digests)) and this span limit, or if it is damaged.
+    /// Opens a file of forests and verifies its contents. Fails if the file is damaged, or was created with another
+    /// span limit or another model; `digests` is the result of [`ModelDir::digests`](crate::ModelDir::digests).
     pub fn open(path: &Path, model: &Model, digests: &[String], span: usize) -> Result<Self> {
         let name = path.display().to_string();
         let file = LAYOUT.open(path)?;
         let numbers = std::array::from_fn(|k| file.u64_at(NUMBERS + 8 * k));
         let forests = Forests { file, numbers };
         let other = |what: String| {
-            Err(Error::in_file(&name, what).hint("make it again, or use what it was made with"))
+            Err(Error::in_file(&name, what)
+                .hint("create it again, or use the model and span limit it was made with"))
         };
         if forests.digest() != digest(digests) {
             return other("was made with another table or other language models".to_owned());
@@ -104,30 +119,31 @@ impl Forests {
         Ok(forests)
     }
 
-    /// Number of sentences that have forests.
+    /// Number of sentences in the file.
     pub fn len(&self) -> usize {
         self.numbers[SENTENCES] as usize
     }
 
-    /// Whether there is no sentence at all.
+    /// Whether the file contains no sentences.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The text of a sentence, by its number from 0.
+    /// Source text of a sentence, by its number, from 0.
     pub fn sentence(&self, at: usize) -> &str {
         let [.., text, length, _] = self.entry(at);
         let bytes = self.file.bytes().get(range(text, length, 1)).unwrap_or(&[]);
         std::str::from_utf8(bytes).unwrap_or("")
     }
 
+    /// Parse forest of a sentence, by its number, from 0.
     pub(crate) fn parse(&self, at: usize) -> Parse<'_> {
         let [first, nodes, edges, count, ..] = self.entry(at);
         let edges: &[u32] = self.slice(range(edges, count, 16));
         Parse { first: Cow::Borrowed(self.slice(range(first, nodes, 4))), edges: Cow::Borrowed(quads(edges)) }
     }
 
-    /// Words and [`TAILS`] of a rule.
+    /// Target side of a rule: word numbers and [`TAILS`].
     pub(crate) fn target(&self, rule: u32) -> &[u32] {
         let ends: &[u32] = self.section(1, self.rules(), 4);
         let start = if rule == 0 { 0 } else { ends[rule as usize - 1] };
@@ -135,15 +151,17 @@ impl Forests {
         &self.section::<u32>(2, end, 4)[start as usize..]
     }
 
+    /// Translation scores of a rule.
     pub(crate) fn scores(&self, rule: u32) -> &[f32] {
         self.row(3, rule, self.numbers[SCORES] as usize)
     }
 
-    /// What language models say about its words by themselves.
+    /// Score of a rule's words without context in each language model, as natural logarithms.
     pub(crate) fn alone(&self, rule: u32) -> &[f32] {
         self.row(4, rule, self.numbers[LMS] as usize)
     }
 
+    /// Row of a rule in a section with `width` numbers per rule.
     fn row(&self, section: usize, rule: u32, width: usize) -> &[f32] {
         &self.section::<f32>(section, (rule as usize + 1) * width, 4)[rule as usize * width..]
     }
@@ -156,22 +174,24 @@ impl Forests {
         u128::from(self.numbers[DIGEST]) << 64 | u128::from(self.numbers[DIGEST + 1])
     }
 
+    /// Index numbers of a sentence.
     fn entry(&self, at: usize) -> [u64; ENTRY] {
         let start = self.numbers[SECTIONS] as usize + 8 * ENTRY * at;
         std::array::from_fn(|k| self.file.u64_at(start + 8 * k))
     }
 
+    /// The first `n` numbers, of `size` bytes each, of a section.
     fn section<T: bytemuck::AnyBitPattern>(&self, section: usize, n: usize, size: usize) -> &[T] {
         self.slice(range(self.numbers[SECTIONS + section], n as u64, size))
     }
 
-    /// Numbers of the file; nothing if they are not where they should be.
+    /// Numbers in a range of bytes; empty if the range is outside the file or misaligned.
     fn slice<T: bytemuck::AnyBitPattern>(&self, range: Range<usize>) -> &[T] {
         let bytes = self.file.bytes().get(range).unwrap_or(&[]);
         bytemuck::try_cast_slice(bytes).unwrap_or(&[])
     }
 
-    /// Whether everything is there, and nothing has changed since it was written.
+    /// Whether all sections lie within the file, all indices are valid, and all checksums match.
     fn is_sound(&self, model: &Model) -> bool {
         let bytes = self.file.bytes();
         let inside = |r: Range<usize>| r.start <= r.end && r.end <= bytes.len();
@@ -212,45 +232,53 @@ impl Forests {
     }
 }
 
+/// Range of bytes of `n` elements of `size` bytes.
 fn range(start: u64, n: u64, size: usize) -> Range<usize> {
     let length = (n as usize).saturating_mul(size);
     start as usize..(start as usize).saturating_add(length)
 }
 
+/// Groups numbers into edges of four.
 fn quads(numbers: &[u32]) -> &[Edge] {
     bytemuck::try_cast_slice(numbers).unwrap_or(&[])
 }
 
+/// Checksum of a sentence's nodes, edges and text.
 fn check_of(parts: [&[u8]; 3]) -> u64 {
     parts.iter().fold(Fingerprint::default(), |f, part| f.bytes(part)).finish64()
 }
 
-/// What the files of a model hold, in 128 bits.
+/// Combined digest of the files of a model.
 fn digest(files: &[String]) -> u128 {
     files.iter().fold(Fingerprint::default(), |f, file| f.bytes(file.as_bytes())).finish()
 }
 
-/// Which rules fit which spans of one sentence: made by [`ForestsWriter::spans`], written by [`ForestsWriter::push`].
+/// Parse forest of one sentence: the rules that match each span. [`ForestsWriter::spans`] computes it,
+/// [`ForestsWriter::push`] writes it.
 pub struct Spans(Parse<'static>);
 
-/// Writes a file of [`Forests`], one sentence after another. Without [`finish`](ForestsWriter::finish) there is no file.
+/// Writes a file of [`Forests`], sentence by sentence. The file exists only after [`finish`](ForestsWriter::finish).
 pub struct ForestsWriter<'m> {
     model: &'m Model,
     digest: u128,
     span: usize,
     writer: Writer,
     index: Vec<u64>,
-    /// First rule in the file of each first rule in the table.
+    /// Index in the file of each group of rules, by the index of its first rule in the table.
     first: FxHashMap<u32, u32>,
+    /// End of each rule's target side in `targets`.
     ends: Vec<u32>,
     targets: Vec<u32>,
+    /// Translation scores of the rules.
     scores: Vec<f32>,
+    /// Language model scores of the rules' words without context.
     alone: Vec<f32>,
 }
 
 impl<'m> ForestsWriter<'m> {
-    /// Begins a file of forests of a hierarchical model. `digests` are those of the model's files, `span` is the longest
-    /// span of a rule in words.
+    /// Begins a file of forests for a hierarchical model. `digests` is the result of
+    /// [`ModelDir::digests`](crate::ModelDir::digests), `span` the maximum span of a rule in source words. Fails if
+    /// the file cannot be created.
     pub fn create(path: &Path, model: &'m Model, digests: &[String], span: usize) -> Result<Self> {
         Ok(ForestsWriter {
             model,
@@ -266,14 +294,14 @@ impl<'m> ForestsWriter<'m> {
         })
     }
 
-    /// Finds which rules fit which spans of a sentence; several threads may do that at once. Fails if `progress` answers
-    /// *stop*.
+    /// Parses a sentence: finds the rules that match each span. Several threads may call this at once. Reports
+    /// progress in `words`. Fails with an error of kind `Interrupted` if `progress` answers *stop*.
     pub fn spans(&self, sentence: &str, progress: Progress<'_>) -> Result<Spans> {
         let words: Vec<&str> = sentence.split_ascii_whitespace().collect();
         Ok(Spans(Parse::new(&self.model.table, &words, self.span, progress)?))
     }
 
-    /// Adds the next sentence with its spans.
+    /// Appends the next sentence with its parse forest. Fails if the file cannot be written.
     pub fn push(&mut self, sentence: &str, spans: Spans) -> Result<()> {
         let Spans(parse) = spans;
         let mut edges = parse.edges.into_owned();
@@ -293,7 +321,7 @@ impl<'m> ForestsWriter<'m> {
         Ok(())
     }
 
-    /// The place of some rules of the table, which are added if they are new.
+    /// Index in the file of the `count` rules of the table that begin with `first`; adds them if they are new.
     fn rules(&mut self, first: u32, count: u32) -> u32 {
         if let Some(&at) = self.first.get(&first) {
             return at;
@@ -319,7 +347,7 @@ impl<'m> ForestsWriter<'m> {
         at
     }
 
-    /// Completes the file of forests; returns how many rules it has.
+    /// Completes the file of forests, and returns the number of rules in it. Fails if the file cannot be written.
     pub fn finish(mut self) -> Result<usize> {
         let bytes: [&[u8]; PARTS] = [
             bytemuck::cast_slice(&self.index),
@@ -350,4 +378,4 @@ impl<'m> ForestsWriter<'m> {
 
 const _: () = assert!(LENGTH == NUMBERS + 8);
 #[cfg(not(target_endian = "little"))]
-compile_error!("mapped files are read as they are: little-endian machines only");
+compile_error!("memory-mapped files are not byte-swapped: only little-endian targets are supported");

@@ -1,12 +1,13 @@
-//! What steers a search besides the model.
+//! Additional scores and constraints for a search, such as forced decoding.
 
 use luthier_forest::Stateful;
 
-/// What steers a search besides the model: forced decoding, say. It keeps a state beside the search's own, as [`Stateful`]
-/// does for forests; it adds to scores, and it may forbid words. Words are numbers of
-/// [`Decoder::numbers`](crate::Decoder::numbers); the state before the first word is that of an edge without tails and words.
+/// Additional score and constraint of a phrase-based search, such as forced decoding to a reference. A guide is a
+/// [`Stateful`] feature: hypotheses carry its state, it adds to their scores, and it can forbid words. Words are
+/// numbered as by [`Decoder::numbers`](crate::Decoder::numbers). The initial state is that of an edge without tails
+/// and words.
 ///
-/// A guide that forbids one word:
+/// For example, a guide that forbids one word:
 ///
 /// ```
 /// use luthier_core::{Progress, Weights};
@@ -35,23 +36,23 @@ use luthier_forest::Stateful;
 /// assert_eq!(found.best().unwrap().0, "that house");
 /// ```
 pub trait Guide: Stateful {
-    /// Whether the guide never adds to scores and never forbids a word, so that the search need not ask it.
+    /// Whether the guide never adds to scores and never forbids words, so that the search need not call it.
     const FREE: bool = false;
 
-    /// An estimate of what a phrase with these words adds to the score, for choosing among the translations of a source
-    /// phrase; nothing if the phrase is forbidden everywhere.
+    /// Estimates what a target phrase with these words adds to the score, for selecting the best translations of a
+    /// source phrase; `None` if the phrase is forbidden in every context.
     fn option(&self, _words: &[u32]) -> Option<f64> {
         Some(0.0)
     }
 
-    /// An upper estimate of what the rest of the sentence adds to the score after a state, when this share of the source,
-    /// from 0 to 1, has been translated.
+    /// Optimistic estimate of what the rest of the sentence adds to the score after a state. The second argument is
+    /// the fraction of source words translated so far, from 0 to 1.
     fn future(&self, _state: &Self::State, _share: f64) -> f64 {
         0.0
     }
 }
 
-/// The guide of an unguided search: it adds nothing and forbids nothing.
+/// The neutral guide: it adds nothing to scores and forbids nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Free;
 

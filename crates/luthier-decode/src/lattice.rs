@@ -1,4 +1,4 @@
-//! The lattice of a search as a forest: a hypothesis is a node, a way to get there an edge.
+//! Conversion of a search lattice to a forest: hypotheses become nodes, arcs become edges, phrases become rules.
 
 use crate::{
     model::UNKNOWN_COST,
@@ -10,38 +10,42 @@ use luthier_forest::{Builder, Forest, NONE, TAILS};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// A forest in the making.
+/// A forest under construction.
 #[derive(Default)]
 struct Packing {
     builder: Builder,
-    /// Target words, and their numbers in the forest.
+    /// Target words of the forest.
     words: Vec<String>,
+    /// Local number of each target word.
     word_ids: FxHashMap<u32, u32>,
-    /// Rules of phrases.
+    /// Rule of each translation option, by the option's number.
     rules: FxHashMap<u32, u32>,
+    /// Features of the current rule or edge.
     features: Vec<(u32, f32)>,
-    /// Place of each feature of the layout among the features of the forest.
+    /// Local number of each dense feature of the layout.
     place: Vec<u32>,
     /// All features of the forest.
     local: Arc<Local>,
-    /// Features at seams: of each arc in the order in which they are packed, then of each end, by number; where those of
-    /// each end; and the place of each number.
+    /// Sparse features at the phrase boundary of each arc in order, then at the end of each complete hypothesis, as
+    /// indices into the lattice's cache.
     seams: Vec<u32>,
+    /// End in `seams` of the features of each arc and each complete hypothesis.
     seam_ends: Vec<usize>,
+    /// Local number of each feature of the lattice's cache.
     seam_place: Vec<u32>,
-    /// How many arcs and ends have been packed.
+    /// Number of arcs and complete hypotheses converted so far.
     packed: usize,
 }
 
 impl Lattice<'_> {
-    /// The forest of all complete translations; empty if there is none.
+    /// Returns the forest of all complete translations; empty if there is none.
     pub fn forest(&self) -> Forest<'static> {
         if self.complete.is_empty() {
             return Forest::default();
         }
         let (first, sorted) = self.by_head();
         let into = |n: usize| &sorted[first[n] as usize..first[n + 1] as usize];
-        // Only what leads to a complete translation.
+        // Only hypotheses that lead to a complete translation.
         let mut wanted = vec![false; self.nodes()];
         for &h in &self.complete {
             wanted[h as usize] = true;
@@ -82,7 +86,7 @@ impl Lattice<'_> {
         packing.builder.finish(packing.local, Arc::new(packing.words))
     }
 
-    /// An empty forest that knows which features it will have, of arcs in their order.
+    /// Begins a forest with the features of the given arcs, which must be converted in this order.
     fn packing(&self, arcs: impl Iterator<Item = u32>) -> Packing {
         if self.model.sparse.is_none() {
             let (place, local) = (self.model.place.clone(), self.model.local.clone());
@@ -123,21 +127,23 @@ impl Lattice<'_> {
         packing
     }
 
+    /// Index of a feature at a phrase boundary in the lattice's cache.
     fn seam_number(&self, seam: Seam) -> Option<u32> {
         self.seams.as_ref().and_then(|s| s.number(seam))
     }
 
-    /// The sparse features at the seam of an arc.
+    /// Calls `each` with the sparse features at the phrase boundary of an arc.
     fn each_seam(&self, arc: &Step, mut each: impl FnMut(Seam)) {
         let Some(seams) = &self.seams else { return };
         let last = self.last(arc.tail);
         let (start, end, phrase) = self.phrase(arc.phrase);
         source_seams(seams.on, &last, (start, end), &mut each);
-        let way = orientation((last.start, last.end), start, end);
-        target_seams(seams.on, &last, (start, way), &phrase.words, &mut each);
+        let orientation = orientation((last.start, last.end), start, end);
+        target_seams(seams.on, &last, (start, orientation), &phrase.words, &mut each);
     }
 
-    /// Arcs in order of their heads, and where those of each head begin: they come in order of stacks, not of hypotheses.
+    /// Position of the first arc of each hypothesis, and the arcs sorted by head; the search creates them in order of
+    /// stacks.
     fn by_head(&self) -> (Vec<u32>, Vec<u32>) {
         let mut first = vec![0u32; self.nodes() + 1];
         for arc in &self.arcs {
@@ -155,7 +161,7 @@ impl Lattice<'_> {
         (first, sorted)
     }
 
-    /// Features of an arc that depend on what stands before its phrase.
+    /// Collects the features of an arc that depend on the previous phrase.
     fn own_features(&self, number: u32, arc: &Step, packing: &mut Packing) {
         let layout = &self.model.layout;
         let (lms, tables) = (self.decoder.lms, self.model.table.shape().scores);
@@ -170,12 +176,12 @@ impl Lattice<'_> {
             packing.features.push((packing.place[layout.distortion], -(jump as f32)));
         }
         if let Some(reordering) = layout.reordering {
-            let way = orientation((last.start, last.end), start, end);
-            packing.put(self, reordering + way, phrase.scores[tables + way]);
-            // All phrases that lead to a hypothesis say the same about what comes next.
+            let orientation = orientation((last.start, last.end), start, end);
+            packing.put(self, reordering + orientation, phrase.scores[tables + orientation]);
+            // All phrases that lead to a hypothesis have the same forward reordering scores.
             if let Some(last) = self.best_arc(arc.tail) {
                 let last = self.phrase(self.arcs[last as usize].phrase).2;
-                packing.put(self, reordering + 3 + way, last.scores[tables + 3 + way]);
+                packing.put(self, reordering + 3 + orientation, last.scores[tables + 3 + orientation]);
             }
         }
         packing.next_seams();
@@ -183,21 +189,21 @@ impl Lattice<'_> {
 }
 
 impl Packing {
-    /// A feature of the layout, if it is used.
+    /// Adds a dense feature if it is used and not 0.
     fn put(&mut self, lattice: &Lattice<'_>, feature: usize, value: f32) {
         if value != 0.0 && lattice.model.uses(feature) {
             self.features.push((self.place[feature], value));
         }
     }
 
-    /// A sparse feature.
+    /// Adds a sparse feature with value 1.
     fn sparse(&mut self, key: FeatureKey) {
         if let Some(place) = self.local.position(key) {
             self.features.push((place as u32, 1.0));
         }
     }
 
-    /// Features at the seam of the arc or end that is packed next.
+    /// Adds the sparse features at the phrase boundary of the next arc, or at the end of the next complete hypothesis.
     fn next_seams(&mut self) {
         let Some(&end) = self.seam_ends.get(self.packed) else { return };
         let start = if self.packed == 0 { 0 } else { self.seam_ends[self.packed - 1] };
@@ -207,7 +213,8 @@ impl Packing {
         self.packed += 1;
     }
 
-    /// The rule of a phrase: its words behind those before it, and what it is worth by itself.
+    /// Rule of a translation option: its words after those of the tail, and its features that do not depend on
+    /// context.
     fn rule(&mut self, lattice: &Lattice<'_>, number: u32) -> u32 {
         if let Some(&rule) = self.rules.get(&number) {
             return rule;

@@ -1,8 +1,10 @@
-//! Phrase-based and hierarchical translation: a [`Model`] and weights make a [`Decoder`]; each sentence becomes a [`Found`],
-//! from which come the best translation and a forest of all that was found.
+//! Phrase-based and hierarchical decoders. A [`Decoder`] consists of a [`Model`], weights and [`Limits`]; its search
+//! of a sentence returns a [`Found`], which gives the best translation and the forest of all translations in the
+//! search space.
 //!
-//! A [`ModelDir`] is a model on disk; [`Limits`] say how far to search, [`FeatureSelection`] which features to use, and
-//! [`SearchSpec`] is everything that decides a search. With the cargo feature `clap` these settings are command-line flags.
+//! A [`ModelDir`] is a model on disk; [`Limits`] are the pruning parameters, [`FeatureSelection`] selects features,
+//! and a [`SearchSpec`] holds every setting that affects the result of a search. With the cargo feature `clap` these
+//! settings are command-line flags.
 
 mod chart;
 mod coverage;
@@ -36,7 +38,7 @@ use rules::RuleBook;
 pub use search::{Lattice, Stats};
 pub use sparse::{Template, Templates};
 
-/// A model with weights, ready to translate; threads share it.
+/// A decoder: a model with weights and search limits. Threads can share it.
 ///
 /// ```
 /// use luthier_core::{Progress, Weights};
@@ -61,13 +63,14 @@ pub struct Decoder<'m> {
     limits: Limits,
 }
 
+/// Weighted phrases or rules, by the kind of the model.
 enum Engine<'m> {
     Phrases(Phrases<'m>),
-    /// Rules of the table, and those of saved forests.
+    /// Rules of the table, and rules of saved forests.
     Rules(RuleBook<'m>, Option<RuleBook<'m>>),
 }
 
-/// What the search of one sentence has found: a lattice or a chart of partial translations.
+/// Result of the search of one sentence: the lattice or chart of its hypotheses.
 ///
 /// K-best translations come from the forest:
 ///
@@ -89,14 +92,14 @@ enum Engine<'m> {
 /// assert_eq!(texts, ["the house", "that house"]);
 /// ```
 pub enum Found<'d> {
-    /// What phrase-based search has found.
+    /// Lattice of a phrase-based search.
     Lattice(Box<Lattice<'d>>),
-    /// What hierarchical search has found.
+    /// Chart of a hierarchical search.
     Chart(Box<Chart<'d>>),
 }
 
 impl Found<'_> {
-    /// The best translation and its total score; nothing if there is no complete translation.
+    /// Returns the best translation and its model score; `None` if there is no complete translation.
     pub fn best(&self) -> Option<(String, f64)> {
         match self {
             Found::Lattice(l) => l.best(),
@@ -104,8 +107,8 @@ impl Found<'_> {
         }
     }
 
-    /// The forest of all complete translations; empty if there is none. Its local weights are those of
-    /// [`Decoder::local_weights`].
+    /// Returns the forest of all complete translations; empty if there is none. [`Decoder::local_weights`] gives the
+    /// weights for it.
     pub fn forest(&self) -> Forest<'static> {
         match self {
             Found::Lattice(l) => l.forest(),
@@ -113,7 +116,7 @@ impl Found<'_> {
         }
     }
 
-    /// How many words, extensions and hypotheses the search has met.
+    /// Returns the numbers of words, expanded hypotheses and recombinations of the search, and its times.
     pub fn stats(&self) -> Stats {
         match self {
             Found::Lattice(l) => l.stats,
@@ -121,8 +124,8 @@ impl Found<'_> {
         }
     }
 
-    /// Calls `each` with key and name of those sparse features of the translations whose key is `wanted`; forests have
-    /// keys only. Hierarchical models have no sparse features.
+    /// Calls `each` with the key and name of every sparse feature of the translations whose key `wanted` accepts.
+    /// Forests store keys only. Hierarchical models have no sparse features.
     pub fn sparse_names(&self, wanted: &dyn Fn(FeatureKey) -> bool, each: &mut dyn FnMut(FeatureKey, &str)) {
         if let Found::Lattice(l) = self {
             l.sparse_names(wanted, each);
@@ -131,8 +134,8 @@ impl Found<'_> {
 }
 
 impl<'m> Decoder<'m> {
-    /// A decoder with given weights and limits. Features without weight have 0; unknown words cost 100 each unless the
-    /// weights say otherwise.
+    /// Returns a decoder with the given weights and limits. Features without a weight have weight 0, except for the
+    /// unknown word penalty, whose weight is 1: each unknown word costs 100.
     pub fn new(model: &'m Model, weights: &'m Weights, limits: Limits) -> Self {
         let engine = if model.is_hierarchical() {
             Engine::Rules(RuleBook::new(model, weights, limits.table(), None), None)
@@ -142,33 +145,35 @@ impl<'m> Decoder<'m> {
         Decoder { model, weights, engine, limits }
     }
 
-    /// A decoder that can also [`rescore`](Decoder::rescore) sentences whose forests have been saved with the same model.
+    /// Returns a decoder for a hierarchical model that can also [`rescore`](Decoder::rescore) the sentences of saved
+    /// forests. The forests must have been saved with the same model.
     pub fn over(model: &'m Model, weights: &'m Weights, limits: Limits, forests: &'m Forests) -> Self {
         let book = |saved| RuleBook::new(model, weights, limits.table(), saved);
         Decoder { model, weights, engine: Engine::Rules(book(None), Some(book(Some(forests)))), limits }
     }
 
-    /// A decoder to which all translations have the same score: guides decide alone. Language models are not asked, so
-    /// lists and forests have no features of theirs. For phrase-based models.
+    /// Returns a decoder with all weights 0, for searches in which only a [`Guide`] scores translations. Language
+    /// models are not queried, and forests lack their features. For phrase-based models.
     pub fn blind(model: &'m Model, limits: Limits) -> Self {
         static NONE: std::sync::LazyLock<Weights> = std::sync::LazyLock::new(Weights::default);
         let engine = Engine::Phrases(Phrases::blind(model, &NONE, limits.table()));
         Decoder { model, weights: &NONE, engine, limits }
     }
 
-    /// The model that this decoder translates with.
+    /// Returns the model of this decoder.
     pub fn model(&self) -> &'m Model {
         self.model
     }
 
-    /// Searches the translations of a tokenised sentence, whose words are separated by blanks. Reports stacks, or spans of
-    /// a hierarchical model; fails with an error of kind `Interrupted` if `progress` answers *stop*.
+    /// Searches for translations of a tokenised sentence, whose words are separated by spaces. Reports progress in
+    /// `stacks`, or in `spans` for a hierarchical model. Fails with an error of kind `Interrupted` if `progress`
+    /// answers *stop*.
     pub fn search(&self, sentence: &str, progress: Progress<'_>) -> Result<Found<'_>> {
         self.guided(sentence, &Free, progress)
     }
 
-    /// Searches the translations of a sentence with a saved forest, by its number; nothing if this decoder has no saved
-    /// forests. Fails with an error of kind `Interrupted` if `progress` answers *stop*.
+    /// Searches for translations of a sentence in its saved forest; `sentence` is its number, from 0. Returns `None`
+    /// if this decoder has no saved forests. Fails with an error of kind `Interrupted` if `progress` answers *stop*.
     pub fn rescore(&self, sentence: usize, progress: Progress<'_>) -> Result<Option<Found<'_>>> {
         let Engine::Rules(_, Some(book)) = &self.engine else { return Ok(None) };
         let Some(forests) = book.saved() else { return Ok(None) };
@@ -178,8 +183,9 @@ impl<'m> Decoder<'m> {
         Ok(Some(Found::Chart(Box::new(chart))))
     }
 
-    /// Searches the translations of a sentence in its saved forest, by its number, if this decoder has saved forests; else
-    /// from its text. Fails with an error of kind `Interrupted` if `progress` answers *stop*.
+    /// Searches for translations of a sentence in the saved forest with this `number` if the decoder has saved
+    /// forests, and from the text `sentence` otherwise. Fails with an error of kind `Interrupted` if `progress`
+    /// answers *stop*.
     pub fn search_segment(&self, number: usize, sentence: &str, progress: Progress<'_>) -> Result<Found<'_>> {
         match self.rescore(number, progress)? {
             Some(found) => Ok(found),
@@ -187,8 +193,8 @@ impl<'m> Decoder<'m> {
         }
     }
 
-    /// Searches the translations of a sentence under a guide, which adds to scores and may forbid words. Hierarchical
-    /// search ignores the guide. Fails with an error of kind `Interrupted` if `progress` answers *stop*.
+    /// Searches for translations of a tokenised sentence with a guide, which adds to scores and can forbid words.
+    /// Hierarchical search ignores the guide. Fails with an error of kind `Interrupted` if `progress` answers *stop*.
     pub fn guided<G: Guide>(&self, sentence: &str, guide: &G, progress: Progress<'_>) -> Result<Found<'_>> {
         let words: Vec<&str> = sentence.split_ascii_whitespace().collect();
         Ok(match &self.engine {
@@ -202,8 +208,8 @@ impl<'m> Decoder<'m> {
         })
     }
 
-    /// The numbers of target words in a search of a sentence: those of the table, then words of the sentence that are passed
-    /// through. None: no translation has the word.
+    /// Returns the number of each target word in a search of `sentence`. Words of the table come first, then source
+    /// words that are copied to the output; `None` for a word that cannot occur in a translation.
     pub fn numbers(&self, sentence: &str, words: &[&str]) -> Vec<Option<u32>> {
         let table = &self.model.table;
         let source: Vec<&str> = sentence.split_ascii_whitespace().collect();
@@ -211,12 +217,13 @@ impl<'m> Decoder<'m> {
         words.iter().map(|w| table.target_word(w).or_else(|| passed(w))).collect()
     }
 
-    /// Keys and weights of features that are not tuned: the penalty of unknown words.
+    /// Returns the keys and weights of features that are not tuned: the unknown word penalty.
     pub fn fixed(&self) -> Vec<(FeatureKey, f64)> {
         let unknown = self.model.layout.unknown;
         vec![(self.model.keys[unknown], self.dense()[unknown])]
     }
 
+    /// Weights of all dense features, by their place in the layout.
     fn dense(&self) -> &[f64] {
         match &self.engine {
             Engine::Phrases(p) => p.weights(),
@@ -224,7 +231,7 @@ impl<'m> Decoder<'m> {
         }
     }
 
-    /// Weights of a forest's features in the forest's own order; 0 where a feature has none.
+    /// Returns the weights of a forest's features, indexed by local feature number; 0 for a feature without a weight.
     pub fn local_weights(&self, local: &Local) -> Vec<f64> {
         let dense = self.dense();
         let weight = |key: &FeatureKey| match self.model.keys.iter().position(|k| k == key) {

@@ -1,24 +1,25 @@
-//! How far a search goes: sizes of stacks, length of jumps, number of translations.
+//! Search limits: stack size, pop limit, beam, distortion limit, table limit and span limit.
 
 use crate::model_dir::ModelConfig;
 use serde::{Deserialize, Serialize};
 
-/// The longest jump that can be asked for, in words: the coverage of a hypothesis behind its first gap is one machine word.
+/// Maximum distortion limit, in words: the coverage after the first uncovered word must fit into one machine word.
 pub const MAX_DISTORTION: usize = 60;
 
-/// Which extensions of hypotheses a search looks at.
+/// Search strategy: which extensions of hypotheses are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum SearchKind {
-    /// The most promising extensions first, up to --pop-limit.
+    /// Cube pruning: best extensions first, up to --pop-limit.
     #[default]
     Cube,
     /// All extensions of the hypotheses in the stacks.
     Stack,
 }
 
-/// The limits of a search. What is `None` is decided by the model, else by a default: see [`Limits::resolve`].
+/// Limits of a search. A limit that is `None` is taken from the model, or else from a default (see
+/// [`Limits::resolve`]).
 ///
 /// ```
 /// use luthier_decode::{Limits, SearchKind};
@@ -39,28 +40,28 @@ pub struct Limits {
         arg(long, requires = "model", value_name = "HOW", value_enum, default_value_t = Limits::default().search)
     )]
     pub search: SearchKind,
-    /// Extensions per stack, or per span of a hierarchical model, that cube pruning computes.
+    /// Cube pruning pop limit per stack, or per span of a hierarchical model.
     #[cfg_attr(
         feature = "clap",
         arg(long, requires = "model", value_name = "N", default_value_t = Limits::default().pop_limit,
             value_parser = clap::value_parser!(u32).range(1..))
     )]
     pub pop_limit: u32,
-    /// Hypotheses that a stack keeps.
+    /// Maximum number of hypotheses per stack, or per span of a hierarchical model.
     #[cfg_attr(
         feature = "clap",
         arg(long, requires = "model", value_name = "N", default_value_t = Limits::default().stack_size,
             value_parser = clap::value_parser!(u32).range(1..))
     )]
     pub stack_size: u32,
-    /// Drop hypotheses whose score is this much below the best of their stack [default: keep them].
+    /// Beam threshold: drop hypotheses whose score is this much below the best of their stack [default: no threshold].
     #[cfg_attr(
         feature = "clap",
         arg(long, requires = "model", value_name = "X", allow_negative_numbers = true, value_parser = non_negative)
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beam: Option<f64>,
-    /// Longest jump, in words [default: as in the model, else 6].
+    /// Distortion limit, in words [default: from the model, else 6].
     #[cfg_attr(
         feature = "clap",
         arg(long, requires = "model", value_name = "N",
@@ -68,21 +69,21 @@ pub struct Limits {
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distortion_limit: Option<u32>,
-    /// Translations per source phrase, or per source side of a rule [default: as in the model, else 20].
+    /// Maximum number of translations per source phrase or source side of a rule [default: from the model, else 20].
     #[cfg_attr(
         feature = "clap",
         arg(long, requires = "model", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub table_limit: Option<u32>,
-    /// Longest span of a rule, in words, with hierarchical models [default: as in the model, else 20].
+    /// Maximum span of a rule in words, for hierarchical models [default: from the model, else 20].
     #[cfg_attr(
         feature = "clap",
         arg(long, requires = "model", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span_limit: Option<u32>,
-    /// Leave unknown words out instead of passing them through.
+    /// Drop unknown words instead of copying them to the output.
     #[cfg_attr(feature = "clap", arg(long, requires = "model"))]
     pub drop_unknown: bool,
 }
@@ -102,14 +103,16 @@ impl Default for Limits {
     }
 }
 
-/// What holds where neither the user nor the model says anything.
+/// Default distortion limit, in words.
 const DISTORTION: u32 = 6;
+/// Default number of translations per source phrase or source side of a rule.
 const TABLE: u32 = 20;
+/// Default maximum span of a rule, in words.
 const SPAN: u32 = 20;
 
 impl Limits {
-    /// Limits that drop no hypothesis and no translation; only jumps and spans stay limited, as in `self`. The time of a
-    /// search grows exponentially with the length of the sentence.
+    /// Returns the limits without any pruning of hypotheses or translations; the distortion and span limits are kept.
+    /// The search time then grows exponentially with the length of the sentence.
     ///
     /// ```
     /// use luthier_decode::{Limits, SearchKind};
@@ -128,8 +131,9 @@ impl Limits {
         }
     }
 
-    /// The limits with every value decided: what is not given comes from the model, else from the defaults. A pop limit
-    /// that the search strategy does not use becomes the default, so that equal searches have equal limits.
+    /// Returns the limits with every value resolved: a limit that is `None` is taken from the model, or else from the
+    /// defaults. A pop limit that the search strategy does not use becomes the default, so that equal searches have
+    /// equal limits.
     ///
     /// ```
     /// use luthier_decode::{Limits, ModelConfig, ModelKind};
@@ -155,28 +159,28 @@ impl Limits {
         }
     }
 
-    /// Longest span of a rule, in words.
+    /// Maximum span of a rule, in source words; 20 unless a limit is set.
     pub fn span(&self) -> usize {
         self.span_limit.unwrap_or(SPAN) as usize
     }
 
-    /// Extensions per stack; none means all of them.
+    /// Pop limit per stack or span; `None` for full expansion.
     pub(crate) fn pops(&self) -> Option<usize> {
         (self.search == SearchKind::Cube).then_some(self.pop_limit as usize)
     }
 
-    /// Longest jump, in words.
+    /// Distortion limit, in source words.
     pub(crate) fn distortion(&self) -> usize {
         (self.distortion_limit.unwrap_or(DISTORTION) as usize).min(MAX_DISTORTION)
     }
 
-    /// Translations per source phrase or source side of a rule.
+    /// Maximum number of translations per source phrase or source side of a rule.
     pub(crate) fn table(&self) -> usize {
         self.table_limit.unwrap_or(TABLE) as usize
     }
 }
 
-/// A finite number, 0 or more, as it is typed.
+/// Parses a finite number, 0 or more, from the command line.
 #[cfg(feature = "clap")]
 fn non_negative(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|x| x.is_finite() && *x >= 0.0);

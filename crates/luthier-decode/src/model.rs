@@ -1,4 +1,4 @@
-//! A translation model: a table, language models, and the names of its features.
+//! Translation models in memory: phrase or rule table, language models, and features.
 
 use crate::{
     dense::{DenseFeature, Layout},
@@ -10,8 +10,8 @@ use luthier_lm::Model as LanguageModel;
 use luthier_table::Table;
 use std::sync::Arc;
 
-/// A translation model in memory: a phrase or rule table, language models, and the features that are used. Threads share
-/// it.
+/// A translation model in memory: a phrase or rule table, language models, and the selected features. Threads can
+/// share it.
 ///
 /// ```
 /// use luthier_core::{Progress, Vocabulary};
@@ -31,34 +31,35 @@ use std::sync::Arc;
 pub struct Model {
     pub(crate) table: Table,
     pub(crate) lms: Vec<LanguageModel>,
-    /// By language model: its number of each target word.
+    /// For each language model, its word number of each target word of the table.
     pub(crate) lm_words: Vec<Vec<u32>>,
     pub(crate) layout: Layout,
-    /// Names of all dense features by their place in the layout, words that are passed through last.
+    /// Names of all dense features in the order of the layout, the unknown word penalty last.
     all: Vec<String>,
-    /// Which of them are used; words that are passed through always are.
+    /// Whether each dense feature of the layout is used; the unknown word penalty always is.
     used: Vec<bool>,
-    /// Names of those that are used.
+    /// Names of the dense features that are used, without the unknown word penalty.
     names: Vec<String>,
-    /// Keys by place in the layout; words that are passed through last.
+    /// Keys of all dense features in the order of the layout, the unknown word penalty last.
     pub(crate) keys: Vec<FeatureKey>,
     pub(crate) local: Arc<Local>,
-    /// Place in `local` of each feature.
+    /// Position in `local` of each dense feature of the layout.
     pub(crate) place: Vec<u32>,
+    /// Sparse features; `None` without templates.
     pub(crate) sparse: Option<Sparse>,
-    /// What a glue rule counts.
+    /// Value of the glue feature of a glue rule.
     pub(crate) glue: f32,
 }
 
-/// What a word that is passed through costs, as in Moses.
+/// Value of the unknown word penalty for each unknown word, as in Moses.
 pub(crate) const UNKNOWN_COST: f32 = -100.0;
 
-/// Larger weights than this are a mistake.
+/// Maximum absolute value of a weight.
 const LARGEST_WEIGHT: f64 = 1e9;
 
 impl Model {
-    /// Opens the table and the language models of a model directory. Fails if one of them cannot be read, or if the table
-    /// is not of the kind that `luthier.toml` says.
+    /// Opens the table and the language models of a model directory. Fails if one of them cannot be read, or if the
+    /// kind of the table is not the one in `luthier.toml`.
     pub fn open(dir: &ModelDir) -> Result<Self> {
         let path = dir.table();
         let table = Table::open(&path)?;
@@ -67,7 +68,7 @@ impl Model {
             let holds = if table.shape().hierarchical { "rules" } else { "phrases" };
             return Err(Error::in_file(
                 path.display().to_string(),
-                format!("holds {holds}, but luthier.toml says that the model is of kind {:?}", kind.name()),
+                format!("contains {holds}, but the kind of the model in luthier.toml is {:?}", kind.name()),
             )
             .hint("create the model again"));
         }
@@ -77,8 +78,8 @@ impl Model {
         Ok(model)
     }
 
-    /// Puts a model together from a table and language models. With `oov`, words that a language model does not know are
-    /// counted as a feature.
+    /// Creates a model from a table and language models, with all dense features and without sparse features. With
+    /// `oov`, it has a feature per language model that counts its out-of-vocabulary words.
     pub fn new(table: Table, lms: Vec<LanguageModel>, oov: bool) -> Result<Self> {
         let (layout, names) = Layout::new(table.shape(), lms.len(), oov);
         let unknown = DenseFeature::UnknownWordPenalty.block(0);
@@ -106,8 +107,9 @@ impl Model {
         })
     }
 
-    /// Uses only those dense features whose names `keep` accepts; the others have no weight and are in no list. Language
-    /// models and reordering without a feature that is used are not looked at.
+    /// Restricts the model to the dense features whose names `keep` accepts. The others have weight 0 and do not
+    /// occur in n-best lists. Language models and the reordering model are skipped if none of their features are
+    /// used.
     pub fn keep(&mut self, keep: impl Fn(&str) -> bool) {
         self.used = self.all[..self.layout.unknown].iter().map(|n| keep(n)).collect();
         self.names = self.all.iter().zip(&self.used).filter(|n| *n.1).map(|n| n.0.clone()).collect();
@@ -121,9 +123,9 @@ impl Model {
         }
     }
 
-    /// Names of the dense features that have no weight, which count 0. Fails if no feature has a weight, neither a dense one
-    /// nor one of a sparse template, or if a weight is so large that scores would overflow; `name` stands for the weights in
-    /// errors.
+    /// Returns the names of the dense features without a weight, whose weight is taken as 0. Fails if neither a dense
+    /// feature nor a sparse feature has a weight, or if a weight is above 10⁹ in absolute value, since scores would
+    /// overflow; `name` is the name of the weights file in error messages.
     ///
     /// ```
     /// use luthier_core::{Progress, Weights};
@@ -145,44 +147,44 @@ impl Model {
         }
         if let Some((feature, value)) = weights.iter().find(|w| w.1.abs() > LARGEST_WEIGHT) {
             return Err(Error::in_file(name, format!("the weight of {feature} is {value}"))
-                .hint(format!("expected at most {LARGEST_WEIGHT:e} in size: scores would overflow")));
+                .hint(format!("expected an absolute value of at most {LARGEST_WEIGHT:e}")));
         }
         Ok(missing)
     }
 
-    /// Uses templates of sparse features, in place of those that were used before.
+    /// Sets the sparse feature templates, replacing previous ones.
     pub fn set_templates(&mut self, on: Templates) {
         self.sparse = (!on.is_empty()).then(|| Sparse::new(&self.table, on));
     }
 
-    /// The templates of sparse features that are used.
+    /// Returns the sparse feature templates in use.
     pub fn templates(&self) -> Templates {
         self.sparse.as_ref().map(|s| s.on).unwrap_or_default()
     }
 
-    /// Whether the model translates by hierarchical rules, not by phrases.
+    /// Whether the model is hierarchical, not phrase-based.
     pub fn is_hierarchical(&self) -> bool {
         self.table.shape().hierarchical
     }
 
-    /// Whether a feature of the layout is used.
+    /// Whether the dense feature at a position of the layout is used.
     pub(crate) fn uses(&self, feature: usize) -> bool {
         self.used.get(feature).copied().unwrap_or(true)
     }
 
-    /// Names of the dense features that are used, in the order of the values in n-best lists.
+    /// Returns the names of the dense features in use, in the order of their values in n-best lists.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The name of a dense feature, used or not, by its key; nothing if no dense feature has that key.
+    /// Returns the name of the dense feature with this key, whether used or not; `None` if there is none.
     pub fn name_of(&self, key: FeatureKey) -> Option<&str> {
         let at = self.keys.iter().position(|k| *k == key)?;
         Some(&self.all[at])
     }
 
-    /// Weights of all features of the layout, and of words that are passed through, which is 1 unless it is given. A feature
-    /// without weight has 0.
+    /// Weights of all dense features in the order of the layout; 0 for a feature without weight, except for the
+    /// unknown word penalty, which then has weight 1.
     pub(crate) fn weights(&self, weights: &Weights) -> Vec<f64> {
         let unknown = self.keys.len() - 1;
         let weight = |(at, &key): (usize, &FeatureKey)| match at {

@@ -1,23 +1,23 @@
-//! Model directories: the file `luthier.toml`, and the table, language models and weights that it names.
+//! Model directories: a `luthier.toml`, and the table, language models and weights that it refers to.
 
 use luthier_core::{Error, Result};
 use luthier_io::{AtomicFile, Input};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::path::{Path, PathBuf};
 
-/// Whether a model translates by phrases or by rules.
+/// Kind of a translation model: phrase-based or hierarchical.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum ModelKind {
-    /// Phrase pairs, with lexical reordering.
+    /// Phrase-based, with lexicalised reordering.
     Phrase,
-    /// Hierarchical rules.
+    /// Hierarchical (synchronous rules with gaps).
     Hiero,
 }
 
 impl ModelKind {
-    /// The name of the kind in `luthier.toml` and on the command line.
+    /// Name of the kind in `luthier.toml` and on the command line: `phrase` or `hiero`.
     pub fn name(self) -> &'static str {
         match self {
             ModelKind::Phrase => "phrase",
@@ -26,12 +26,12 @@ impl ModelKind {
     }
 }
 
-/// The contents of `luthier.toml`: the parts of a model, and limits that its maker recommends. Names of files are relative
-/// to the model directory, or absolute.
+/// Contents of `luthier.toml`: the files of a model, and recommended search limits. File names are absolute, or
+/// relative to the model directory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ModelConfig {
-    /// Whether the model translates by phrases or by rules.
+    /// Kind of the model: phrase-based or hierarchical.
     pub kind: ModelKind,
     /// File name of the binary phrase or rule table.
     pub table: PathBuf,
@@ -39,30 +39,31 @@ pub struct ModelConfig {
     pub weights: PathBuf,
     /// File names of the language models.
     pub lm: Vec<PathBuf>,
-    /// Whether words that a language model does not know are counted as a feature.
+    /// Whether the model has a feature per language model that counts its out-of-vocabulary words.
     #[serde(default)]
     pub oov: bool,
-    /// Value of the glue feature for each glue rule; 1 if it is not given.
+    /// Value of the glue feature of each glue rule; `None` means 1.
     #[serde(default, deserialize_with = "finite", skip_serializing_if = "Option::is_none")]
     pub glue: Option<f64>,
-    /// Recommended longest span of a rule, in words.
+    /// Recommended maximum span of a rule, in source words.
     #[serde(default, deserialize_with = "count", skip_serializing_if = "Option::is_none")]
     pub span_limit: Option<usize>,
-    /// Recommended number of translations per source phrase.
+    /// Recommended maximum number of translations per source phrase or source side of a rule.
     #[serde(default, deserialize_with = "count", skip_serializing_if = "Option::is_none")]
     pub table_limit: Option<usize>,
-    /// Recommended longest jump, in words.
+    /// Recommended distortion limit, in source words.
     #[serde(default, deserialize_with = "count", skip_serializing_if = "Option::is_none")]
     pub distortion_limit: Option<usize>,
 }
 
-/// Name of the table in a new model directory.
+/// File name of the table in a new model directory.
 const TABLE: &str = "table.bin";
-/// Name of the weights in a new model directory.
+/// File name of the weights in a new model directory.
 const WEIGHTS: &str = "weights.txt";
 
 impl ModelConfig {
-    /// The configuration of a new model without language models, with the usual file names `table.bin` and `weights.txt`.
+    /// Returns the configuration of a new model without language models, with the default file names `table.bin` and
+    /// `weights.txt`.
     pub fn new(kind: ModelKind) -> Self {
         ModelConfig {
             kind,
@@ -77,7 +78,8 @@ impl ModelConfig {
         }
     }
 
-    /// Reads the text of a `luthier.toml`. `name` stands for the file in errors, which name the line where it is known.
+    /// Parses the text of a `luthier.toml`. `name` is the file name in error messages. Fails if a key is missing,
+    /// unknown or has an invalid value; the error names the line where possible.
     ///
     /// ```
     /// use luthier_decode::{ModelConfig, ModelKind};
@@ -90,7 +92,7 @@ impl ModelConfig {
     pub fn parse(name: &str, text: &str) -> Result<Self> {
         toml::from_str(text).map_err(|e: toml::de::Error| {
             let message = e.message().replace('\n', " ");
-            // A key that is missing stands in no line: its span is empty, before the first one.
+            // A missing key has an empty span at the beginning of the file.
             let of_line = |s: &std::ops::Range<usize>| s.end > 0 && text.is_char_boundary(s.start);
             let error = match e.span().filter(of_line) {
                 Some(span) => {
@@ -105,12 +107,14 @@ impl ModelConfig {
     }
 }
 
+/// Deserialises an integer, 0 or more.
 fn count<'de, D: Deserializer<'de>>(input: D) -> std::result::Result<Option<usize>, D::Error> {
     let n = i64::deserialize(input)?;
-    let wrong = || de::Error::custom(format!("{n} is not a number, 0 or more"));
+    let wrong = || de::Error::custom(format!("{n} is negative, expected 0 or more"));
     usize::try_from(n).map(Some).map_err(|_| wrong())
 }
 
+/// Deserialises a finite number.
 fn finite<'de, D: Deserializer<'de>>(input: D) -> std::result::Result<Option<f64>, D::Error> {
     let x = f64::deserialize(input)?;
     if x.is_finite() {
@@ -119,7 +123,7 @@ fn finite<'de, D: Deserializer<'de>>(input: D) -> std::result::Result<Option<f64
     Err(de::Error::custom(format!("{x} is not a finite number such as 1.0")))
 }
 
-/// A directory that holds a translation model, as `luthier train` and `luthier import` make it.
+/// A model directory, as `luthier train` and `luthier import` create it.
 ///
 /// ```
 /// use luthier_decode::{ModelConfig, ModelDir, ModelKind};
@@ -133,31 +137,31 @@ fn finite<'de, D: Deserializer<'de>>(input: D) -> std::result::Result<Option<f64
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelDir {
-    /// The directory.
+    /// Path of the model directory.
     pub path: PathBuf,
-    /// The contents of its `luthier.toml`.
+    /// Contents of the directory's `luthier.toml`.
     pub config: ModelConfig,
 }
 
 impl ModelDir {
-    /// Name of the file that says what a model directory is made of.
+    /// Name of the configuration file in a model directory.
     pub const FILE: &'static str = "luthier.toml";
 
-    /// Reads `luthier.toml` of a model directory. Fails if there is none, or if it says something unexpected; the files
-    /// that it names are not opened.
+    /// Reads the `luthier.toml` of a model directory. Fails if the file does not exist or is invalid. The files that
+    /// it refers to are not opened.
     pub fn open(path: &Path) -> Result<Self> {
         let file = path.join(Self::FILE);
         let name = file.display().to_string();
         let bytes = std::fs::read(&file).map_err(|e| {
             Error::io(&name, "open it", &e)
-                .hint("expected a model directory of `luthier train` or `luthier import`")
+                .hint("expected a model directory created by `luthier train` or `luthier import`")
         })?;
         let text = String::from_utf8(bytes).map_err(|_| Error::in_file(&name, "is not UTF-8"))?;
         Ok(ModelDir { path: path.to_owned(), config: ModelConfig::parse(&name, &text)? })
     }
 
-    /// Writes `luthier.toml` into a directory, with one line of comment at its top. Do it last: a directory without that
-    /// file is not a model.
+    /// Writes a `luthier.toml` into a directory, with a comment in its first line. Call it last: a directory without
+    /// this file is not a model directory. Fails if the file cannot be written.
     pub fn create(path: &Path, config: ModelConfig, comment: &str) -> Result<Self> {
         let file = path.join(Self::FILE);
         let text = toml::to_string(&config)
@@ -167,12 +171,13 @@ impl ModelDir {
         Ok(ModelDir { path: path.to_owned(), config })
     }
 
-    /// Removes `luthier.toml`, so that a directory whose parts are being replaced does not pass for a model.
+    /// Removes the `luthier.toml` of a directory, so that it is not taken for a model while its files are being
+    /// replaced.
     pub fn invalidate(path: &Path) {
         let _ = std::fs::remove_file(path.join(Self::FILE));
     }
 
-    /// Whether a directory holds a complete model.
+    /// Whether a directory contains a complete model.
     pub fn exists(path: &Path) -> bool {
         path.join(Self::FILE).exists()
     }
@@ -192,7 +197,8 @@ impl ModelDir {
         self.path.join(&self.config.weights)
     }
 
-    /// Digests of the contents of the table and of each language model, in this order. Reads these files whole.
+    /// Returns digests of the contents of the table and of each language model, in this order. Reads these files
+    /// completely; fails if one cannot be read.
     pub fn digests(&self) -> Result<Vec<String>> {
         let files = std::iter::once(self.table()).chain(self.lms());
         files.map(|path| Input::open(&path)?.digest()).collect()
@@ -203,7 +209,7 @@ impl ModelDir {
 mod tests {
     use super::*;
 
-    /// As `train` and `import` wrote it before there was [`ModelConfig`].
+    /// Files as `train` and `import` wrote them before [`ModelConfig`] existed.
     const TRAINED: &str = "# a model of luthier 0.1.0\nkind = \"phrase\"\ntable = \"table.bin\"\nweights = \"weights.txt\"\n\
                            lm = [\"lm0.bin\", \"/elsewhere/lm.bin\"]\noov = false\n";
     const IMPORTED: &str = "# a model of luthier 0.1.0, imported from moses.ini\nkind = \"hiero\"\ntable = \"table.bin\"\n\
@@ -221,7 +227,7 @@ mod tests {
         };
         assert_eq!(trained.config, expected);
         assert_eq!(trained.lms(), [dir.path().join("lm0.bin"), "/elsewhere/lm.bin".into()]);
-        // What is written is what was written.
+        // Writing the configuration reproduces the file.
         ModelDir::create(dir.path(), expected, "a model of luthier 0.1.0").unwrap();
         assert_eq!(std::fs::read_to_string(dir.path().join("luthier.toml")).unwrap(), TRAINED);
         std::fs::write(dir.path().join("luthier.toml"), IMPORTED).unwrap();
@@ -254,7 +260,7 @@ mod tests {
             (
                 "oov = false",
                 "table-limit = -3",
-                "m:6: found `table-limit = -3`: -3 is not a number, 0 or more",
+                "m:6: found `table-limit = -3`: -3 is negative, expected 0 or more",
             ),
             (
                 "oov = false",

@@ -1,31 +1,35 @@
-//! Which rules fit which spans of a sentence: everything that does not depend on weights.
+//! CKY parsing of the source sentence with the rules of a hierarchical model (Chiang 2007). It does not depend on
+//! weights.
 //!
-//! X covers up to so many words; the sentence S is a row of X, put together from left to right by glue rules. Nodes are
-//! spans, in an order in which parts come before the whole; an edge stands for all rules with one source side over the same
-//! spans.
+//! The non-terminal X covers spans up to the span limit; S covers prefixes of the sentence and is built from left to
+//! right by the glue rule S → S X. Nodes are pairs of a non-terminal and a span, in topological order; an edge stands
+//! for all rules with the same source side over the same spans of its gaps. Source sides are matched by dotted items
+//! that walk the table's trie. For n words, span limit L and at most d dotted items per span, this costs O(n·L²·d).
 
 use luthier_core::{Progress, Result};
 use luthier_forest::NONE;
 use luthier_table::{GAPS, Node, Table};
 use std::borrow::Cow;
 
-/// First rule, number of rules, and both tails; without rules a [`Special`] one.
+/// An edge: index of the first rule, number of rules, and two tails. If the number of rules is 0, the edge is a
+/// [`Special`] one.
 pub(crate) type Edge = [u32; 4];
 
-/// Edges that no rule of the table stands behind.
+/// Edges without rules of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Special {
     /// The beginning of the sentence.
     Begin,
-    /// S becomes S X.
+    /// The glue rule S → S X.
     Glue,
     /// The end of the sentence.
     Close,
-    /// A word that is passed through, by its place in the sentence.
+    /// An unknown word, by its position in the sentence.
     Passed(u32),
 }
 
 impl Special {
+    /// The edge of this kind with these tails.
     fn edge(self, tails: [u32; 2]) -> Edge {
         let code = match self {
             Special::Begin => 0,
@@ -36,7 +40,7 @@ impl Special {
         [code, 0, tails[0], tails[1]]
     }
 
-    /// What an edge is, if it has no rules.
+    /// Kind of an edge without rules; `None` for an edge with rules of the table.
     pub(crate) fn of(edge: Edge) -> Option<Self> {
         (edge[1] == 0).then_some(match edge[0] {
             0 => Special::Begin,
@@ -47,26 +51,28 @@ impl Special {
     }
 }
 
-/// The spans of a sentence and what fits them.
+/// Parse forest of a source sentence.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Parse<'a> {
-    /// First edge of each node, and the end.
+    /// First incoming edge of each node, then the number of edges.
     pub(crate) first: Cow<'a, [u32]>,
     pub(crate) edges: Cow<'a, [Edge]>,
 }
 
-/// A part of a source side that fits from some word on.
+/// A dotted item: a prefix of source sides that matches a span, and the nodes of its gaps.
 #[derive(Clone, Copy)]
 struct Dot {
+    /// Node of the table's trie.
     node: Node,
     gaps: [u32; 2],
+    /// Number of gaps.
     count: u8,
-    /// Whether its last symbol is a gap: two never stand side by side.
+    /// Whether the last symbol is a gap; gaps are never adjacent.
     open: bool,
 }
 
 impl Dot {
-    /// One gap further, over a node.
+    /// Advances the dot over a gap that covers a node; `None` if no source side continues with a gap.
     fn gap(&self, table: &Table, node: u32) -> Option<Dot> {
         if self.open || self.count == 2 {
             return None;
@@ -78,17 +84,18 @@ impl Dot {
     }
 }
 
-/// Nodes of X by first word and length − 1; [`NONE`] where no rule fits.
+/// Nodes of X by first word and length − 1; [`NONE`] if no rule matches.
 type Cells = Vec<Vec<u32>>;
 
 impl Parse<'static> {
-    /// The spans of a sentence; rules span so many words at most. Fails if the caller asks to stop.
+    /// Parses a sentence; `span` is the maximum span of a rule in words. Fails if the progress callback answers
+    /// *stop*.
     pub(crate) fn new(table: &Table, words: &[&str], span: usize, progress: Progress<'_>) -> Result<Self> {
         let (n, span) = (words.len(), span.max(1));
         let ids: Vec<Option<u32>> = words.iter().map(|w| table.source_word(w)).collect();
         let mut parse = Parse { first: vec![0].into(), edges: Vec::new().into() };
         let mut cells: Cells = vec![Vec::new(); n];
-        // From the last word to the first and from short spans to long ones.
+        // Bottom-up: spans from right to left by start, from short to long by length.
         for start in (0..n).rev() {
             let nothing = Dot { node: table.root(), gaps: [NONE; 2], count: 0, open: false };
             let mut dots: Vec<Vec<Dot>> = vec![vec![nothing]];
@@ -107,7 +114,8 @@ impl Parse<'static> {
         Ok(parse)
     }
 
-    /// The node of X over a span, if a rule fits; a word without rule is passed through.
+    /// Adds the node of X over a span with the edges of all rules that match it; [`NONE`] if none does. A single word
+    /// without rule gets an edge for unknown words.
     fn cell(&mut self, dots: &[Dot], (start, end): (usize, usize)) -> u32 {
         let fits = |dot: &Dot| {
             let rules = dot.node.entries();
@@ -122,7 +130,7 @@ impl Parse<'static> {
         if edges.len() > before { self.node() } else { NONE }
     }
 
-    /// Nodes of S: the beginning, what is glued together up to each word, and the end.
+    /// Adds the nodes of S: the beginning, one for each prefix of the sentence, and the end.
     fn glue(&mut self, cells: &Cells, span: usize) {
         let n = cells.len();
         self.edges.to_mut().push(Special::Begin.edge([NONE; 2]));
@@ -140,7 +148,7 @@ impl Parse<'static> {
         self.node();
     }
 
-    /// Ends a node, and says its number.
+    /// Completes a node, and returns its index.
     fn node(&mut self) -> u32 {
         let end = self.edges.len() as u32;
         self.first.to_mut().push(end);
@@ -148,11 +156,12 @@ impl Parse<'static> {
     }
 }
 
+/// Node of X over a span; [`NONE`] if there is none.
 fn cell_of(cells: &Cells, start: usize, end: usize) -> u32 {
     cells[start].get(end - start - 1).copied().unwrap_or(NONE)
 }
 
-/// Parts of source sides that fit a span: those of shorter spans from the same word, with one word or one gap more.
+/// Dotted items that match a span: those of shorter spans with the same start, advanced over one word or one gap.
 fn longer(
     table: &Table,
     ids: &[Option<u32>],
@@ -177,16 +186,17 @@ fn longer(
 }
 
 impl Parse<'_> {
+    /// Number of nodes.
     pub(crate) fn nodes(&self) -> usize {
         self.first.len() - 1
     }
 
-    /// Edges into a node.
+    /// Incoming edges of a node.
     pub(crate) fn incoming(&self, node: usize) -> &[Edge] {
         &self.edges[self.first[node] as usize..self.first[node + 1] as usize]
     }
 
-    /// Whether all numbers are of things that exist: what was read may be damaged.
+    /// Whether all indices are valid, for a forest that was read from a file, with this many rules and words.
     pub(crate) fn is_sound(&self, rules: usize, words: usize) -> bool {
         let edges = self.edges.len();
         if self.first.len() < 2 || self.first[0] != 0 || self.first[self.nodes()] as usize != edges {

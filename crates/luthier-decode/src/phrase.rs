@@ -1,4 +1,4 @@
-//! Translations of source phrases, scored as far as they can be without knowing what stands before.
+//! Translation options of source phrases, with the scores that do not depend on context.
 
 use crate::{
     guide::Guide,
@@ -10,24 +10,24 @@ use luthier_table::Node;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// log₁₀ to ln.
+/// Factor from log₁₀ to natural logarithm.
 pub(crate) const LN10: f32 = std::f32::consts::LN_10;
 
-/// What one language model says about a phrase by itself.
+/// Language model scores of a target phrase without left context.
 #[derive(Debug, Clone)]
 pub(crate) struct Inner {
-    /// Numbers of its words.
+    /// Word numbers in the language model.
     pub(crate) words: Box<[u32]>,
-    /// log₁₀ of the words from each position on, given the words of the phrase before them.
+    /// log₁₀ probability of the words from each position on, given only the words of the phrase before them.
     pub(crate) rest: Box<[f32]>,
-    /// What the phrase leaves for later if nothing before it matters.
+    /// State after the phrase if its left context does not matter.
     pub(crate) end: State,
-    /// Words that the model does not know.
+    /// Number of out-of-vocabulary words.
     pub(crate) unknown: u32,
 }
 
 impl Inner {
-    /// log₁₀ of the words after a state, and the state behind them.
+    /// log₁₀ probability of the phrase after a state, and the state after it.
     #[inline]
     pub(crate) fn after(&self, lm: &LanguageModel, mut state: State) -> (f32, State) {
         let mut log10 = 0.0;
@@ -35,7 +35,7 @@ impl Inner {
             let scored = lm.score(&state, word);
             log10 += scored.log10;
             state = scored.state;
-            // Nothing before the phrase matters any more: the rest is known.
+            // The state depends on words of the phrase only: the score of the rest has been computed.
             if state.len() <= at + 1 {
                 return (log10 + self.rest[at + 1], self.end);
             }
@@ -44,35 +44,41 @@ impl Inner {
     }
 }
 
-/// A translation of a source phrase.
+/// A translation option of a source phrase.
 #[derive(Debug, Clone)]
 pub(crate) struct Phrase {
-    /// Words of the table, or beyond them those of the sentence.
+    /// Target words: numbers of the table's words, or beyond them source positions whose words are copied.
     pub(crate) words: Box<[u32]>,
     /// Translation scores, then reordering scores.
     pub(crate) scores: Box<[f32]>,
-    /// Weighted, without language models and reordering.
+    /// Weighted score without language models and reordering.
     pub(crate) fixed: f64,
-    /// The same with what language models say about the phrase by itself.
+    /// `fixed` plus the weighted language model scores without left context.
     pub(crate) estimate: f64,
-    /// Weighted reordering scores by orientation: of this phrase after the one before, and of the next one after this.
+    /// Weighted reordering scores of this phrase relative to the previous one, by orientation.
     pub(crate) backward: [f32; 3],
+    /// Weighted reordering scores of the next phrase relative to this one, by orientation.
     pub(crate) forward: [f32; 3],
+    /// Scores without left context, by language model.
     pub(crate) inner: Box<[Inner]>,
-    /// Sparse features that it has by itself.
+    /// Sparse features that do not depend on the previous phrase.
     pub(crate) sparse: Box<[FeatureKey]>,
-    /// Its place in the table; none if it stands for a word without translation.
+    /// Index of the phrase pair in the table; `None` for an unknown source word.
     pub(crate) entry: Option<u32>,
 }
 
-/// Finds translations, and remembers them: the same phrases come again and again.
+/// Weighted translation options of source phrases, with a cache that all sentences share.
 pub(crate) struct Phrases<'m> {
     model: &'m Model,
+    /// Weights by feature key, for sparse features.
     sparse: &'m Weights,
+    /// Weights of dense features, in the order of the layout.
     weights: Vec<f64>,
+    /// Maximum number of translation options per source phrase.
     limit: usize,
-    /// Language models that are looked at.
+    /// Number of language models that are queried.
     pub(crate) lms: usize,
+    /// Cached translation options, by the first entry of a source phrase in the table.
     known: Mutex<FxHashMap<u32, Arc<[Phrase]>>>,
 }
 
@@ -89,23 +95,23 @@ impl<'m> Phrases<'m> {
         }
     }
 
-    /// Without any opinion: no feature weighs anything, and language models are not asked.
+    /// Translation options with all weights 0 and without language models.
     pub(crate) fn blind(model: &'m Model, none: &'m Weights, limit: usize) -> Self {
         let weights = vec![0.0; model.keys.len()];
         Phrases { model, sparse: none, weights, limit, lms: 0, known: Mutex::default() }
     }
 
-    /// Weights by place in the layout.
+    /// Weights of dense features, in the order of the layout.
     pub(crate) fn weights(&self) -> &[f64] {
         &self.weights
     }
 
-    /// Weights by name.
+    /// Weights by feature key.
     pub(crate) fn sparse_weights(&self) -> &'m Weights {
         self.sparse
     }
 
-    /// The best translations of a source phrase, best first; only those that a guide takes.
+    /// The best translation options of a source phrase that the guide allows, best first.
     pub(crate) fn of<G: Guide>(&self, node: Node, source: &[&str], guide: &G) -> Arc<[Phrase]> {
         let entries = node.entries();
         if G::FREE
@@ -124,7 +130,7 @@ impl<'m> Phrases<'m> {
                 phrase.sparse = sparse.keys_of(&self.model.table, entry, source, &words).into();
                 self.add_sparse(&mut phrase);
             }
-            // Among equals, as when nothing has been learned, the table's own scores decide.
+            // Ties, as with weights of 0, are broken by the sum of the table's scores.
             let prior = scores[..self.model.table.shape().scores].iter().sum();
             all.push((phrase.estimate + worth, prior, entry, phrase));
         }
@@ -140,6 +146,7 @@ impl<'m> Phrases<'m> {
         best
     }
 
+    /// Adds the weights of a phrase's sparse features to its scores.
     fn add_sparse(&self, phrase: &mut Phrase) {
         let sparse: f64 = phrase.sparse.iter().map(|&k| self.sparse.get(k)).sum();
         phrase.fixed += sparse;
@@ -150,7 +157,8 @@ impl<'m> Phrases<'m> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A word that is passed through, with this number; or nothing at all.
+    /// Translation option of an unknown source word: a copy of it, with this word number, or no words if it is
+    /// dropped.
     pub(crate) fn unknown(&self, source: &str, number: Option<u32>) -> Phrase {
         let shape = self.model.table.shape();
         let scores = vec![0.0; shape.scores + shape.reordering];
@@ -169,6 +177,7 @@ impl<'m> Phrases<'m> {
         phrase
     }
 
+    /// Scores a translation option. `text` is the spelling of a target word that is not in the table.
     fn phrase(&self, words: &[u32], scores: &[f32], text: Option<&str>, entry: Option<u32>) -> Phrase {
         let (layout, w) = (&self.model.layout, &self.weights);
         let tables = self.model.table.shape().scores;
@@ -208,6 +217,7 @@ impl<'m> Phrases<'m> {
         }
     }
 
+    /// Scores of a target phrase in language model `k`, without left context.
     fn inner(&self, k: usize, words: &[u32], text: Option<&str>) -> Inner {
         let (lm, known) = (&self.model.lms[k], &self.model.lm_words[k]);
         let number = |w: &u32| match (known.get(*w as usize), text) {

@@ -1,17 +1,19 @@
-//! Finding the hypothesis that a new one recombines with.
+//! Hash table for recombination: finds the hypothesis with the same state as a new one.
 
-/// The number of no hypothesis.
+/// Marks the absence of a hypothesis, in place of its index.
 pub(crate) const NO_HYPOTHESIS: u32 = u32::MAX;
 
-/// An open-addressing table of hypotheses of the stack that is being filled.
+/// Open-addressing hash table of the hypotheses of the current stack or span.
 #[derive(Default)]
 pub(crate) struct Recombination {
+    /// Index of the hypothesis in each slot, or [`NO_HYPOTHESIS`].
     pub(crate) slots: Vec<u32>,
+    /// Slots that are occupied.
     pub(crate) used: Vec<u32>,
 }
 
 impl Recombination {
-    /// Empties the table for the next stack, in time of what it holds.
+    /// Empties the table for the next stack, in time proportional to the number of its entries.
     pub(crate) fn clear(&mut self) {
         for &slot in &self.used {
             self.slots[slot as usize] = NO_HYPOTHESIS;
@@ -19,7 +21,7 @@ impl Recombination {
         self.used.clear();
     }
 
-    /// The slot of a hypothesis, or the empty one where it would be.
+    /// The slot of the hypothesis with this hash that `same` accepts, or the empty slot where it would be inserted.
     pub(crate) fn find(&self, hash: u64, same: impl Fn(u32) -> bool) -> usize {
         let mask = self.slots.len() - 1;
         let mut slot = hash as usize & mask;
@@ -32,7 +34,8 @@ impl Recombination {
         }
     }
 
-    /// Makes room for one more, so that at most half of the slots are taken.
+    /// Grows the table if necessary, so that at most half of the slots are occupied after one more insertion. `hash`
+    /// gives the hash of a hypothesis.
     pub(crate) fn reserve(&mut self, hash: impl Fn(u32) -> u64) {
         if self.slots.len() >= 2 * (self.used.len() + 1) {
             return;

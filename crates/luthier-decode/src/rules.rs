@@ -1,4 +1,4 @@
-//! Rules of hierarchical models, scored as far as they can be without knowing what stands in their gaps.
+//! Rules of hierarchical models, with the scores that do not depend on the contents of their gaps.
 
 use crate::{
     forests::Forests,
@@ -12,52 +12,57 @@ use luthier_table::GAPS;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A rule with its scores, as far as they can be known before search.
+/// A rule with the scores that do not depend on context.
 #[derive(Debug)]
 pub(crate) struct Rule {
-    /// Words and [`TAILS`].
+    /// Target side: word numbers and [`TAILS`].
     pub(crate) target: Box<[u32]>,
-    /// The same as each language model knows the words, one after another.
+    /// Target side with the word numbers of each language model, one after another.
     lm: Box<[u32]>,
+    /// Translation scores.
     pub(crate) scores: Box<[f32]>,
-    /// Weighted, without language models.
+    /// Weighted score without language models.
     pub(crate) fixed: f64,
-    /// The same with what language models say about its words by themselves.
+    /// `fixed` plus the weighted language model scores of its words without context.
     pub(crate) estimate: f64,
     pub(crate) kind: Kind,
 }
 
-/// Where a rule comes from.
+/// Kind of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The table; with so many gaps.
+    /// A rule of the table, with this number of gaps.
     Table(u8),
-    /// A word that is passed through.
+    /// An unknown word, which is copied to the output or dropped.
     Passed,
-    /// S becomes S X.
+    /// The glue rule S → S X.
     Glue,
-    /// The beginning and the end of a sentence.
+    /// The beginning or the end of a sentence.
     Edge,
 }
 
-/// Finds rules, and remembers them.
+/// Weighted rules, with a cache that all sentences share.
 pub(crate) struct RuleBook<'m> {
     pub(crate) model: &'m Model,
+    /// Weights of dense features, in the order of the layout.
     weights: Vec<f64>,
+    /// Maximum number of rules per source side.
     limit: usize,
-    /// Where rules come from, if not from the table.
+    /// Saved forests that rules are taken from; `None` for the model's table.
     saved: Option<&'m Forests>,
     known: Mutex<Known>,
 }
 
-/// Rules that have been weighed, by the first of those with the same source side, and how many they are.
+/// Cache of weighted rules.
 #[derive(Default)]
 struct Known {
+    /// Rules with the same source side, by the index of the first.
     groups: FxHashMap<u32, Arc<[Rule]>>,
+    /// Number of rules in the cache.
     rules: usize,
 }
 
-/// Weighed rules that are remembered: memory does not grow with the text. When there are more, all are forgotten.
+/// Maximum number of rules in the cache, so that memory does not grow with the text. A full cache is emptied.
 const REMEMBERED: usize = 1 << 20;
 
 impl<'m> RuleBook<'m> {
@@ -77,7 +82,7 @@ impl<'m> RuleBook<'m> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The best of `count` rules with the same source side, from `first` on, best first.
+    /// The best of the `count` rules with the same source side that begin with `first`, best first.
     pub(crate) fn of(&self, first: u32, count: u32) -> Arc<[Rule]> {
         if let Some(found) = self.lock().groups.get(&first) {
             return found.clone();
@@ -116,13 +121,15 @@ impl<'m> RuleBook<'m> {
         best
     }
 
-    /// The rules with the highest estimates, best first.
+    /// Indices of the rules with the highest estimates, best first, up to the limit.
     fn best(&self, mut all: Vec<(u32, f64)>) -> Vec<u32> {
         all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         all.truncate(self.limit);
         all.into_iter().map(|r| r.0).collect()
     }
 
+    /// Weighted score of a rule without language models; `unknown` gives its out-of-vocabulary words by language
+    /// model.
     fn fixed(&self, target: &[u32], scores: &[f32], kind: Kind, unknown: &dyn Fn(usize) -> u32) -> f64 {
         let mut fixed = 0.0;
         features(self.model, target, scores, kind, unknown, &mut |feature, value| {
@@ -131,13 +138,15 @@ impl<'m> RuleBook<'m> {
         fixed
     }
 
+    /// `fixed` plus the weighted language model scores of a rule's words without context.
     fn estimate(&self, fixed: f64, alone: &[f32]) -> f64 {
         let lms = self.model.lms.len();
         let weights = &self.weights[self.model.layout.lm..][..lms];
         weights.iter().zip(alone).fold(fixed, |sum, (w, x)| sum + w * f64::from(*x))
     }
 
-    /// A rule of the table, or another kind; `text` is the word of its target if that is not in the table.
+    /// Scores a rule. Its kind is `kind`, or a rule of the table if `None`; `text` is the spelling of a target word
+    /// that is not in the table.
     pub(crate) fn rule(
         &self,
         target: &[u32],
@@ -165,13 +174,14 @@ impl<'m> RuleBook<'m> {
     }
 }
 
-/// What a language model says about the words of a rule by themselves.
+/// Language model score of the words of a rule, as a natural logarithm. Each sequence of words between gaps is scored
+/// without context.
 pub(crate) fn alone(lm: &luthier_lm::Model, words: &[u32]) -> f32 {
     let runs = words.split(|w| TAILS.contains(w));
     (runs.map(|run| Fragment::estimate(lm, run)).sum::<f64>() * f64::from(LN10)) as f32
 }
 
-/// Puts [`TAILS`] where the table has gaps.
+/// Replaces the gap symbols of the table by [`TAILS`].
 pub(crate) fn with_tails(target: &mut [u32]) {
     for s in target {
         if let Some(gap) = GAPS.iter().position(|g| g == s) {
@@ -180,31 +190,33 @@ pub(crate) fn with_tails(target: &mut [u32]) {
     }
 }
 
-/// Words of a rule of the table that a language model does not know.
+/// Number of words of a rule's target side that are out of a language model's vocabulary.
 fn count_unknown(model: &Model, lm: usize, target: &[u32]) -> u32 {
     let known = |s: &&u32| model.lm_words[lm].get(**s as usize).is_none_or(|w| *w == UNKNOWN);
     target.iter().filter(|s| !TAILS.contains(s)).filter(known).count() as u32
 }
 
 impl Rule {
-    /// Its words as a language model knows them.
+    /// Target side with the word numbers of language model `k`.
     pub(crate) fn lm(&self, k: usize) -> &[u32] {
         &self.lm[k * self.target.len()..(k + 1) * self.target.len()]
     }
 
-    /// How many of them it does not know.
+    /// Number of words that are out of the vocabulary of language model `k`.
     pub(crate) fn unknown(&self, k: usize) -> u32 {
         self.lm(k).iter().filter(|w| **w == UNKNOWN).count() as u32
     }
 }
 
 impl Kind {
+    /// Kind of a rule of the table with this target side.
     fn of(target: &[u32]) -> Self {
         Kind::Table(target.iter().filter(|s| TAILS.contains(s)).count() as u8)
     }
 }
 
-/// The features of a rule, without language models.
+/// Calls `each` with the position in the layout and the value of every feature of a rule, except language model
+/// scores.
 pub(crate) fn features(
     model: &Model,
     target: &[u32],
@@ -214,7 +226,7 @@ pub(crate) fn features(
     each: &mut dyn FnMut(usize, f32),
 ) {
     let layout = &model.layout;
-    // Moses counts the marks of a sentence as words.
+    // Moses counts sentence markers as words.
     let words = target.iter().filter(|s| !TAILS.contains(s)).count() + usize::from(kind == Kind::Edge);
     let mut put = |feature: usize, value: f32| {
         if value != 0.0 && model.uses(feature) {

@@ -1,11 +1,18 @@
-//! Phrase-based search: stacks by number of covered words, with cube pruning (Huang and Chiang 2007) or in full.
+//! Phrase-based stack decoding, with cube pruning (Huang and Chiang 2007) or with full expansion of every hypothesis.
 //!
-//! A hypothesis covers all words before its first gap and, because jumps are limited, at most a machine word of words
-//! behind it. Hypotheses with the same coverage and the same last phrase span stand in one group; what a group makes of a
-//! span is a grid of hypotheses and translations, both best first. The queue holds the next cells of all grids of a stack
-//! by an estimate that needs no language model; the exact score is computed when a cell is taken.
-//! Hypotheses recombine if no feature can tell them apart: same coverage, same last span, same probabilities of what comes
-//! next, same states of the language models and of the guide, and same last words if sparse features look at them.
+//! Stacks are indexed by the number of covered source words. Hypotheses of a stack with the same coverage and the
+//! same last source span form a group. A group and an uncovered span form a grid: rows are the hypotheses of the
+//! group, columns the translation options of the span, both best first. For cube pruning, a priority queue holds the
+//! next cells of all grids that lead to a stack, ordered by score plus future cost with a language model estimate
+//! without left context; the exact score is computed when a cell is popped.
+//!
+//! Hypotheses are recombined if no feature can distinguish their extensions: same coverage, same last span, same
+//! forward reordering scores, same states of the language models and the guide, and, for sparse features that depend
+//! on them, same last target words.
+//!
+//! The search stops when all words are covered. It costs O(words · pop limit) language model evaluations of phrases
+//! with cube pruning. The distortion limit bounds the number of words between the first uncovered and the last
+//! covered word, so that the coverage fits into one machine word.
 
 use crate::{
     coverage::Coverage,
@@ -27,62 +34,67 @@ use std::{
     sync::Arc,
 };
 
-/// A partial translation: a node of the lattice.
+/// A hypothesis (partial translation): a node of the lattice.
 #[derive(Debug, Clone, Copy)]
 struct Hypothesis {
-    /// The best way to get here.
+    /// Score of the best derivation.
     score: f64,
-    /// What the rest will cost at best.
+    /// Future cost estimate: optimistic score of the uncovered words.
     future: f64,
     coverage: Coverage,
-    /// Span of the last phrase.
+    /// First source word of the last phrase.
     start: u32,
+    /// End of the source span of the last phrase.
     end: u32,
-    /// Weighted reordering of what comes next, and the bits of its probabilities.
+    /// Weighted forward reordering scores of the last phrase, by orientation.
     forward: [f32; 3],
+    /// Bits of the unweighted forward reordering scores, for recombination.
     key: [u32; 3],
-    /// Last target words, if sparse features look at them.
+    /// Last target words, if sparse features depend on them.
     words: [u32; 2],
-    /// The best arc into it.
+    /// Incoming arc of the best derivation.
     best: u32,
 }
 
 impl Hypothesis {
-    /// What hypotheses of one group have in common.
+    /// Key of the group that the hypothesis belongs to: coverage and last source span.
     fn group(&self) -> (Coverage, u32, u32) {
         (self.coverage, self.start, self.end)
     }
 
+    /// The last phrase, as sparse features see it.
     fn last(&self) -> Last {
         Last { start: self.start as usize, end: self.end as usize, words: self.words }
     }
 }
 
-/// A way to get to a hypothesis.
+/// An arc of the lattice: hypothesis `tail` extended by a phrase to hypothesis `head`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
     pub(crate) head: u32,
     pub(crate) tail: u32,
     pub(crate) phrase: u32,
+    /// Score of the head's best derivation that ends in this arc.
     score: f64,
 }
 
-/// How many words, extensions and hypotheses a search has met. Sums over sentences are made with `+=`.
+/// Statistics of a search: numbers of words, expansions and hypotheses, and times. Use `+=` to sum them over
+/// sentences.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Stats {
     /// Number of source words.
     pub words: u64,
-    /// Number of source words without translation.
+    /// Number of unknown source words: words without translation.
     pub unknown: u64,
-    /// Number of extensions whose exact score was computed.
+    /// Number of hypothesis extensions whose exact score was computed.
     pub popped: u64,
-    /// Number of hypotheses, or chart items, that were kept.
+    /// Number of hypotheses, or chart items, kept after pruning.
     pub kept: u64,
-    /// Number of extensions that led to a hypothesis that was there already.
+    /// Number of extensions that were recombined with an existing hypothesis or chart item.
     pub recombined: u64,
-    /// Seconds that hierarchical search took to find which rules fit which spans.
+    /// Time that hierarchical search spent on matching rules to spans, in seconds.
     pub parse_seconds: f64,
-    /// Seconds that hierarchical search took to read and weigh rules.
+    /// Time that hierarchical search spent on reading and scoring rules, in seconds.
     pub rule_seconds: f64,
 }
 
@@ -98,7 +110,7 @@ impl std::ops::AddAssign for Stats {
     }
 }
 
-/// What phrase-based search of a sentence has found: a lattice whose nodes are hypotheses and whose steps are phrases.
+/// Result of the phrase-based search of a sentence: a lattice whose nodes are hypotheses and whose arcs are phrases.
 ///
 /// ```
 /// use luthier_core::{Progress, Weights};
@@ -117,25 +129,29 @@ impl std::ops::AddAssign for Stats {
 pub struct Lattice<'d> {
     pub(crate) decoder: &'d Phrases<'d>,
     pub(crate) model: &'d Model,
+    /// Start, end and translation options of each source span that has any.
     phrases: Vec<(usize, usize, Arc<[Phrase]>)>,
-    /// First number of each entry of `phrases`.
+    /// Number of the first translation option of each entry of `phrases`; options are numbered consecutively.
     numbers: Vec<u32>,
     hypotheses: Vec<Hypothesis>,
+    /// Language model states of each hypothesis.
     states: Vec<State>,
     pub(crate) arcs: Vec<Step>,
+    /// Language model scores that each arc adds, as natural logarithms.
     pub(crate) arc_lm: Vec<f32>,
-    /// Complete hypotheses, and what the end of the sentence adds to each.
+    /// Complete hypotheses.
     pub(crate) complete: Vec<u32>,
+    /// Weighted score that the end of the sentence adds to each complete hypothesis.
     endings: Vec<f64>,
-    /// Words of the sentence.
+    /// Source words of the sentence.
     pub(crate) source: Vec<String>,
-    /// Sparse features that were met, if there are templates that look back.
+    /// Sparse features at phrase boundaries, if templates depend on the previous phrase.
     pub(crate) seams: Option<Seams<'d>>,
-    /// How many words, extensions and hypotheses the search has met.
+    /// Statistics of the search: numbers of words, expansions, hypotheses and recombinations.
     pub stats: Stats,
 }
 
-/// How a phrase stands to the one before, by their spans: monotone, swapped, or neither.
+/// Orientation of a phrase relative to the span of the previous one: 0 monotone, 1 swap, 2 discontinuous.
 pub(crate) fn orientation(before: (usize, usize), start: usize, end: usize) -> usize {
     if start == before.1 {
         0
@@ -146,17 +162,20 @@ pub(crate) fn orientation(before: (usize, usize), start: usize, end: usize) -> u
     }
 }
 
+/// All extensions of a group of hypotheses by the translation options of a span.
 struct Grid {
+    /// Index of the group in its stack.
     group: u32,
-    /// Entry of `phrases`.
+    /// Index in `phrases` of the span.
     span: u32,
-    /// What all cells have: distortion and the future of the new coverage.
+    /// Score that all cells share: distortion, and future cost of the new coverage.
     base: f64,
-    /// Sparse features of the source.
+    /// Weight of the sparse features of the source words at the phrase boundary.
     seam: f64,
     orientation: u8,
 }
 
+/// A cell of a grid in the priority queue: hypothesis `row` of the group, translation option `column` of the span.
 struct Cell {
     priority: f64,
     grid: u32,
@@ -186,46 +205,50 @@ impl PartialOrd for Cell {
     }
 }
 
-/// Hypotheses of a stack with the same coverage and last span, best first.
+/// Hypotheses of a stack with the same coverage and last source span, best first.
 struct Group {
     coverage: Coverage,
     members: std::ops::Range<u32>,
 }
 
-/// Cells that are computed between two questions to the caller: far less than 100 ms.
+/// Number of cells that are computed between two calls of the progress callback: far less than 100 ms.
 pub(crate) const CELLS: u64 = 1024;
 
-/// Everything that a search needs.
+/// State of a search.
 struct Search<'d, 'g, G: Guide> {
     lattice: Lattice<'d>,
     guide: &'g G,
     progress: Progress<'g>,
-    /// By hypothesis, as the guide sees it.
+    /// Guide state of each hypothesis.
     guided: Vec<G::State>,
-    /// Scratch: an edge as the guide sees it.
+    /// Scratch buffer for the target side that is passed to the guide.
     target: Vec<u32>,
-    /// Sparse features of the source by last end, next start and whether one word is all there is on either side.
+    /// Weights of the sparse source features at phrase boundaries, by end of the previous phrase, start of the next
+    /// one, and whether the previous and the next phrase have one word.
     seams: FxHashMap<(u32, u32, bool, bool), f64>,
     limits: Limits,
-    /// Longest jump.
+    /// Distortion limit, in words.
     distortion: usize,
+    /// Number of source words.
     length: usize,
-    /// Entry of `phrases` by start and length − 1.
+    /// Index in `phrases` of each span, by start and length − 1.
     spans: Vec<Vec<Option<u32>>>,
-    /// Best estimates of spans by start and length − 1, up to the longest window.
+    /// Future cost estimates of spans up to the distortion limit, by start and length − 1.
     near: Vec<Vec<f64>>,
-    /// Best estimate from a word to the end.
+    /// Future cost estimate from each word to the end of the sentence.
     tail: Vec<f64>,
+    /// Number of language models.
     lms: usize,
-    /// Words of the longest span that has translations.
+    /// Length of the longest span with translation options, in words.
     longest: usize,
     table: Recombination,
-    /// First hypothesis of each stack.
+    /// Hypotheses of each stack.
     stacks: Vec<std::ops::Range<u32>>,
+    /// Groups of each stack.
     groups: Vec<Vec<Group>>,
 }
 
-/// Translates a sentence.
+/// Searches for translations of a sentence. Fails if the progress callback answers *stop*.
 pub(crate) fn search<'d, G: Guide>(
     model: &'d Model,
     decoder: &'d Phrases<'d>,
@@ -276,7 +299,7 @@ pub(crate) fn search<'d, G: Guide>(
 }
 
 impl<G: Guide> Search<'_, '_, G> {
-    /// Translations of all spans.
+    /// Collects the translation options of all spans.
     fn look_up(&mut self, words: &[&str]) -> Result<()> {
         let table = &self.lattice.model.table;
         let ids: Vec<Option<u32>> = words.iter().map(|w| table.source_word(w)).collect();
@@ -300,7 +323,8 @@ impl<G: Guide> Search<'_, '_, G> {
         Ok(())
     }
 
-    /// Translations of the spans from a word on, by length − 1. A word without any is passed through or dropped.
+    /// Translation options of the spans that begin at a word, by length − 1. A word without translation is copied or
+    /// dropped.
     fn translations_from(
         &mut self,
         words: &[&str],
@@ -331,12 +355,12 @@ impl<G: Guide> Search<'_, '_, G> {
         row
     }
 
-    /// What a word without translation becomes, if the guide takes it.
+    /// Translation option of an unknown word; empty if the guide forbids it.
     fn unknown(&self, words: &[&str], start: usize) -> Arc<[Phrase]> {
         let (model, decoder) = (self.lattice.model, self.lattice.decoder);
         let word = words[start];
         let passed = (!self.limits.drop_unknown).then(|| {
-            // The same word is the same symbol, wherever it comes from.
+            // All occurrences of a word have the same number.
             let first = words.iter().position(|w| *w == word).unwrap_or(start);
             model.table.target_word(word).unwrap_or((model.table.words()[1] + first) as u32)
         });
@@ -344,7 +368,8 @@ impl<G: Guide> Search<'_, '_, G> {
         if allowed { [decoder.unknown(word, passed)].into() } else { [].into() }
     }
 
-    /// What spans cost at best: near the gap, and up to the end of the sentence.
+    /// Computes future cost estimates: of all spans up to the distortion limit, and from each word to the end of the
+    /// sentence.
     fn estimate(&mut self) {
         let n = self.length;
         let best = |start: usize, length: usize| {
@@ -374,12 +399,14 @@ impl<G: Guide> Search<'_, '_, G> {
         (self.near, self.tail) = (near, tail);
     }
 
+    /// Future cost estimate of the uncovered words.
     fn future(&self, coverage: Coverage) -> f64 {
         let mut total = 0.0;
         let last = coverage.open(|start, end| total += self.near[start][end - start - 1]);
         total + self.tail[last.min(self.length)]
     }
 
+    /// Fills and prunes the stacks in turn, and collects the complete hypotheses.
     fn run(&mut self) -> Result<()> {
         if !self.begin() {
             return Ok(());
@@ -401,7 +428,7 @@ impl<G: Guide> Search<'_, '_, G> {
         Ok(())
     }
 
-    /// The hypothesis that has translated nothing; whether the guide takes it.
+    /// Creates the initial hypothesis; returns false if the guide forbids it.
     fn begin(&mut self) -> bool {
         let coverage = Coverage { gap: 0, mask: 0 };
         self.lattice.hypotheses.push(Hypothesis {
@@ -425,7 +452,7 @@ impl<G: Guide> Search<'_, '_, G> {
         true
     }
 
-    /// Asks the caller whether to go on, now and then while a stack is filled.
+    /// Calls the progress callback after every `CELLS` cells; fails if it answers *stop*.
     #[inline]
     fn ask(&self, covered: usize) -> Result<()> {
         if !self.lattice.stats.popped.is_multiple_of(CELLS) {
@@ -434,7 +461,7 @@ impl<G: Guide> Search<'_, '_, G> {
         self.progress.count("stacks", covered - 1, self.length)
     }
 
-    /// Weight of the sparse source features of a span behind a hypothesis.
+    /// Weight of the sparse source features at the boundary between the last phrase and a span.
     fn source_seam(&mut self, last: Last, start: usize, end: usize) -> f64 {
         let Some(seams) = &mut self.lattice.seams else { return 0.0 };
         let text = Text { table: &self.lattice.model.table, source: &self.lattice.source };
@@ -446,7 +473,7 @@ impl<G: Guide> Search<'_, '_, G> {
         })
     }
 
-    /// All that can be in a stack: by grids in order of promise, or all of them.
+    /// Fills the stack of hypotheses with `covered` covered words, by cube pruning or by full expansion.
     fn fill(&mut self, covered: usize) -> Result<()> {
         self.progress.count("stacks", covered - 1, self.length)?;
         self.table.clear();
@@ -462,7 +489,7 @@ impl<G: Guide> Search<'_, '_, G> {
         }
     }
 
-    /// Every cell of the grids.
+    /// Expands all cells of the grids.
     fn take_all(&mut self, covered: usize, grids: &[(usize, Grid)]) -> Result<()> {
         for (before, grid) in grids {
             let rows = self.groups[*before][grid.group as usize].members.len() as u32;
@@ -477,7 +504,7 @@ impl<G: Guide> Search<'_, '_, G> {
         Ok(())
     }
 
-    /// The most promising cells of the grids.
+    /// Expands the best `pops` cells of the grids by cube pruning.
     fn take_best(&mut self, covered: usize, grids: &[(usize, Grid)], pops: usize) -> Result<()> {
         let mut queue: BinaryHeap<Cell> = (0..grids.len() as u32)
             .map(|g| {
@@ -495,7 +522,7 @@ impl<G: Guide> Search<'_, '_, G> {
         Ok(())
     }
 
-    /// The next cells of the queue, at most so many.
+    /// Pops and expands at most `most` cells of the queue, and queues their successors.
     fn take_some(&mut self, grids: &[(usize, Grid)], queue: &mut BinaryHeap<Cell>, most: usize) {
         for _ in 0..most {
             let Some(Cell { grid: g, row, column, .. }) = queue.pop() else { break };
@@ -512,7 +539,7 @@ impl<G: Guide> Search<'_, '_, G> {
         }
     }
 
-    /// What a group makes of all spans of a length.
+    /// Appends the grids of a group and all uncovered spans of a length within the distortion limit.
     fn grids(&mut self, before: usize, g: usize, length: usize, grids: &mut Vec<(usize, Grid)>) {
         let coverage = self.groups[before][g].coverage;
         let gap = coverage.gap as usize;
@@ -523,7 +550,7 @@ impl<G: Guide> Search<'_, '_, G> {
             if end > self.length {
                 break;
             }
-            // From there the way back to the gap must not be too far.
+            // The distortion limit must hold for this jump, and for the jump back to the gap.
             if start > gap && (end - gap > limit || start.abs_diff(last_end) > limit) {
                 continue;
             }
@@ -541,8 +568,8 @@ impl<G: Guide> Search<'_, '_, G> {
         }
     }
 
-    /// What a cell may be worth, without language models across the seam.
-    // Left to itself the compiler calls it: 3 % of the time of a search.
+    /// Priority of a cell: score plus future cost, with language model scores without left context.
+    // Without the attribute the compiler does not inline it, which costs 3 % of the search time.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn priority(&mut self, before: usize, grid: &Grid, row: u32, column: u32) -> f64 {
@@ -551,7 +578,7 @@ impl<G: Guide> Search<'_, '_, G> {
         let phrase = &phrases[column as usize];
         let mut guided = 0.0;
         if !G::FREE {
-            // A guide's opinion may be all there is.
+            // The guide's score may be the only one.
             let Some((state, added)) = step(self.guide, &mut self.target, &self.guided[tail], phrase) else {
                 return f64::NEG_INFINITY;
             };
@@ -559,16 +586,16 @@ impl<G: Guide> Search<'_, '_, G> {
             guided = added + self.guide.future(&state, share);
         }
         let hypothesis = &self.lattice.hypotheses[tail];
-        let way = grid.orientation as usize;
+        let orientation = grid.orientation as usize;
         guided
             + hypothesis.score
             + grid.base
             + grid.seam
             + phrase.estimate
-            + f64::from(hypothesis.forward[way] + phrase.backward[way])
+            + f64::from(hypothesis.forward[orientation] + phrase.backward[orientation])
     }
 
-    /// Computes a cell exactly, and puts it where it belongs.
+    /// Computes the exact score of a cell, and adds the hypothesis to the stack or recombines it.
     fn take(&mut self, before: usize, grid: &Grid, row: u32, column: u32) {
         self.lattice.stats.popped += 1;
         let group = &self.groups[before][grid.group as usize];
@@ -601,8 +628,8 @@ impl<G: Guide> Search<'_, '_, G> {
         self.lattice.arcs.push(Step { head, tail, phrase, score: made.score });
     }
 
-    /// What a translation of a span makes of a hypothesis; nothing if the guide forbids it. Scores and states of language
-    /// models go to the end of the lattice's.
+    /// Extends a hypothesis by a translation option of a span; `None` if the guide forbids it. Appends the language
+    /// model scores and states to those of the lattice.
     #[inline]
     fn extend(
         &mut self,
@@ -616,21 +643,21 @@ impl<G: Guide> Search<'_, '_, G> {
         let (start, end, phrases) = &lattice.phrases[grid.span as usize];
         let (start, end) = (*start, *end);
         let phrase = &phrases[column as usize];
-        let way = grid.orientation as usize;
+        let orientation = grid.orientation as usize;
         let (weights, layout) = (lattice.decoder.weights(), &lattice.model.layout);
         let mut score = hypothesis.score + phrase.fixed + grid.seam;
         let mut words = [NO_WORD; 2];
         if let Some(seams) = &mut lattice.seams {
             let text = Text { table: &lattice.model.table, source: &lattice.source };
             words = Last::words(&phrase.words);
-            target_seams(seams.on, &hypothesis.last(), (start, way), &phrase.words, |seam| {
+            target_seams(seams.on, &hypothesis.last(), (start, orientation), &phrase.words, |seam| {
                 score += seams.weight(seam, text);
             });
         }
         let (guided, added) = step(self.guide, &mut self.target, &self.guided[tail as usize], phrase)?;
         score += added;
         if layout.reordering.is_some() {
-            score += f64::from(hypothesis.forward[way] + phrase.backward[way]);
+            score += f64::from(hypothesis.forward[orientation] + phrase.backward[orientation]);
         }
         score -= weights[layout.distortion] * start.abs_diff(hypothesis.end as usize) as f64;
         for (k, inner) in phrase.inner.iter().enumerate() {
@@ -656,7 +683,7 @@ impl<G: Guide> Search<'_, '_, G> {
         Some((made, guided))
     }
 
-    /// The slot of the hypothesis that a new one recombines with, or an empty one.
+    /// Slot of the hypothesis that a new one can be recombined with, or an empty slot.
     #[inline]
     fn slot(&mut self, made: &Hypothesis, guided: &G::State) -> usize {
         let (hypotheses, states, others) = (&self.lattice.hypotheses, &self.lattice.states, &self.guided);
@@ -673,7 +700,7 @@ impl<G: Guide> Search<'_, '_, G> {
         })
     }
 
-    /// Keeps the best of the new stack, in groups, and forgets the rest with their steps.
+    /// Prunes the new stack, sorts it into groups, and removes the pruned hypotheses and their arcs.
     fn prune(&mut self, first: u32, first_step: usize) {
         let kept = self.ranked(first);
         let moved = self.keep(first, &kept);
@@ -682,7 +709,8 @@ impl<G: Guide> Search<'_, '_, G> {
         self.stacks.push(first..self.lattice.hypotheses.len() as u32);
     }
 
-    /// Hypotheses from `first` on that are kept: by coverage and last span, the best first inside each group.
+    /// Hypotheses from `first` on that survive histogram and beam pruning, sorted by group, best first within each
+    /// group.
     fn ranked(&self, first: u32) -> Vec<u32> {
         let of = |h: u32| &self.lattice.hypotheses[h as usize];
         let worth = |h: u32| of(h).score + of(h).future;
@@ -700,7 +728,7 @@ impl<G: Guide> Search<'_, '_, G> {
         order
     }
 
-    /// Moves the hypotheses that are kept to the places from `first` on; returns the new number of each old one.
+    /// Moves the kept hypotheses to the positions from `first` on; returns the new index of each old hypothesis.
     fn keep(&mut self, first: u32, kept: &[u32]) -> Vec<u32> {
         let (lattice, lms, from) = (&mut self.lattice, self.lms, first as usize);
         let hypotheses: Vec<Hypothesis> = kept.iter().map(|&h| lattice.hypotheses[h as usize]).collect();
@@ -722,7 +750,7 @@ impl<G: Guide> Search<'_, '_, G> {
         moved
     }
 
-    /// Drops steps to hypotheses that are gone, and gives the others the new numbers.
+    /// Removes the arcs of pruned hypotheses, and renumbers the others.
     fn keep_steps(&mut self, first: u32, first_step: usize, moved: &[u32]) {
         let (lattice, lms, from) = (&mut self.lattice, self.lms, first as usize);
         let mut at = first_step;
@@ -745,7 +773,7 @@ impl<G: Guide> Search<'_, '_, G> {
         }
     }
 
-    /// Groups of the hypotheses from `first` on.
+    /// Groups of the hypotheses from `first` on, which are sorted by group.
     fn grouped(&self, first: u32) -> Vec<Group> {
         let hypotheses = &self.lattice.hypotheses;
         let mut groups: Vec<Group> = Vec::new();
@@ -762,7 +790,7 @@ impl<G: Guide> Search<'_, '_, G> {
     }
 }
 
-/// What a guide says about a phrase after a state.
+/// Guide state after a phrase, and the score that the guide adds; `None` if it forbids the phrase.
 #[inline]
 fn step<G: Guide>(
     guide: &G,
@@ -778,6 +806,7 @@ fn step<G: Guide>(
     guide.edge(target, &[before], &mut Vec::new())
 }
 
+/// Hash of everything that must agree for recombination.
 fn hash(h: &Hypothesis, states: &[State], guided: &impl Hash) -> u64 {
     let mut hasher = rustc_hash::FxHasher::default();
     (h.coverage, h.start, h.end, h.key, h.words).hash(&mut hasher);
@@ -790,28 +819,29 @@ fn hash(h: &Hypothesis, states: &[State], guided: &impl Hash) -> u64 {
 }
 
 impl Lattice<'_> {
-    /// The phrase of an arc, with its span.
+    /// Start and end of the source span, and translation option, by the option's number.
     pub(crate) fn phrase(&self, number: u32) -> (usize, usize, &Phrase) {
         let entry = self.numbers.partition_point(|&n| n <= number) - 1;
         let (start, end, phrases) = &self.phrases[entry];
         (*start, *end, &phrases[(number - self.numbers[entry]) as usize])
     }
 
-    /// The best arc into a hypothesis.
+    /// Incoming arc of the best derivation of a hypothesis; `None` for the initial one.
     pub(crate) fn best_arc(&self, hypothesis: u32) -> Option<u32> {
         Some(self.hypotheses[hypothesis as usize].best).filter(|&a| a != NO_HYPOTHESIS)
     }
 
+    /// Number of hypotheses.
     pub(crate) fn nodes(&self) -> usize {
         self.hypotheses.len()
     }
 
-    /// What has been translated last before a hypothesis goes on.
+    /// The last phrase of a hypothesis, as sparse features see it.
     pub(crate) fn last(&self, hypothesis: u32) -> Last {
         self.hypotheses[hypothesis as usize].last()
     }
 
-    /// Weight of the end of the sentence behind a hypothesis.
+    /// Weighted score that the end of the sentence adds to a hypothesis.
     fn end_score(&mut self, hypothesis: u32) -> f64 {
         let weights = self.decoder.weights();
         let mut total = (0..self.decoder.lms)
@@ -825,18 +855,18 @@ impl Lattice<'_> {
         total
     }
 
-    /// Natural logarithm of the end of the sentence, by language model.
+    /// Natural logarithm of the probability of the sentence end after a hypothesis, in language model `k`.
     pub(crate) fn ending(&self, hypothesis: u32, k: usize) -> f32 {
         let state = &self.states[hypothesis as usize * self.decoder.lms + k];
         self.model.lms[k].score(state, END).log10 * LN10
     }
 
-    /// The words of the sentence and of its translations.
+    /// Spelling of source and target words.
     pub(crate) fn words(&self) -> Text<'_> {
         Text { table: &self.model.table, source: &self.source }
     }
 
-    /// Calls `each` with key and name of those sparse features of the translations whose key is `wanted`.
+    /// Calls `each` with the key and name of every sparse feature of the translations whose key `wanted` accepts.
     pub fn sparse_names(&self, wanted: &dyn Fn(FeatureKey) -> bool, each: &mut dyn FnMut(FeatureKey, &str)) {
         let Some(sparse) = &self.model.sparse else { return };
         let text = self.words();
@@ -862,7 +892,7 @@ impl Lattice<'_> {
         }
     }
 
-    /// The best translation and its total score; nothing if there is no complete translation.
+    /// Returns the best translation and its model score; `None` if there is no complete translation.
     pub fn best(&self) -> Option<(String, f64)> {
         let mut best: Option<(u32, f64)> = None;
         for (h, end) in self.complete.iter().zip(&self.endings) {

@@ -1,21 +1,21 @@
-//! Sparse features: templates that make a feature of words.
+//! Sparse lexical features, by template.
 //!
-//! The five templates of Arun and Koehn (2007), with bᵢ the phrase pair before and bⱼ the current one; and those of Hopkins
-//! and May (2011) for phrase-based systems:
+//! The five templates of Arun and Koehn (2007, §5), with the previous phrase pair bᵢ and the current one bⱼ, and
+//! those of Hopkins and May (2011) for phrase-based systems:
 //!
-//! | template | a feature | of |
+//! | template | example | consists of |
 //! | --- | --- | --- |
-//! | phrase-pair | `pp:das_haus~the_house` | bⱼ |
-//! | source-bigram | `sb:das_haus`, `sb:in_das_haus` | two or three source words that end in bⱼ and begin in it or in the last two of bᵢ |
-//! | target-bigram | `tb:the_house` | the same of the target |
-//! | orientation | `or:morgen_ich~tomorrow_i~swap` | last and first words at the seam, and how bⱼ stands to bᵢ |
-//! | source-distortion | `sd:morgen_ich~3` | last and first source word at the seam, and the jump between them, at most 6 either way |
-//! | word-pair | `wp:haus~house`, `wp:*~the` | linked words; all but the 500 most frequent are one class |
-//! | phrase-length | `pl:2~3` | words of bⱼ |
-//! | insertion, deletion | `in:the`, `de:das` | frequent words without link |
+//! | phrase-pair | `pp:das_haus~the_house` | source and target phrase of bⱼ |
+//! | source-bigram | `sb:das_haus`, `sb:in_das_haus` | 2 or 3 source words in order of translation that end in bⱼ and begin in bⱼ or the last two words of bᵢ |
+//! | target-bigram | `tb:the_house` | 2 or 3 consecutive target words that end in bⱼ and begin in bⱼ or the last two words of bᵢ |
+//! | orientation | `or:morgen_ich~tomorrow_i~swap` | last words of bᵢ and first words of bⱼ on both sides, and the orientation of bⱼ |
+//! | source-distortion | `sd:morgen_ich~3` | last source word of bᵢ, first of bⱼ, and the distance between them, truncated to ±6 |
+//! | word-pair | `wp:haus~house`, `wp:*~the` | aligned words; all but the 500 most frequent words are one class, `*` |
+//! | phrase-length | `pl:2~3` | numbers of source and target words of bⱼ |
+//! | insertion, deletion | `in:the`, `de:das` | frequent target or source word without alignment link |
 //!
-//! The sentence begins with `<s>` and ends with `</s>` on both sides. Characters that would make a name ambiguous or
-//! unreadable in files are written as in web addresses: `%5F` is `_`.
+//! Both sides of a sentence begin with `<s>` and end with `</s>`. Characters that would make a name ambiguous are
+//! percent-encoded: `%5F` is `_`.
 
 use crate::model::Model;
 use luthier_core::{Error, FeatureKey, Result, Weights};
@@ -24,27 +24,29 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::{fmt::Write as _, str::FromStr, sync::OnceLock};
 
-/// A template of sparse features: what words they are made of.
+/// A template of sparse features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Template {
-    /// The phrase pair itself: `pp:das_haus~the_house`.
+    /// Source and target phrase of a phrase pair: `pp:das_haus~the_house`.
     PhrasePair,
-    /// Two or three source words next to each other in the order of translation: `sb:das_haus`.
+    /// Two or three consecutive source words in the order of translation: `sb:das_haus`.
     SourceBigram,
-    /// Two or three target words next to each other: `tb:the_house`.
+    /// Two or three consecutive target words: `tb:the_house`.
     TargetBigram,
-    /// The words between two phrase pairs, and how the pairs stand to each other: `or:morgen_ich~tomorrow_i~swap`.
+    /// The words on both sides of the boundary between two phrase pairs, and their orientation (monotone, swap or
+    /// discontinuous): `or:morgen_ich~tomorrow_i~swap`.
     Orientation,
-    /// The source words between two phrase pairs, and how far they are from each other: `sd:morgen_ich~3`.
+    /// The source words on both sides of the boundary between two phrase pairs, and the distance between them, from
+    /// −6 to 6: `sd:morgen_ich~3`.
     SourceDistortion,
-    /// Source and target word that are linked: `wp:haus~house`.
+    /// An aligned source and target word: `wp:haus~house`.
     WordPair,
     /// Numbers of source and target words of a phrase pair: `pl:2~3`.
     PhraseLength,
-    /// A frequent target word without link: `in:the`.
+    /// A frequent target word without alignment link: `in:the`.
     Insertion,
-    /// A frequent source word without link: `de:das`.
+    /// A frequent source word without alignment link: `de:das`.
     Deletion,
 }
 
@@ -62,7 +64,7 @@ impl Template {
         Template::Deletion,
     ];
 
-    /// The name of the template in settings and on the command line.
+    /// Name of the template in settings and on the command line, such as `phrase-pair`.
     pub fn name(self) -> &'static str {
         match self {
             Template::PhrasePair => "phrase-pair",
@@ -77,7 +79,7 @@ impl Template {
         }
     }
 
-    /// The prefix of the names of the features of this template.
+    /// Prefix of the names of this template's features, such as `pp:`.
     pub fn prefix(self) -> &'static str {
         match self {
             Template::PhrasePair => "pp:",
@@ -93,8 +95,8 @@ impl Template {
     }
 }
 
-/// A set of templates of sparse features. As text it is a list of names with commas between them; `arun-koehn` and
-/// `hopkins-may` are the templates of these papers, `none` is the empty set.
+/// A set of sparse feature templates. Its text form is a comma-separated list of names; `arun-koehn` and `hopkins-may`
+/// stand for all templates of these papers, `none` for the empty set.
 ///
 /// ```
 /// use luthier_decode::{Template, Templates};
@@ -124,7 +126,7 @@ impl TryFrom<String> for Templates {
 }
 
 impl Templates {
-    /// The templates of those features whose weights are not 0.
+    /// Returns the templates of the features with non-zero weights.
     pub fn of(weights: &Weights) -> Self {
         let mut on = Templates::default();
         for (name, _) in weights.iter().filter(|w| w.1 != 0.0) {
@@ -135,24 +137,24 @@ impl Templates {
         on
     }
 
-    /// The set with one template more.
+    /// Returns the set with a template added.
     #[must_use]
     pub fn with(self, template: Template) -> Self {
         Templates(self.0 | 1 << template as u16)
     }
 
-    /// Whether the set has no template.
+    /// Whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether the set has a template.
+    /// Whether the set contains a template.
     #[inline]
     pub fn has(self, template: Template) -> bool {
         self.0 >> template as u16 & 1 == 1
     }
 
-    /// Whether one of them looks at the phrase before.
+    /// Whether a template of the set depends on the previous phrase pair.
     fn look_back(self) -> bool {
         let back = [
             Template::SourceBigram,
@@ -172,7 +174,6 @@ impl std::fmt::Display for Templates {
     }
 }
 
-/// Names of templates with commas between them; `arun-koehn` and `hopkins-may` are those of the papers.
 impl FromStr for Templates {
     type Err = Error;
 
@@ -200,20 +201,21 @@ impl FromStr for Templates {
     }
 }
 
-/// How many words have features of their own.
+/// Number of frequent words of each side, which have features of their own.
 const FREQUENT: usize = 500;
-/// The longest jump that is told from longer ones.
-const FAR: u32 = 6;
+/// Distance to which source distortion is truncated, in words.
+const MAX_JUMP: u32 = 6;
 const BEGIN: &str = "<s>";
 const END: &str = "</s>";
-const WAYS: [&str; 3] = ["monotone", "swap", "discontinuous"];
+const ORIENTATIONS: [&str; 3] = ["monotone", "swap", "discontinuous"];
 
-/// What a model remembers for its sparse features.
+/// Sparse features of a model.
 pub(crate) struct Sparse {
+    /// Templates in use.
     pub(crate) on: Templates,
-    /// By entry of the table: the features that it has by itself.
+    /// For each entry of the table, the features that do not depend on the previous phrase; computed on first use.
     keys: Vec<OnceLock<Box<[FeatureKey]>>>,
-    /// Frequent source and target words.
+    /// Whether each source word and each target word is frequent.
     frequent: [Vec<bool>; 2],
 }
 
@@ -225,7 +227,7 @@ impl Sparse {
         Sparse { on, keys: (0..table.len()).map(|_| OnceLock::new()).collect(), frequent }
     }
 
-    /// Features of an entry by itself.
+    /// Features of a table entry that do not depend on the previous phrase.
     pub(crate) fn keys_of(
         &self,
         table: &Table,
@@ -242,7 +244,7 @@ impl Sparse {
         })
     }
 
-    /// Names of the features that a phrase pair has by itself.
+    /// Calls `each` with the names of the features of a phrase pair that do not depend on the previous phrase.
     pub(crate) fn alone(
         &self,
         table: &Table,
@@ -277,13 +279,13 @@ impl Sparse {
         self.unlinked(table, [source, target], links, each);
     }
 
-    /// Whether a word of one side, 0 or 1, has features of its own.
+    /// Whether a word is frequent; `side` is 0 for source and 1 for target words.
     fn is_frequent(&self, table: &Table, side: usize, word: &str) -> bool {
         let id = if side == 0 { table.source_word(word) } else { table.target_word(word) };
         id.is_some_and(|id| self.frequent[side].get(id as usize).copied().unwrap_or(false))
     }
 
-    /// Features of linked words.
+    /// Features of aligned words.
     fn word_pairs(&self, table: &Table, sides: [&[&str]; 2], links: &[(u8, u8)], each: &mut dyn FnMut(&str)) {
         let mut name = String::new();
         for &(s, t) in links {
@@ -302,7 +304,7 @@ impl Sparse {
         }
     }
 
-    /// Features of frequent words without link.
+    /// Features of frequent words without alignment link.
     fn unlinked(&self, table: &Table, sides: [&[&str]; 2], links: &[(u8, u8)], each: &mut dyn FnMut(&str)) {
         let mut name = String::new();
         for (side, template) in [Template::Deletion, Template::Insertion].into_iter().enumerate() {
@@ -317,7 +319,8 @@ impl Sparse {
     }
 }
 
-/// Words that stand alone most often in a table; those that come first among equals.
+/// Whether each source word and each target word is among the most frequent in one-word phrases of the table; ties go
+/// to the lower word number.
 fn frequent(table: &Table) -> [Vec<bool>; 2] {
     let mut counts = table.words().map(|n| vec![0.0; n]);
     let (mut target, mut seen) = (Vec::new(), Vec::new());
@@ -326,7 +329,7 @@ fn frequent(table: &Table) -> [Vec<bool>; 2] {
         for entry in node.entries() {
             table.target(entry, &mut target);
             table.counts(entry, &mut seen);
-            // How often the pair was seen; without counts every pair is as good as another.
+            // The joint count of the phrase pair; 1 if the table has no counts.
             let n = seen.get(2).map_or(1.0, |&n| f64::from(n));
             counts[0][word as usize] += n;
             if let [one] = target[..] {
@@ -345,12 +348,14 @@ fn frequent(table: &Table) -> [Vec<bool>; 2] {
     })
 }
 
+/// Sets `name` to a template's prefix followed by words.
 fn start(name: &mut String, template: Template, all: &[&str]) {
     name.clear();
     *name += template.prefix();
     words(name, all);
 }
 
+/// Appends words to a feature name, separated by `_`.
 fn words(name: &mut String, all: &[&str]) {
     for (i, word) in all.iter().enumerate() {
         if i > 0 {
@@ -360,8 +365,9 @@ fn words(name: &mut String, all: &[&str]) {
     }
 }
 
+/// Appends a percent-encoded word to a feature name.
 fn escape(name: &mut String, word: &str) {
-    // A word that looks like an end of the sentence is none.
+    // A word of the text that looks like a sentence marker is encoded, too.
     let mark = [BEGIN, END].contains(&word);
     for c in word.chars() {
         if "%_~|*=".contains(c) || c.is_control() || c.is_whitespace() || (mark && c == '<') {
@@ -374,13 +380,14 @@ fn escape(name: &mut String, word: &str) {
     }
 }
 
-/// No word.
+/// Marks the absence of a word.
 pub(crate) const NO_WORD: u32 = u32::MAX;
-/// What stands before the first and behind the last word.
+/// Word number of the sentence-begin marker.
 const BEFORE: u32 = u32::MAX - 1;
+/// Word number of the sentence-end marker.
 const BEHIND: u32 = u32::MAX - 2;
 
-/// The end of what is translated so far: span of the last phrase, and its last two target words.
+/// The previous phrase of a hypothesis: its source span, and its last two target words.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Last {
     pub(crate) start: usize,
@@ -389,10 +396,10 @@ pub(crate) struct Last {
 }
 
 impl Last {
-    /// Nothing is translated.
+    /// Last two target words before anything is translated.
     pub(crate) const BEGIN: [u32; 2] = [NO_WORD, BEFORE];
 
-    /// The last two words of a phrase.
+    /// Last two words of a target phrase.
     pub(crate) fn words(phrase: &[u32]) -> [u32; 2] {
         match *phrase {
             [.., a, b] => [a, b],
@@ -411,7 +418,7 @@ impl Last {
     }
 }
 
-/// The words of a sentence and of its translations.
+/// Spelling of source and target words in the search of one sentence.
 #[derive(Clone, Copy)]
 pub(crate) struct Text<'a> {
     pub(crate) table: &'a Table,
@@ -419,7 +426,8 @@ pub(crate) struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// A target word: of the table, or behind those the source word with that number.
+    /// Spelling of a target word: numbers of the table's words come first, then those of source positions whose words
+    /// are copied.
     pub(crate) fn target(&self, id: u32) -> &'a str {
         match (id as usize).checked_sub(self.table.words()[1]) {
             Some(passed) => &self.source[passed],
@@ -428,10 +436,12 @@ impl<'a> Text<'a> {
     }
 }
 
-/// A feature at a seam: its template and way or jump, then positions of source words and numbers of target words.
+/// A feature at the boundary of two phrases: its template with the orientation or distance, then positions of source
+/// words or numbers of target words.
 pub(crate) type Seam = [u32; 5];
 
-/// Source features of a phrase after another.
+/// Calls `each` with the features at a phrase boundary that depend on source words only; `span` is the span of the new
+/// phrase.
 pub(crate) fn source_seams(on: Templates, last: &Last, span: (usize, usize), mut each: impl FnMut(Seam)) {
     let before = last.source();
     let (first, second) = (span.0 as u32, (span.1 - span.0 > 1).then_some(span.0 as u32 + 1));
@@ -439,19 +449,20 @@ pub(crate) fn source_seams(on: Templates, last: &Last, span: (usize, usize), mut
         runs(Template::SourceBigram, before, (first, second), &mut each);
     }
     if on.has(Template::SourceDistortion) {
-        // From 0 for FAR back to 2·FAR for as far ahead.
-        let jump = ((span.0 + FAR as usize).saturating_sub(last.end) as u32).min(2 * FAR);
+        // The truncated distance, shifted to 0…2·MAX_JUMP.
+        let jump = ((span.0 + MAX_JUMP as usize).saturating_sub(last.end) as u32).min(2 * MAX_JUMP);
         let kind = Template::SourceDistortion as u32 + jump * 16;
         each([kind, before[1], first, NO_WORD, NO_WORD]);
     }
 }
 
-/// Target features of a phrase after another. `way` is the orientation, `start` the first source word.
+/// Calls `each` with the features at a phrase boundary that depend on target words. `start` is the first source
+/// position of the new phrase, `phrase` its target words.
 #[inline]
 pub(crate) fn target_seams(
     on: Templates,
     last: &Last,
-    (start, way): (usize, usize),
+    (start, orientation): (usize, usize),
     phrase: &[u32],
     mut each: impl FnMut(Seam),
 ) {
@@ -460,12 +471,12 @@ pub(crate) fn target_seams(
         runs(Template::TargetBigram, last.words, (first, phrase.get(1).copied()), &mut each);
     }
     if on.has(Template::Orientation) {
-        let kind = Template::Orientation as u32 + (way as u32 * 16);
+        let kind = Template::Orientation as u32 + (orientation as u32 * 16);
         each([kind, last.source()[1], start as u32, last.words[1], first]);
     }
 }
 
-/// Features of the end of the sentence.
+/// Calls `each` with the features at the end of the sentence.
 pub(crate) fn end_seams(on: Templates, last: &Last, mut each: impl FnMut(Seam)) {
     let sides = [(Template::SourceBigram, last.source()), (Template::TargetBigram, last.words)];
     for (template, before) in sides {
@@ -475,7 +486,8 @@ pub(crate) fn end_seams(on: Templates, last: &Last, mut each: impl FnMut(Seam)) 
     }
 }
 
-/// Two and three words over a seam.
+/// Sequences of two and three words across a phrase boundary: `before` are the last words before it, `first` and
+/// `second` the first words after it.
 #[inline]
 fn runs(
     template: Template,
@@ -493,17 +505,20 @@ fn runs(
     }
 }
 
-/// Features at the seams of one sentence: keys and weights are found once.
+/// Cache of the features at phrase boundaries in the search of one sentence, with keys and weights.
 pub(crate) struct Seams<'d> {
+    /// Templates in use.
     pub(crate) on: Templates,
     weights: &'d Weights,
+    /// Index of each feature in `all`.
     known: FxHashMap<Seam, u32>,
     all: Vec<(Seam, FeatureKey, f64)>,
+    /// Scratch buffer for names.
     name: String,
 }
 
 impl<'d> Seams<'d> {
-    /// Nothing if no template looks back.
+    /// Returns an empty cache; `None` if no template of the model depends on the previous phrase.
     pub(crate) fn new(model: &Model, weights: &'d Weights) -> Option<Self> {
         let on = model.templates();
         on.look_back().then(|| Seams {
@@ -515,22 +530,22 @@ impl<'d> Seams<'d> {
         })
     }
 
-    /// How many features have been met.
+    /// Number of features in the cache.
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// The number of a feature that has been met.
+    /// Index of a feature, if it is in the cache.
     pub(crate) fn number(&self, seam: Seam) -> Option<u32> {
         self.known.get(&seam).copied()
     }
 
-    /// Its key.
+    /// Key of the feature with this index.
     pub(crate) fn key(&self, number: u32) -> FeatureKey {
         self.all[number as usize].1
     }
 
-    /// Names of the features whose keys are wanted.
+    /// Calls `each` with the key and name of every cached feature whose key `wanted` accepts.
     pub(crate) fn names(
         &self,
         wanted: &dyn Fn(FeatureKey) -> bool,
@@ -545,7 +560,7 @@ impl<'d> Seams<'d> {
         }
     }
 
-    /// The weight of a feature.
+    /// Weight of a feature, which is added to the cache if it is new.
     #[inline]
     pub(crate) fn weight(&mut self, seam: Seam, text: Text<'_>) -> f64 {
         let next = self.all.len() as u32;
@@ -560,7 +575,7 @@ impl<'d> Seams<'d> {
     }
 }
 
-/// The name of a feature at a seam.
+/// Appends the name of a feature at a phrase boundary.
 fn spell(name: &mut String, seam: Seam, text: Text<'_>) {
     let template = Template::ALL[seam[0] as usize % 16];
     let put = |name: &mut String, of_source: bool, id: u32| match id {
@@ -581,10 +596,10 @@ fn spell(name: &mut String, seam: Seam, text: Text<'_>) {
             name.push('_');
             put(name, false, seam[4]);
             name.push('~');
-            *name += WAYS[seam[0] as usize / 16];
+            *name += ORIENTATIONS[seam[0] as usize / 16];
         }
         Template::SourceDistortion => {
-            let _ = write!(name, "~{}", i64::from(seam[0] / 16) - i64::from(FAR));
+            let _ = write!(name, "~{}", i64::from(seam[0] / 16) - i64::from(MAX_JUMP));
         }
         _ if seam[3] != NO_WORD => {
             name.push('_');

@@ -8,9 +8,10 @@ use luthier_lm::Model as LanguageModel;
 use luthier_table::{Builder, Entry};
 use std::collections::BTreeMap;
 
-/// Source words f0…f5 and target words e0…e5; a table of random phrases, a language model of random bigrams.
+/// Source and target words, translation scores and reordering scores of a phrase pair.
 type Row = (Vec<u32>, Vec<u32>, Vec<f64>, Vec<f64>);
 
+/// A model with source words f0…f5, target words e0…e5, random phrase pairs and random bigram language models.
 struct World {
     model: Model,
     entries: Vec<Row>,
@@ -51,7 +52,7 @@ fn world(seed: u64, lms: usize) -> World {
     for _ in 0..14 {
         let source: Vec<u32> = (0..=s.below(2)).map(|_| s.below(5) as u32).collect();
         let target: Vec<u32> = (0..=s.below(2)).map(|_| s.below(6) as u32).collect();
-        // Few values, so that hypotheses meet.
+        // Few different values, so that hypotheses are recombined.
         let number = |s: &mut Stream| [0.25, 0.5][s.below(2) as usize];
         let scores: Vec<f64> = (0..4).map(|_| number(&mut s)).collect();
         let moved: Vec<f64> = (0..6).map(|_| number(&mut s)).collect();
@@ -83,16 +84,16 @@ fn weights(model: &Model, seed: u64) -> Weights {
     Weights::parse("w", &lines).unwrap()
 }
 
-/// A derivation by its definition: text and features by name.
+/// A derivation by definition: target words, and features by name.
 #[derive(Default)]
 struct Made {
-    /// Source and target of each phrase, and where it begins.
+    /// Source words, target words and first source position of each phrase.
     phrases: Vec<(Vec<String>, Vec<String>, usize)>,
     text: Vec<String>,
     features: BTreeMap<String, f64>,
 }
 
-/// All derivations of a sentence.
+/// All derivations of a sentence within a distortion limit.
 fn enumerate(world: &World, sentence: &[u32], limit: usize) -> Vec<Made> {
     let mut all = Vec::new();
     let start = Made::default();
@@ -100,7 +101,7 @@ fn enumerate(world: &World, sentence: &[u32], limit: usize) -> Vec<Made> {
     all
 }
 
-/// Span of the last phrase, and its entry.
+/// Source span of the last phrase, and its table entry.
 type Last = (usize, usize, Option<usize>);
 
 fn extend(
@@ -184,7 +185,7 @@ fn extend(
     }
 }
 
-/// All sparse features of a derivation, from their definition.
+/// Adds all sparse features of a derivation, by definition.
 fn sparse(
     world: &World,
     phrases: &[(Vec<String>, Vec<String>, usize)],
@@ -278,7 +279,7 @@ fn searches_equal_enumeration() {
                     "{seed} {distortion} {score} {}",
                     expected[0].0
                 );
-                // The forest has every derivation, with the same score.
+                // The forest contains every derivation with its score.
                 let forest = lattice.forest();
                 let scores = forest.scores(&decoder.local_weights(&forest.local));
                 let found: Vec<f64> = KBest::new(&forest, &scores, false).map(|d| d.score).collect();
@@ -286,7 +287,7 @@ fn searches_equal_enumeration() {
                 for (f, e) in found.iter().zip(&expected) {
                     assert!((f - e.0).abs() < 1e-3, "{f} {}", e.0);
                 }
-                // Each string once, with its best score.
+                // Distinct strings have the score of their best derivation.
                 let mut best: BTreeMap<&str, f64> = BTreeMap::new();
                 for (score, text) in &expected {
                     let known = best.entry(text).or_insert(*score);
@@ -301,7 +302,7 @@ fn searches_equal_enumeration() {
     }
 }
 
-/// Templates do not change what is found: every derivation is there, with the features of the definition and their names.
+/// With sparse features, the forest contains every derivation with the features and names that the definitions give.
 #[test]
 fn sparse_features_are_those_of_the_definition() {
     let mut names = 0;
@@ -312,7 +313,7 @@ fn sparse_features_are_those_of_the_definition() {
         let sentence: Vec<u32> = (0..s.below(5)).map(|_| s.below(6) as u32).collect();
         let text = sentence.iter().map(|w| format!("f{w}")).collect::<Vec<_>>().join(" ");
         let all = enumerate(&world, &sentence, 6);
-        // A weight for half of all features.
+        // Weights for half of the sparse features.
         let mut lines = weights(&world.model, seed).to_text(&[]);
         let known: std::collections::BTreeSet<&String> = all.iter().flat_map(|m| m.features.keys()).collect();
         for name in known.iter().filter(|n| n.contains(':')) {
@@ -371,7 +372,7 @@ fn templates_and_names() {
     assert_eq!(Templates::of(&weights).to_string(), "phrase-pair,insertion");
 }
 
-/// What is not asked for has no name, no weight and no feature.
+/// Dense features that are not selected have no name, no weight and no value.
 #[test]
 fn dense_features_can_be_left_out() {
     let mut world = world(4, 1);
@@ -465,7 +466,7 @@ fn long_sentences_are_bounded() {
     assert!(lattice.forest().nodes() > 3000);
 }
 
-/// A caller that answers *stop* at some question ends the search of either kind there, and nowhere else.
+/// A search of either kind ends when the progress callback answers *stop*, and not before.
 #[test]
 fn a_search_stops_when_it_is_asked_to() {
     use std::{
@@ -478,7 +479,7 @@ fn a_search_stops_when_it_is_asked_to() {
     let text = text.join(" ");
     for model in [&phrases.model, &rules.model] {
         let weights = weights(model, 5);
-        // One stack or span alone has thousands of cells.
+        // A single stack or span has thousands of cells.
         let limits = Limits { pop_limit: 5_000, ..Limits::default() };
         let decoder = Decoder::new(model, &weights, limits);
         let asked = AtomicU64::new(0);
@@ -493,7 +494,7 @@ fn a_search_stops_when_it_is_asked_to() {
         let whole = ask(u64::MAX);
         let expected = decoder.search(&text, Progress::new(&whole)).unwrap();
         let questions = asked.load(Ordering::Relaxed);
-        // At every word and every stack or span, and in between where there is much to do.
+        // The callback is called for every word, stack or span, and every few cells of a large one.
         let cells = expected.stats().popped;
         assert!(questions > 80 && questions >= cells / 2_000, "{questions} {cells}");
         for last in [1, questions / 3, questions / 2, questions] {

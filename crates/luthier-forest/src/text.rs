@@ -237,7 +237,7 @@ fn json_edge(edge: &Value, n: usize, rules: &[Value], parts: &mut Parts) -> Resu
     Ok(Part { tails, target, features })
 }
 
-/// Reads the target side of a rule with so many tails, such as `the [x,1] of [x,2]`.
+/// Reads the target side of the rule of an edge with `tails` tails, such as `the [x,1] of [x,2]`.
 fn symbols(side: &str, tails: usize, words: &mut Vocabulary) -> Result<Vec<u32>> {
     let mut seen = 0;
     let mut all = Vec::new();

@@ -1,14 +1,15 @@
-//! ARPA files in memory, and their reader: files of `KenLM`, SRILM and any other program that follows the format.
+//! Reader for ARPA files of `KenLM`, SRILM and other toolkits, and their contents in memory.
 //!
-//! The reader checks what a query relies on: the counts of the header, finite numbers, no probability above 1, every word
-//! of a longer n-gram among the 1-grams, each 1-gram once, and `<unk>`, `<s>` and `</s>` among them. `-inf` is read as −99.
+//! The reader checks what queries rely on: n-gram counts equal to those of the header, finite numbers, no probability
+//! above 1, all words of longer n-grams among the 1-grams, no duplicate 1-grams, and 1-grams for `<unk>`, `<s>` and
+//! `</s>`. `-inf` is read as −99.
 
 use crate::{BEGIN, END, MAX_ORDER, UNKNOWN, marked_vocabulary};
 use luthier_core::{Error, Progress, Result, Vocabulary};
 use luthier_io::{Input, Meter};
 use std::path::Path;
 
-/// A back-off model as it is listed in an ARPA file: all words, and all n-grams by order.
+/// Contents of an ARPA file: a back-off model as a vocabulary and lists of n-grams by order.
 ///
 /// ```
 /// use luthier_core::Progress;
@@ -22,28 +23,28 @@ use std::path::Path;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Arpa {
-    /// The words of the model; `<unk>`, `<s>` and `</s>` have the numbers 0, 1 and 2.
+    /// Words of the model; `<unk>`, `<s>` and `</s>` have the numbers 0, 1 and 2.
     pub vocabulary: Vocabulary,
-    /// The n-grams of each order: single words at index 0.
+    /// N-grams of each order, with 1-grams at index 0.
     pub orders: Vec<Grams>,
 }
 
-/// The n-grams of one order of an ARPA file, in columns.
+/// The n-grams of one order of an ARPA file, as columns.
 #[derive(Debug, Clone)]
 pub struct Grams {
-    /// Number of words of each n-gram.
+    /// Order: number of words of each n-gram.
     pub n: usize,
-    /// Numbers of the words, `n` for each n-gram, in the order of the text.
+    /// Word numbers of all n-grams, `n` for each, from left to right.
     pub words: Vec<u32>,
-    /// log₁₀ of the probability of the last word after the others, by n-gram; at most 0.
+    /// log₁₀ of the probability of the last word of each n-gram given the words before it; at most 0.
     pub probability: Vec<f32>,
-    /// log₁₀ of the back-off weight, by n-gram: what a longer n-gram that is not in the model adds to the probability of the
-    /// shorter one; 0 where the file has none.
+    /// log₁₀ of the back-off weight of each n-gram as a context: it is added to the score of the next word if the
+    /// longer n-gram is not in the model. 0 if the file gives none.
     pub back_off: Vec<f32>,
 }
 
 impl Grams {
-    /// An empty list of n-grams of `n` words.
+    /// Returns an empty list of n-grams of `n` words.
     pub fn new(n: usize) -> Self {
         Grams { n, words: Vec::new(), probability: Vec::new(), back_off: Vec::new() }
     }
@@ -53,25 +54,26 @@ impl Grams {
         self.probability.len()
     }
 
-    /// Whether there is no n-gram of this order.
+    /// Whether there are no n-grams of this order.
     pub fn is_empty(&self) -> bool {
         self.probability.is_empty()
     }
 
-    /// Numbers of the words of n-gram `i`, in the order of the text.
+    /// Word numbers of n-gram `i`, from left to right.
     pub fn words(&self, i: usize) -> &[u32] {
         &self.words[i * self.n..(i + 1) * self.n]
     }
 }
 
 impl Arpa {
-    /// Reads an ARPA file, compressed or not. Fails, with the line, if the file does not follow the format, and with kind
-    /// [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+    /// Reads an ARPA file, compressed or not. Reports progress in `n-grams`. Fails if the file does not follow the
+    /// format (the error names the line), and with kind [`Interrupted`](luthier_core::ErrorKind::Interrupted) when
+    /// `progress` answers *stop*.
     pub fn read(path: &Path, progress: Progress<'_>) -> Result<Self> {
         Self::parse(Input::open(path)?, progress)
     }
 
-    /// Reads an ARPA file from any input, as [`Arpa::read`] does from a file. Reports `n-grams`.
+    /// Reads an ARPA file from any input; reports progress and fails as [`Arpa::read`] does.
     pub fn parse(input: Input, progress: Progress<'_>) -> Result<Self> {
         let mut reader = Reader { input, buffer: Vec::new(), held: None };
         let counts = reader.header()?;
@@ -86,28 +88,29 @@ impl Arpa {
         Ok(arpa)
     }
 
-    /// Words as text.
+    /// Text of words given by number, separated by spaces.
     pub(crate) fn text(&self, words: &[u32]) -> String {
         words.iter().map(|&w| self.vocabulary.word(w)).collect::<Vec<_>>().join(" ")
     }
 }
 
+/// Line-by-line parser of an ARPA file.
 struct Reader {
     input: Input,
     buffer: Vec<u8>,
-    /// A line that was read too early.
+    /// A line that was read ahead.
     held: Option<String>,
 }
 
 impl Reader {
-    /// The next line that is not empty.
+    /// Returns the next line that is not empty; `None` at the end of the file.
     fn line(&mut self) -> Result<Option<String>> {
         if let Some(line) = self.held.take() {
             return Ok(Some(line));
         }
         while self.input.line(&mut self.buffer)? {
             let line = self.input.utf8(&self.buffer)?;
-            // Words may end in white space of other kinds.
+            // Only ASCII white space is trimmed: words may contain Unicode white space.
             let line = line.trim_ascii_end();
             if !line.is_empty() {
                 return Ok(Some(line.to_owned()));
@@ -116,39 +119,41 @@ impl Reader {
         Ok(None)
     }
 
-    fn cut(&self, expected: &str) -> Error {
+    /// Error about a truncated file.
+    fn truncated(&self, expected: &str) -> Error {
         Error::in_file(
             self.input.name(),
             format!("ends after line {}, expected {expected}", self.input.line_number()),
         )
-        .hint("the file is cut short: copy or estimate it again")
+        .hint("the file is truncated: copy or estimate it again")
     }
 
-    fn no_arpa(&self, first: &str) -> Error {
-        let message = format!("begins with `{}` and has no \\data\\ in its first lines", excerpt(first));
-        Error::in_file(self.input.name(), message)
-            .hint("is this an ARPA file? text is made into a model by `luthier lm build`")
+    /// Error about a file without `\data\`.
+    fn not_arpa(&self, first: &str) -> Error {
+        let message = format!("is not an ARPA file: it begins with `{}`, without \\data\\", excerpt(first));
+        Error::in_file(self.input.name(), message).hint("estimate a model from text with `luthier lm build`")
     }
 
+    /// Reads the header up to the first section; returns the number of n-grams of each order.
     fn header(&mut self) -> Result<Vec<u64>> {
-        // Words before \data\ are allowed, but not many.
+        // A few lines of other text before \data\ are allowed.
         let mut first: Option<String> = None;
         loop {
             let Some(line) = self.line()? else {
-                let Some(first) = first else { return Err(self.cut("\\data\\")) };
-                return Err(self.no_arpa(&first));
+                let Some(first) = first else { return Err(self.truncated("\\data\\")) };
+                return Err(self.not_arpa(&first));
             };
             if line.trim() == "\\data\\" {
                 break;
             }
             let first = first.get_or_insert(line);
             if self.input.line_number() > 100 {
-                return Err(self.no_arpa(first));
+                return Err(self.not_arpa(first));
             }
         }
         let mut counts = Vec::new();
         loop {
-            let line = self.line()?.ok_or_else(|| self.cut("\\1-grams:"))?;
+            let line = self.line()?.ok_or_else(|| self.truncated("\\1-grams:"))?;
             if !line.starts_with("ngram ") {
                 self.held = Some(line);
                 break;
@@ -173,6 +178,7 @@ impl Reader {
         }
     }
 
+    /// Reads the section of n-grams of order `n`.
     fn section(
         &mut self,
         n: usize,
@@ -182,14 +188,14 @@ impl Reader {
         meter: &Meter<'_>,
     ) -> Result<Grams> {
         let title = format!("\\{n}-grams:");
-        let line = self.line()?.ok_or_else(|| self.cut(&title))?;
+        let line = self.line()?.ok_or_else(|| self.truncated(&title))?;
         if line.trim() != title {
             return Err(self.unexpected(&line, n - 1, &title));
         }
         let mut grams = Grams::new(n);
         for i in 0..count {
-            let wanted = || format!("{} more of the {count} {n}-grams of the header", count - i);
-            let line = self.line()?.ok_or_else(|| self.cut(&wanted()))?;
+            let expected = || format!("{} more of the {count} {n}-grams in the header", count - i);
+            let line = self.line()?.ok_or_else(|| self.truncated(&expected()))?;
             if line.starts_with('\\') {
                 return Err(self
                     .input
@@ -211,6 +217,7 @@ impl Reader {
         Ok(grams)
     }
 
+    /// Error about a line in place of the title of the section after the `n`-grams.
     fn unexpected(&self, line: &str, n: usize, title: &str) -> Error {
         let mut words = line.split_ascii_whitespace();
         let number =
@@ -223,6 +230,7 @@ impl Reader {
         }
     }
 
+    /// Parses a line with an n-gram, and appends it to `grams`.
     fn gram(
         &self,
         line: &str,
@@ -234,7 +242,7 @@ impl Reader {
         let mut parts = line.split_ascii_whitespace();
         let number = |word: Option<&str>, what: &str| -> Result<f32> {
             let word = word.unwrap_or_default();
-            // SRILM writes -inf for the beginning of a sentence; -99 is its usual stand-in.
+            // SRILM writes -inf for the probability of <s>; other toolkits write -99.
             if word == "-inf" {
                 return Ok(-99.0);
             }
@@ -247,7 +255,7 @@ impl Reader {
             return Err(self
                 .input
                 .error(format!("the log-probability {p} is positive"))
-                .hint("probabilities are logarithms to base 10, 0 at most"));
+                .hint("probabilities are base-10 logarithms, at most 0"));
         }
         let start = grams.words.len();
         for _ in 0..n {
@@ -268,29 +276,26 @@ impl Reader {
         };
         if let Some(more) = parts.next() {
             let message = format!("found `{}` after the back-off, expected {n} words", excerpt(more));
-            return Err(self
-                .input
-                .error(message)
-                .hint("is a word missing its n-gram, or does one hold a blank?"));
+            return Err(self.input.error(message).hint("does a word contain a space?"));
         }
         if n == order && back_off != 0.0 {
             return Err(self
                 .input
-                .error(format!("a back-off of {back_off} in the longest n-grams, where none can be"))
-                .hint(format!("is a number the last word? expected {n} words")));
+                .error(format!("found the back-off {back_off} of a {n}-gram, but the highest order has none"))
+                .hint(format!("is the last word a number? expected {n} words")));
         }
         grams.probability.push(p);
         grams.back_off.push(back_off);
         Ok(())
     }
 
-    /// Every word once, and the three that must be there.
+    /// Checks the 1-grams: no duplicates, and none of the three special words missing.
     fn check_words(&self, grams: &Grams) -> Result<()> {
         let mut seen = vec![false; grams.words.iter().max().map_or(3, |m| *m as usize + 1).max(3)];
         for (i, &w) in grams.words.iter().enumerate() {
             if seen[w as usize] {
                 let line = self.input.line_number() - (grams.words.len() - 1 - i) as u64;
-                return Err(Error::at(self.input.name(), line, "a 1-gram for the second time")
+                return Err(Error::at(self.input.name(), line, "duplicate 1-gram")
                     .hint("remove one of the two lines and correct the count"));
             }
             seen[w as usize] = true;
@@ -299,10 +304,10 @@ impl Reader {
             (
                 UNKNOWN,
                 "<unk>",
-                "estimate it with a rule for unknown words (SRILM: -unk), or add a line such as `-10 <unk>`",
+                "estimate the model with an unknown word (SRILM: -unk), or add a line such as `-10 <unk>`",
             ),
-            (BEGIN, "<s>", "estimate it with marks of sentences"),
-            (END, "</s>", "estimate it with marks of sentences"),
+            (BEGIN, "<s>", "estimate the model with sentence markers"),
+            (END, "</s>", "estimate the model with sentence markers"),
         ] {
             if !seen[id as usize] {
                 return Err(Error::in_file(self.input.name(), format!("has no 1-gram {name}")).hint(hint));
@@ -311,13 +316,14 @@ impl Reader {
         Ok(())
     }
 
+    /// Reads the end marker.
     fn end(&mut self, order: usize) -> Result<()> {
-        let line = self.line()?.ok_or_else(|| self.cut("\\end\\"))?;
+        let line = self.line()?.ok_or_else(|| self.truncated("\\end\\"))?;
         if line.trim() == "\\end\\" { Ok(()) } else { Err(self.unexpected(&line, order, "\\end\\")) }
     }
 }
 
-/// The beginning of something for a message.
+/// The first 40 characters of a text, for messages.
 fn excerpt(text: &str) -> String {
     let plain = |c: char| if c.is_control() && c != '\t' { '\u{fffd}' } else { c };
     let cut: String = text.chars().take(40).map(plain).collect();

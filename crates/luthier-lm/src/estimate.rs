@@ -1,15 +1,18 @@
-//! Interpolated modified Kneser–Ney estimation (Kneser and Ney 1995; Chen and Goodman 1998, section 3).
+//! Interpolated modified Kneser–Ney estimation of n-gram models (Kneser and Ney 1995; Chen and Goodman 1998).
 //!
-//! The longest n-grams, and those that begin a sentence, have their counts; every other n-gram has the number of
-//! different words before it. With these adjusted counts c, the probability of a word w after a context h = v h′ is
+//! The adjusted count c of an n-gram is its number of occurrences for the highest order and for n-grams that begin
+//! with `<s>`, and the number of distinct words to its left otherwise. The probability of a word w after a context h,
+//! where h′ is h without its first word, is
 //!
-//! p(w | h) = max(c(h w) − D(c), 0) / Σₓ c(h x)  +  γ(h) · p(w | h′),
+//! p(w | h) = max(c(h w) − D(c), 0) / Σₓ c(h x) + γ(h) · p(w | h′), with γ(h) = Σₓ D(c(h x)) / Σₓ c(h x).
 //!
-//! where D(c) is D₁, D₂ or D₃ (for c ≥ 3) of the order, and γ(h) = Σₓ D(c(h x)) / Σₓ c(h x) is what the discounts took
-//! away; single words are mixed with the uniform distribution over all words and `<unk>`. It is one pass without
-//! iteration: n-grams are sorted three times (by their end, to count what stands before; by their beginning, to sum over
-//! contexts; by their end again, to mix with the shorter n-gram) and streamed in between, so that they need not fit into
-//! memory. The cost is that of the three sorts, O(N log N) for N words of text and order n as a factor.
+//! D(c) is the discount D₁, D₂ or D₃ (for c ≥ 3) of the order; a pruned n-gram h x is left out of the model and enters
+//! γ(h) with D(c) = c. 1-grams are interpolated with the uniform distribution over all words including `<unk>`. The
+//! discounts of an order come from its counts of counts; if these give no valid discounts, 0.5, 1 and 1.5 are used.
+//!
+//! There is no iteration. N-grams are sorted externally three times, so that they need not fit into memory: by
+//! suffix, to compute adjusted counts; by context, to normalise; by suffix again, to interpolate with the next lower
+//! order. The cost is that of the sorts: O(n·N log N) for order n and N words of text.
 
 use crate::{BEGIN, END, MAX_ORDER, UNKNOWN, gram::Gram, marked_vocabulary};
 use luthier_core::{Error, Progress, Result, Vocabulary, discounts};
@@ -26,7 +29,7 @@ use std::{
 
 type Sorted = SortedRecords<Gram>;
 
-/// Settings of the estimation of an n-gram language model.
+/// Settings for estimating an n-gram language model.
 ///
 /// ```
 /// use luthier_lm::Settings;
@@ -38,45 +41,45 @@ type Sorted = SortedRecords<Gram>;
 #[serde(rename_all = "kebab-case", default)]
 #[cfg_attr(feature = "clap", derive(clap::Args), group(skip))]
 pub struct Settings {
-    /// Longest n-gram of the model, in words, from 1 to 6.
+    /// Order of the model, from 1 to 6.
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "N", default_value_t = Settings::default().order,
             value_parser = clap::value_parser!(u8).range(1..=MAX_ORDER as i64))
     )]
     pub order: u8,
-    /// Prune n-grams that occur at most this often: one number per order, such as 0,0,1; the last one also holds for longer
-    /// n-grams.
+    /// Pruning thresholds: drop n-grams that occur at most this often; one number per order, such as 0,0,1, of which
+    /// the last also applies to higher orders [default: no pruning].
     #[cfg_attr(feature = "clap", arg(long, value_name = "N,…", value_delimiter = ','))]
     pub prune: Vec<u64>,
-    /// Memory and temporary directory of sorting; they do not affect the model.
+    /// Memory and temporary directory of the external sort; they do not affect the model.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub sort: SortSettings,
 }
 
 impl Default for Settings {
-    /// Order 5, nothing pruned, 1 GiB of memory.
+    /// Order 5, no pruning, 1 GiB of memory.
     fn default() -> Self {
         Settings { order: 5, prune: Vec::new(), sort: SortSettings::default() }
     }
 }
 
 impl Settings {
-    /// Fails if the order is not from 1 to 6, or if thresholds of pruning would remove words, fall with the order, or are
-    /// more than the order has.
+    /// Checks the settings. Fails if the order is not from 1 to 6, or if the pruning thresholds begin with a number
+    /// above 0, decrease, or are more than the order.
     pub fn check(&self) -> Result<()> {
         let (order, prune) = (self.order, &self.prune);
         if !(1..=MAX_ORDER).contains(&self.order()) {
             return Err(Error::new(format!("the order is {order}, expected 1 to {MAX_ORDER}")));
         }
         if prune.first().is_some_and(|&p| p > 0) {
-            return Err(Error::new("--prune begins with a number above 0, but words cannot be pruned")
+            return Err(Error::new("--prune begins with a number above 0, but 1-grams cannot be pruned")
                 .hint("begin with 0, such as 0,0,1"));
         }
         if prune.windows(2).any(|w| w[0] > w[1]) {
-            return Err(Error::new("--prune has numbers that go down")
-                .hint("longer n-grams are rarer: use 0,0,1 or 0,1,2"));
+            return Err(Error::new("the numbers of --prune must not decrease")
+                .hint("use thresholds such as 0,0,1 or 0,1,2"));
         }
         if prune.len() > self.order() {
             return Err(Error::new(format!("--prune has {} numbers, but the order is {order}", prune.len())));
@@ -88,42 +91,43 @@ impl Settings {
         self.order.into()
     }
 
-    /// The largest count of n-grams that are pruned.
+    /// Pruning threshold of an order: the largest count that is pruned.
     fn threshold(&self, n: usize) -> f64 {
         self.prune.get(n - 1).or(self.prune.last()).copied().unwrap_or(0) as f64
     }
 }
 
-/// Discounts of one order of n-grams: what is subtracted from adjusted counts.
+/// Kneser–Ney discounts of one order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Discount {
-    /// What is subtracted from adjusted counts of 0 (always 0), 1, 2, and 3 or more.
+    /// Discounts subtracted from adjusted counts of 0 (always 0), 1, 2, and 3 or more.
     pub amount: [f64; 4],
-    /// Whether the amounts are the fixed guess 0.5, 1 and 1.5, because counts of counts gave no usable ones.
+    /// Whether the discounts are the fixed values 0.5, 1 and 1.5, because the counts of counts gave no valid
+    /// discounts.
     pub fallback: bool,
 }
 
-/// Statistics of one estimation: size of the text, and n-grams and discounts by order.
+/// Statistics of an estimation: size of the text, and discounts and numbers of n-grams by order.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// Number of sentences of the text.
+    /// Number of sentences in the text.
     pub sentences: u64,
-    /// Number of words of the text, without the ends of sentences.
+    /// Number of words in the text, without sentence markers.
     pub words: u64,
-    /// Number of different words of the text.
+    /// Number of distinct words in the text.
     pub different: u64,
-    /// Discounts of each order, from single words on.
+    /// Discounts of each order, beginning with 1-grams.
     pub discounts: Vec<Discount>,
-    /// Number of n-grams in the model, by order, from single words on.
+    /// Number of n-grams of each order in the model, beginning with 1-grams.
     pub grams: Vec<u64>,
-    /// Number of n-grams that pruning removed, by order, from single words on.
+    /// Number of n-grams of each order that were pruned, beginning with 1-grams.
     pub pruned: Vec<u64>,
 }
 
-/// Discounts where counts of counts are no help, as in artificial or tiny text.
+/// Discounts used if the counts of counts give no valid ones, as for artificial or very small texts.
 const FALLBACK: [f64; 4] = [0.0, 0.5, 1.0, 1.5];
 
-/// What all steps share.
+/// Settings shared by all steps.
 struct Job<'a> {
     settings: &'a Settings,
     directory: PathBuf,
@@ -131,19 +135,21 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// A sorter that shares the memory with those of the other orders.
+    /// A sorter with the memory of one order.
     fn sorter(&self) -> Sorter<'a, Gram> {
         let bytes = self.settings.sort.memory.bytes() / 2 / self.settings.order();
         Sorter::new(bytes, false, &self.directory, self.progress)
     }
 
+    /// A buffer for records that are written and read in the same order.
     fn tape(&self) -> Sorter<'a, Gram> {
         Sorter::tape(self.settings.sort.memory.bytes() / 16, &self.directory, self.progress)
     }
 }
 
-/// Estimates a model of a tokenised text file, one sentence per line, and writes it as an ARPA file to `output`, which is
-/// compressed if its name ends in `.gz`; the file appears complete or not at all. Reports and fails as [`estimate`] does.
+/// Estimates a model from a tokenised text file, one sentence per line, and writes it to `output` as an ARPA file,
+/// which is compressed if its name ends in `.gz`. The file appears complete or not at all. Reports progress and fails
+/// as [`estimate`] does.
 pub fn estimate_file(
     text: &Path,
     settings: &Settings,
@@ -158,12 +164,13 @@ pub fn estimate_file(
     Ok(report)
 }
 
-/// Estimates a model of tokenised text, one sentence per line, and writes it as an ARPA file to `out`.
+/// Estimates a model from tokenised text, one sentence per line, by interpolated modified Kneser–Ney smoothing, and
+/// writes it to `out` as an ARPA file.
 ///
-/// Reports `lines` while the text is read, then `n-grams` for each step over each order. Fails if the text is empty or
-/// contains `<s>`, `</s>` or `<unk>`, if reading, sorting or writing fails, and with kind
-/// [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*; what was written to `out` is
-/// then no complete model.
+/// Reports progress in `lines` while the text is read, then in `n-grams` for each step and order. Fails if the
+/// settings are invalid, if the text is empty or contains `<s>`, `</s>` or `<unk>`, if reading, sorting or writing
+/// fails, and with kind [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*. After a
+/// failure `out` may contain an incomplete model.
 ///
 /// ```
 /// use luthier_core::Progress;
@@ -194,7 +201,8 @@ pub fn estimate(
     report.discounts = tables.iter().map(Discount::of).collect();
     let mut levels = Vec::new();
     let mut contexts = job.tape().finish()?;
-    // From the longest to the shortest: an n-gram's back-off comes from those that begin with it.
+    // From the highest order to the lowest: the back-off of an n-gram comes from the longer n-grams that begin with
+    // it.
     for (n, grams) in (1..=order).rev().zip(adjusted.into_iter().rev()) {
         let (level, shorter) = weigh(grams, n, &report, contexts, &job)?;
         levels.push(level);
@@ -214,13 +222,14 @@ pub fn estimate(
     Ok(report)
 }
 
+/// Error about output that cannot be written.
 #[allow(clippy::needless_pass_by_value)]
 fn unwritten(e: std::io::Error) -> Error {
     Error::io("the model", "write it", &e)
 }
 
-/// Counts of the longest n-grams, sorted by their end. Those at the beginning of a sentence are shorter; what is
-/// missing is `BEGIN`.
+/// Counts the n-grams of the highest order, sorted by suffix. At the beginning of a sentence they are shorter, and
+/// padded with `BEGIN`.
 fn count(
     input: &mut Input,
     job: &Job<'_>,
@@ -239,8 +248,8 @@ fn count(
         for word in text.split_ascii_whitespace() {
             if matches!(word, "<s>" | "</s>" | "<unk>" | "<UNK>") {
                 return Err(input
-                    .error(format!("the text has {word}, which models put in by themselves"))
-                    .hint("remove such marks, or replace them by words of your own"));
+                    .error(format!("the text contains {word}, which is reserved"))
+                    .hint("remove sentence markers and <unk>, or replace them by other words"));
             }
             words.push(vocabulary.add(word));
             report.words += 1;
@@ -263,28 +272,34 @@ fn count(
     sorter.finish()
 }
 
-/// How often each adjusted count from 1 to 4 occurs.
+/// Counts of counts: number of n-grams with each adjusted count from 1 to 4.
 type CountsOfCounts = [u64; 5];
 
-/// An n-gram of some length whose records are passing by.
+/// Counts of the current suffix of some length.
 #[derive(Clone, Copy, Default)]
 struct Open {
-    /// Different words before it.
+    /// Number of distinct words to its left.
     lefts: f64,
+    /// Number of occurrences.
     count: f64,
 }
 
-/// Adjusted counts in the making, from records in order of their end.
+/// Computes adjusted counts of all orders from records sorted by suffix.
 struct Adjuster<'a> {
     settings: &'a Settings,
+    /// Adjusted counts of each order, to be sorted by context.
     sorters: Vec<Sorter<'a, Gram>>,
+    /// Counts of counts of each order.
     tables: Vec<CountsOfCounts>,
+    /// Number of n-grams of each order that are kept.
     kept: Vec<u64>,
+    /// Number of n-grams of each order that are pruned.
     pruned: Vec<u64>,
+    /// Suffixes of the current record, by length − 1.
     open: [Open; MAX_ORDER],
 }
 
-/// Adjusted counts of all orders, each sorted by the beginning.
+/// Computes adjusted counts of all orders, each sorted by context, and their counts of counts.
 fn adjust(
     mut counted: Sorted,
     job: &Job<'_>,
@@ -315,12 +330,12 @@ fn adjust(
 }
 
 impl Adjuster<'_> {
-    /// How many words at the end are the same in two records.
+    /// Length of the longest common suffix of two records.
     fn same(&self, a: &[u32; MAX_ORDER], b: &[u32; MAX_ORDER]) -> usize {
         a.iter().zip(b).take_while(|(a, b)| a == b).count().min(self.settings.order())
     }
 
-    /// Closes the n-grams of the last record that the next one does not share.
+    /// Closes the suffixes of the last record that the next one does not share.
     fn close_until(&mut self, last: Option<&[u32; MAX_ORDER]>, next: Option<&Gram>) -> Result<()> {
         let Some(key) = last else { return Ok(()) };
         let same = next.map_or(0, |r| self.same(key, &r.key));
@@ -330,7 +345,7 @@ impl Adjuster<'_> {
         Ok(())
     }
 
-    /// Counts a record for all n-grams that end it.
+    /// Counts a record for all its suffixes.
     fn take(&mut self, last: Option<&[u32; MAX_ORDER]>, record: &Gram) {
         let same = last.map_or(0, |l| self.same(l, &record.key));
         let length = length(&record.key, self.settings.order());
@@ -339,18 +354,18 @@ impl Adjuster<'_> {
                 *gram = Open::default();
             }
             gram.count += record.numbers[0];
-            // The n-gram that is longer by one word is new: another word before this one.
+            // The suffix that is longer by one word is new: one more distinct word to the left of this one.
             if n + 1 >= same && n + 1 < length {
                 gram.lefts += 1.0;
             }
         }
     }
 
-    /// Hands on an n-gram, of which all records have been seen.
+    /// Outputs a suffix of which all records have been seen; `begins` is whether it begins with `<s>`.
     fn close(&mut self, n: usize, key: &[u32; MAX_ORDER], begins: bool) -> Result<()> {
         let gram = self.open[n - 1];
         let adjusted = if n == self.settings.order() || begins { gram.count } else { gram.lefts };
-        // The beginning of a sentence is never predicted.
+        // <s> is never predicted.
         if n == 1 && key[0] == BEGIN {
             return Ok(());
         }
@@ -368,8 +383,9 @@ impl Adjuster<'_> {
         self.sorters[n - 1].push(Gram { key: forward, numbers })
     }
 
+    /// Returns the sorted adjusted counts and counts of counts of all orders.
     fn finish(mut self, report: &mut Report) -> Result<(Vec<Sorted>, Vec<CountsOfCounts>)> {
-        // They take part with count 0.
+        // <unk> and <s> are 1-grams with count 0.
         for word in [UNKNOWN, BEGIN] {
             let mut key = [0; MAX_ORDER];
             key[0] = word;
@@ -382,12 +398,14 @@ impl Adjuster<'_> {
     }
 }
 
-/// Number of words of a record: up to the first beginning of a sentence, that one included.
+/// Number of words of a record: up to and including the first `<s>` from the right.
 fn length(key: &[u32; MAX_ORDER], order: usize) -> usize {
     key[..order].iter().position(|&w| w == BEGIN).map_or(order, |p| p + 1)
 }
 
 impl Discount {
+    /// Discounts from counts of counts (Chen and Goodman 1998), or the fallback if one of them is not between 0 and
+    /// its count.
     fn of(by_times: &CountsOfCounts) -> Self {
         let [one, two, more] = discounts(by_times);
         let amount = [0.0, one, two, more];
@@ -395,14 +413,15 @@ impl Discount {
         Discount { amount: if sound { amount } else { FALLBACK }, fallback: !sound }
     }
 
-    /// What is subtracted from an adjusted count.
+    /// Discount of an adjusted count.
     fn for_count(&self, count: f64) -> f64 {
         self.amount[(count as usize).min(3)]
     }
 }
 
-/// From counts in order of their beginning to records in order of their end with the discounted probability, the
-/// weight of the shorter context, and the back-off. Also gives the weight of every context, for the next shorter order.
+/// Normalises the n-grams of one order. Takes adjusted counts sorted by context; returns records sorted by suffix
+/// with the discounted probability, the interpolation weight γ of the context, and the back-off; and γ of every
+/// context, which is the back-off of the next lower order. `longer` is the γ of the next higher order.
 fn weigh(
     mut grams: Sorted,
     n: usize,
@@ -441,19 +460,21 @@ fn weigh(
     Ok((weigher.out.finish()?, weigher.contexts.finish()?))
 }
 
-/// Makes probabilities and back-offs of the n-grams of one order, context by context.
+/// Computes probabilities and back-offs of the n-grams of one order, context by context.
 struct Weigher<'a> {
     n: usize,
     discount: Discount,
     out: Sorter<'a, Gram>,
+    /// Interpolation weight γ of each context.
     contexts: Sorter<'a, Gram>,
-    /// Weights of the contexts of the longer n-grams, of which `next` is the first that was not asked for yet.
+    /// γ of the contexts of the next higher order.
     longer: Sorted,
+    /// Next record of `longer`.
     next: Option<Gram>,
 }
 
 impl Weigher<'_> {
-    /// Takes all n-grams of one context.
+    /// Processes all n-grams of one context, and empties `group`.
     fn context(&mut self, group: &mut Vec<Gram>) -> Result<()> {
         let (n, discount) = (self.n, self.discount);
         let total: f64 = group.iter().map(|g| g.numbers[0]).sum();
@@ -481,16 +502,18 @@ impl Weigher<'_> {
     }
 }
 
-/// What is written in the end.
+/// Interpolates with the lower order, and writes the ARPA file.
 struct Mixer<'a> {
     out: &'a mut dyn Write,
     vocabulary: &'a Vocabulary,
     report: &'a Report,
+    /// Uniform probability of a word, with which 1-grams are interpolated.
     uniform: f64,
 }
 
 impl Mixer<'_> {
-    /// p = share + rest·p(shorter), in order of the end, where the shorter n-gram stands before the longer ones.
+    /// Interpolates one order, p = discounted + γ·p(lower order), and writes its section. All records are sorted by
+    /// suffix, so that one pass over both orders suffices. Returns the probabilities for the next higher order.
     fn mix(&mut self, mut level: Sorted, n: usize, mut shorter: Sorted, job: &Job<'_>) -> Result<Sorted> {
         let meter = Meter::new(job.progress, "n-grams", self.report.grams[n - 1] as usize);
         let mut kept = job.tape();
@@ -532,10 +555,10 @@ impl Mixer<'_> {
     }
 }
 
-/// The back-off of what is no context: nothing depends on it.
+/// Marks the back-off of an n-gram that is not a context, which no query uses.
 const NO_CONTEXT: f64 = -1.0;
 
-/// log₁₀ of a back-off; −99 stands for that of 0.
+/// log₁₀ of a back-off weight; −99 for a weight of 0.
 fn logarithm(back_off: f64) -> f32 {
     match back_off {
         NO_CONTEXT => 0.0,

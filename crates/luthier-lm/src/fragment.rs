@@ -1,14 +1,15 @@
-//! Scoring of fragments whose left context is not known yet, for chart decoding.
+//! Language model scores of sentence fragments whose left context is not yet known, for chart decoding.
 //!
-//! A chart decoder builds sentences from the inside: when words are first put together, the words before them are not
-//! known. A [`Fragment`] scores its first words with the context inside the fragment and remembers them (n − 1 at most);
-//! when it is put behind another fragment, [`Fragment::join`] scores those words again with their full context and gives
-//! the difference. The sum over all steps is the score from left to right. A join costs at most 2(n − 1) queries.
+//! A chart decoder combines spans bottom-up, before the words to their left are known. A [`Fragment`] scores its first
+//! words, at most n − 1 for a model of order n, with the context inside the fragment and remembers them. When it is
+//! appended to another fragment, [`Fragment::join`] scores these words again with their full context and returns the
+//! difference. The sum over all steps equals the score from left to right. A join costs at most 2(n − 1) queries.
 
 use crate::{MAX_ORDER, Model, State};
 
-/// A part of a sentence whose left context is not known yet: the first words, whose scores may still change, and the
-/// state behind the last one. Fragments that are equal change every later score alike.
+/// State of a sentence fragment whose left context is not yet known: its first words, whose scores may still change,
+/// and the language model state after its last word. Equal fragments can be recombined: all later scores are the
+/// same.
 ///
 /// ```
 /// # use luthier_core::Progress;
@@ -27,31 +28,32 @@ use crate::{MAX_ORDER, Model, State};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Fragment {
-    /// The first words, whose scores more context on the left may change.
+    /// First words, whose scores may change with more left context.
     left: [u32; MAX_ORDER - 1],
+    /// Number of words in `left`.
     length: u8,
-    /// Whether words follow that nothing on the left can change.
+    /// Whether the words after `left`, if any, are independent of the left context.
     closed: bool,
-    /// What later words depend on.
+    /// Language model state after the last word.
     right: State,
 }
 
 impl Fragment {
-    /// An empty fragment behind `<s>`, whose left context is known.
+    /// Returns an empty fragment after `<s>`, whose left context is known.
     pub fn begin(model: &Model) -> Self {
         Fragment { closed: true, right: model.begin(), ..Fragment::default() }
     }
 
-    /// The state behind the last word: what the scores of later words depend on.
+    /// Language model state after the last word, on which the scores of later words depend.
     pub fn right(&self) -> &State {
         &self.right
     }
 
-    /// Adds a word at the end; returns what it adds to the score (log₁₀ of its probability in the context that is known).
+    /// Appends a word, and returns log₁₀ of its probability given the known context.
     pub fn push(&mut self, model: &Model, word: u32) -> f64 {
         let scored = model.score(&self.right, word);
         if !self.closed {
-            // While the state remembers all words, an unknown one before them may matter.
+            // While the state covers all words of the fragment, the words before it may still matter.
             if self.right.len() == self.length as usize && (self.length as usize) < model.order() - 1 {
                 self.left[self.length as usize] = word;
                 self.length += 1;
@@ -63,7 +65,7 @@ impl Fragment {
         f64::from(scored.log10)
     }
 
-    /// Puts `next` behind this fragment; returns the change of the sum of both scores (log₁₀), because the first words of
+    /// Appends the fragment `next`, and returns the change in the sum of both scores (log₁₀), since the first words of
     /// `next` now have more context.
     pub fn join(&mut self, model: &Model, next: &Fragment) -> f64 {
         let mut alone = Fragment::default();
@@ -79,7 +81,8 @@ impl Fragment {
         change
     }
 
-    /// An estimate of the score of a phrase in any context: log₁₀ of the probability of its words without context.
+    /// Estimates the score of a phrase in unknown context: log₁₀ of the probability of its words given only the words
+    /// of the phrase before them.
     pub fn estimate(model: &Model, words: &[u32]) -> f64 {
         let mut fragment = Fragment::default();
         words.iter().map(|&w| fragment.push(model, w)).sum()

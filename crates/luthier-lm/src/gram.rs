@@ -1,4 +1,4 @@
-//! N-grams with numbers, as they are sorted.
+//! N-grams with counts or weights, as records of the external sort.
 
 use crate::MAX_ORDER;
 use luthier_io::sort::{Record, read_or_end};
@@ -7,13 +7,16 @@ use std::{
     io::{Read, Result, Write},
 };
 
-/// Words in the order that sorting compares, unused places 0, and numbers that go with them.
+/// An n-gram and three numbers that belong to it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Gram {
+    /// Words in the order in which sorting compares them: from left to right, or from right to left. Unused places
+    /// are 0.
     pub(crate) key: [u32; MAX_ORDER],
     pub(crate) numbers: [f64; 3],
 }
 
+/// Size of a record on disk, in bytes.
 const SIZE: usize = 4 * MAX_ORDER + 24;
 
 impl Record for Gram {
@@ -21,7 +24,7 @@ impl Record for Gram {
         self.key.cmp(&other.key)
     }
 
-    // Only counts are added, which are exact.
+    // Only counts are added, for which floating-point sums are exact.
     fn add(&mut self, other: &Self) {
         for (k, n) in self.numbers.iter_mut().zip(other.numbers) {
             *k += n;

@@ -1,8 +1,8 @@
-//! N-gram language models: estimation, ARPA files, one memory-mapped binary layout, queries with carried state.
+//! N-gram language models: estimation, ARPA files, a memory-mapped binary format, and queries with state.
 //!
-//! [`estimate`] writes an ARPA file from text (interpolated modified Kneser–Ney), [`Arpa::read`] reads one,
-//! [`Model::compile`] converts it to a memory-mapped binary, and a [`Model`] answers queries from many threads.
-//! Probabilities are logarithms to base 10, as in ARPA files.
+//! [`estimate`] estimates a model from text (interpolated modified Kneser–Ney) and writes an ARPA file,
+//! [`Arpa::read`] reads one, [`Model::compile`] converts it to a memory-mapped binary, and a [`Model`] answers
+//! queries from many threads. Probabilities are base-10 logarithms, as in ARPA files.
 //!
 //! ```
 //! use luthier_core::Progress;
@@ -32,11 +32,11 @@ pub use estimate::{Discount, Report, Settings, estimate, estimate_file};
 pub use fragment::Fragment;
 pub use model::{Info, Model, Scored, Sentence, State};
 
-/// Number of the unknown word, `<unk>`, in every model and ARPA file.
+/// Word number of the unknown word `<unk>`, in every model and ARPA file.
 pub const UNKNOWN: u32 = 0;
-/// Number of the mark for the beginning of a sentence, `<s>`, in every model and ARPA file.
+/// Word number of the sentence-begin marker `<s>`, in every model and ARPA file.
 pub const BEGIN: u32 = 1;
-/// Number of the mark for the end of a sentence, `</s>`, in every model and ARPA file.
+/// Word number of the sentence-end marker `</s>`, in every model and ARPA file.
 pub const END: u32 = 2;
 
 /// A vocabulary whose first three words are `<unk>`, `<s>` and `</s>`.
@@ -48,7 +48,7 @@ fn marked_vocabulary() -> luthier_core::Vocabulary {
     new
 }
 
-/// Words of the longest n-gram that a model may have.
+/// Maximum order of a model: number of words of its longest n-grams.
 pub const MAX_ORDER: usize = 6;
 
 #[cfg(test)]

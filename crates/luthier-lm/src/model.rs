@@ -1,14 +1,18 @@
-//! One binary layout for queries: a hash table per order, memory-mapped from a file.
+//! Language model for queries: one hash table per order, in memory or memory-mapped from a file.
 //!
-//! A query finds log₁₀ p(w | h) by back-off: the longest n-gram that ends in h w, plus the back-off weights of the longer
-//! contexts that were not found. It reads one slot of a table per word of context, n at most.
+//! A query computes log₁₀ p(w | h) by back-off. For a history h = w₁…wₙ₋₁ with back-off weight b(h),
 //!
-//! All numbers are little-endian. After the header come the 1-grams by number of the word, then for each longer order
-//! an open-addressing table of (key, probability, back-off), then the words. The key of an n-gram is made from its
-//! last word backwards, so that a query extends its key by one word of context at a time, and reads one slot for each.
+//! log₁₀ p(w | h) = the stored value if the n-gram h w is in the model, else b(h) + log₁₀ p(w | w₂…wₙ₋₁).
 //!
-//! The sign of a stored probability says whether some longer n-gram ends in this one (negative: yes), a back-off of
-//! −0 that no longer n-gram begins with it: a query then stops early, and states forget the rest.
+//! It looks up one table slot per word of context, at most n in all.
+//!
+//! File format: all numbers are little-endian. After the header come the 1-grams, indexed by word number; then, for
+//! each longer order, an open-addressing hash table of (key, probability, back-off); then the vocabulary. The key of
+//! an n-gram is computed from its last word backwards, so that a query extends it by one word of context at a time.
+//!
+//! Two signs are used as flags: a stored probability is negative if some longer n-gram ends in this one, and a
+//! back-off is −0 if no longer n-gram begins with it. They let a query stop early, and states drop words that no
+//! longer matter.
 
 use crate::{Arpa, BEGIN, END, Grams, MAX_ORDER, UNKNOWN};
 use luthier_core::{Error, Progress, Result};
@@ -26,7 +30,7 @@ const LAYOUT: Layout = Layout {
     again: "make it again with `luthier lm compile`",
 };
 
-/// Where things are in the header.
+/// Offsets in the header, in bytes.
 mod at {
     pub(super) const ORDER: usize = super::NUMBERS;
     pub(super) const COUNTS: usize = 32;
@@ -35,14 +39,15 @@ mod at {
     pub(super) const SECTIONS: usize = 136;
 }
 
-/// 1-grams, five tables, the table of words, ends of words, text of words.
+/// Number of sections: 1-grams, five tables of longer n-grams, and the word table, word ends and text of the
+/// vocabulary.
 const SECTIONS: usize = MAX_ORDER + 3;
 const WORD_TABLE: usize = MAX_ORDER;
 const WORD_ENDS: usize = MAX_ORDER + 1;
 const WORD_TEXT: usize = MAX_ORDER + 2;
 
-/// An n-gram language model that answers queries. It is read-only: threads share it, and so do processes that map the same
-/// file.
+/// An n-gram language model for queries. It is read-only and can be shared by threads; processes that map the same
+/// file share its memory.
 ///
 /// ```
 /// # use luthier_core::Progress;
@@ -62,13 +67,15 @@ const WORD_TEXT: usize = MAX_ORDER + 2;
 pub struct Model {
     bytes: Container,
     order: usize,
+    /// Number of slots of each table; those of the word table at index 0.
     slots: [u64; MAX_ORDER],
+    /// Offset of each section, in bytes.
     sections: [usize; SECTIONS],
     vocabulary: Words,
 }
 
-/// What the scores of later words can still depend on: the last words, as far as some n-gram continues them, with their
-/// back-off weights. Equal states score everything that follows alike.
+/// State of a query: the last words, as far as the model has n-grams that continue them, with their back-off weights.
+/// Scores of later words depend on nothing else, so hypotheses with equal states can be recombined.
 ///
 /// ```
 /// use luthier_lm::State;
@@ -77,24 +84,26 @@ pub struct Model {
 /// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct State {
-    /// The latest word first.
+    /// Words of the context, the most recent first.
     words: [u32; MAX_ORDER - 1],
+    /// Back-off weight (log₁₀) of the context of the last 1, 2, … words.
     back_off: [f32; MAX_ORDER - 1],
+    /// Number of words in the context.
     length: u8,
 }
 
 impl State {
-    /// Number of words that the state remembers, at most one less than the order of the model.
+    /// Number of words of context in the state, from 0 to one less than the order of the model.
     pub fn len(&self) -> usize {
         self.length as usize
     }
 
-    /// Whether the state remembers no word, so that nothing that follows depends on the words before.
+    /// Whether the state has no words, so that later scores do not depend on the words before it.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Numbers of the words that the state remembers, the latest first.
+    /// Numbers of the words in the state, the most recent first.
     pub fn words(&self) -> &[u32] {
         &self.words[..self.len()]
     }
@@ -114,55 +123,55 @@ impl std::hash::Hash for State {
     }
 }
 
-/// The answer of [`Model::score`] for one word in its context.
+/// Result of [`Model::score`] for one word in its context.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scored {
-    /// log₁₀ of the probability of the word in its context.
+    /// log₁₀ of the probability of the word given its context.
     pub log10: f32,
-    /// Number of words, from 1 to the order of the model, of the longest n-gram that was found.
+    /// Length of the longest matching n-gram, in words: from 1 to the order of the model.
     pub matched: usize,
-    /// The state behind the word, for the query of the next one.
+    /// State after the word, for the query of the next word.
     pub state: State,
 }
 
-/// The score of a sentence with its end, as [`Model::sentence`] gives it.
+/// Score of a sentence including its end, as [`Model::sentence`] returns it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Sentence {
-    /// log₁₀ of the probability of all words and of the end of the sentence.
+    /// log₁₀ of the probability of all words and the sentence-end marker.
     pub log10: f64,
-    /// log₁₀ of the probability of the known words and of the end of the sentence: unknown words are left out of the sum.
+    /// log₁₀ of the probability of the known words and the sentence-end marker; unknown words are left out of the sum.
     pub known_log10: f64,
-    /// Number of words that are not in the model.
+    /// Number of words that are not in the model's vocabulary.
     pub unknown: usize,
 }
 
-/// Size and kind of a model, as [`Model::info`] gives them.
+/// Size and storage of a model, as [`Model::info`] returns them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Info {
-    /// Words of the longest n-gram.
+    /// Order of the model: number of words of its longest n-grams.
     pub order: usize,
-    /// Number of n-grams by order, from single words on.
+    /// Number of n-grams of each order, beginning with 1-grams.
     pub counts: Vec<u64>,
-    /// Bytes of the layout for queries, in memory or in the mapped file.
+    /// Size of the model in memory or in the memory-mapped file, in bytes.
     pub bytes: usize,
     /// Whether the model is memory-mapped from a binary file.
     pub mapped: bool,
 }
 
-/// The key of words in the order of the text; never 0, which marks an empty slot.
+/// Hash key of an n-gram, whose words are given from left to right; never 0, which marks an empty slot.
 fn key_of(words: &[u32]) -> u64 {
     words.iter().rev().fold(0, |key, &w| extend(key, w)).max(1)
 }
 
 impl Model {
-    /// Opens a model: a binary file is memory-mapped at once, an ARPA file is read. Fails if the file is neither, or is
+    /// Opens a model file: memory-maps a binary file, or reads an ARPA file. Fails if the file is neither or is
     /// damaged.
     pub fn open(path: &Path) -> Result<Self> {
         Self::open_with(path, Progress::NONE)
     }
 
-    /// Opens a model as [`Model::open`] does, and reports `n-grams` while an ARPA file is read. Fails also with kind
-    /// [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+    /// Opens a model file as [`Model::open`] does, and reports progress in `n-grams` while reading an ARPA file. Also
+    /// fails with kind [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
     pub fn open_with(path: &Path, progress: Progress<'_>) -> Result<Self> {
         let name = path.display().to_string();
         if !Self::is_binary(path) {
@@ -171,33 +180,35 @@ impl Model {
         Self::check(LAYOUT.open(path)?, &name)
     }
 
-    /// Whether a file is a binary model, by its first bytes.
+    /// Whether a file is a binary model, detected from its first bytes.
     pub fn is_binary(path: &Path) -> bool {
         LAYOUT.fits(path)
     }
 
-    /// Makes a model in memory from an ARPA file that was read; messages call it `name`. Fails if an n-gram is there twice, or
-    /// if back-off would give a probability above 1, and with kind [`Interrupted`](luthier_core::ErrorKind::Interrupted) when
-    /// `progress` answers *stop*.
+    /// Builds a model in memory from the contents of an ARPA file, called `name` in error messages. Fails if an n-gram
+    /// occurs twice, if the back-off probability of an n-gram that the file lacks is above 1, and with kind
+    /// [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
     pub fn of_arpa(arpa: &Arpa, name: &str, progress: Progress<'_>) -> Result<Self> {
         Self::check(LAYOUT.seal(Builder::new(arpa, name, progress)?.bytes), name)
     }
 
-    /// Writes the memory-mapped binary of an ARPA file to `path`, and returns the model. Fails where [`Model::of_arpa`] fails
-    /// or where the file cannot be written; it appears complete or not at all.
+    /// Builds a model from the contents of an ARPA file as [`Model::of_arpa`] does, writes its binary form to `path`,
+    /// and returns it. Fails as [`Model::of_arpa`] does, or if the file cannot be written; the file appears complete
+    /// or not at all.
     pub fn compile(arpa: &Arpa, name: &str, path: &Path, progress: Progress<'_>) -> Result<Self> {
         let model = Self::of_arpa(arpa, name, progress)?;
         LAYOUT.write(&model.bytes, path)?;
         Ok(model)
     }
 
-    /// Converts an ARPA file to a memory-mapped binary at `output`, and returns the model. Reports `n-grams`. Fails if the file
-    /// is not a valid ARPA file, if the binary cannot be written, and with kind
+    /// Converts an ARPA file to a memory-mapped binary at `output`, and returns the model. Reports progress in
+    /// `n-grams`. Fails if the file is not a valid ARPA file, if the binary cannot be written, and with kind
     /// [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
     pub fn compile_file(arpa: &Path, output: &Path, progress: Progress<'_>) -> Result<Self> {
         Self::compile(&Arpa::read(arpa, progress)?, &arpa.display().to_string(), output, progress)
     }
 
+    /// Reads the header, and checks that all sections lie within the file.
     fn check(bytes: Container, name: &str) -> Result<Self> {
         let mut model = Model {
             bytes,
@@ -242,21 +253,22 @@ impl Model {
         self.bytes.u64_at(at)
     }
 
-    /// Probability with its sign, and back-off, from where they are stored.
+    /// Probability with its flag, and back-off, stored at an offset.
     #[inline]
     fn pair_at(&self, at: usize) -> (f32, f32) {
         let both = self.u64_at(at);
         (f32::from_bits(both as u32), f32::from_bits((both >> 32) as u32))
     }
 
+    /// Looks up an n-gram of order `n` by its key; returns its probability with its flag, and its back-off.
     #[inline]
     fn find(&self, n: usize, key: u64) -> Option<(f32, f32)> {
         let (slots, section) = (self.slots[n - 1], self.sections[n - 1]);
         let key = key.max(1);
         let start = section + slot_of(key, slots) as usize * SLOT;
         let mut at = start;
-        // Almost always the first or the second slot; only what is left goes round the end, and a damaged table that has
-        // no empty slot ends there.
+        // Almost always the first or second slot. Wrapping around the end of the table is left to another function,
+        // which also terminates for a damaged table without empty slots.
         while at < section + slots as usize * SLOT {
             let found = self.u64_at(at);
             if found == key {
@@ -270,6 +282,7 @@ impl Model {
         self.find_in(section..start, key)
     }
 
+    /// Continues the search for a key from the beginning of a table.
     #[cold]
     fn find_in(&self, range: std::ops::Range<usize>, key: u64) -> Option<(f32, f32)> {
         for at in range.step_by(SLOT) {
@@ -282,7 +295,7 @@ impl Model {
         None
     }
 
-    /// The state at the beginning of a sentence, behind `<s>`.
+    /// State at the beginning of a sentence, after `<s>`.
     pub fn begin(&self) -> State {
         let mut state = State::default();
         state.words[0] = BEGIN;
@@ -291,13 +304,14 @@ impl Model {
         state
     }
 
+    /// Probability with its flag, and back-off, of a 1-gram.
     #[inline]
     fn unigram(&self, word: u32) -> (f32, f32) {
         self.pair_at(self.sections[0] + 8 * word as usize)
     }
 
-    /// The probability of a word in the context that `state` remembers, and the state behind it. `word` is a number of this
-    /// model, below [`Model::words`].
+    /// Returns the probability of a word given the context in `state`, and the state after it. `word` is a word
+    /// number of this model, below [`Model::words`].
     #[inline]
     pub fn score(&self, state: &State, word: u32) -> Scored {
         let (p, b) = self.unigram(word);
@@ -325,7 +339,7 @@ impl Model {
             matched += 1;
             longer = p.is_sign_negative();
         }
-        // What was not found costs the back-offs of the contexts that go further.
+        // Add the back-off weights of the longer contexts for which no n-gram was found.
         for b in &state.back_off[matched - 1..length.max(matched - 1)] {
             log10 += b;
         }
@@ -333,8 +347,8 @@ impl Model {
         Scored { log10, matched, state: next }
     }
 
-    /// Perplexity of a tokenised text, one sentence per line, with ends of sentences and unknown words counted; 1 for a text
-    /// without lines. Reports `sentences`. Fails if the text cannot be read, and with kind
+    /// Returns the perplexity of a tokenised text, one sentence per line, including sentence ends and unknown words;
+    /// 1 for an empty text. Reports progress in `sentences`. Fails if the text cannot be read, and with kind
     /// [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
     pub fn perplexity(&self, text: &mut Input, progress: Progress<'_>) -> Result<f64> {
         let meter = Meter::new(progress, "sentences", 0);
@@ -352,7 +366,7 @@ impl Model {
         Ok(10f64.powf(-total / tokens.max(1) as f64))
     }
 
-    /// The score of a sentence with its beginning and end; `words` are numbers of this model.
+    /// Returns the score of a sentence between `<s>` and `</s>`; `words` are word numbers of this model.
     pub fn sentence(&self, words: &[u32]) -> Sentence {
         let mut state = self.begin();
         let mut sentence = Sentence::default();
@@ -370,27 +384,27 @@ impl Model {
         sentence
     }
 
-    /// The number of a word in this model; [`UNKNOWN`] for a word that is not in it.
+    /// Returns the number of a word in this model; [`UNKNOWN`] if the word is not in its vocabulary.
     pub fn word(&self, word: &str) -> u32 {
         self.vocabulary.find(&self.bytes, word).unwrap_or(UNKNOWN)
     }
 
-    /// The word that has a number in this model; empty for a number that no word has.
+    /// Returns the word with the given number in this model; empty if there is no such word.
     pub fn text(&self, id: u32) -> &str {
         self.vocabulary.word(&self.bytes, id)
     }
 
-    /// Words of the longest n-gram of the model.
+    /// Order of the model: number of words of its longest n-grams, from 1 to 6.
     pub fn order(&self) -> usize {
         self.order
     }
 
-    /// Number of words in the model, `<unk>`, `<s>` and `</s>` included.
+    /// Size of the model's vocabulary, including `<unk>`, `<s>` and `</s>`.
     pub fn words(&self) -> usize {
         self.vocabulary.words as usize
     }
 
-    /// Size and kind of the model.
+    /// Returns the size of the model, and whether it is memory-mapped.
     pub fn info(&self) -> Info {
         Info {
             order: self.order,
@@ -401,20 +415,20 @@ impl Model {
     }
 }
 
-/// Whether some longer n-gram begins with the one that has this back-off.
+/// Whether some longer n-gram begins with the one that has this back-off: its back-off is then not −0.
 #[inline]
 fn goes_on(back_off: f32) -> bool {
     back_off.to_bits() != (-0.0f32).to_bits()
 }
 
-/// A model in the making.
+/// Builds the binary form of a model.
 struct Builder {
     bytes: Vec<u8>,
     slots: [u64; MAX_ORDER],
     sections: [usize; SECTIONS],
 }
 
-/// An n-gram that the file leaves out although a longer one contains it.
+/// An n-gram that the ARPA file lacks although a longer n-gram begins or ends with it.
 type Blank = Vec<u32>;
 
 impl Builder {
@@ -442,7 +456,7 @@ impl Builder {
         Ok(b)
     }
 
-    /// The n-grams of one order as the file lists them.
+    /// Inserts the n-grams of one order in the ARPA file. Fails if one occurs twice.
     fn insert_all(&mut self, arpa: &Arpa, n: usize, name: &str, meter: &Meter<'_>) -> Result<()> {
         let grams = &arpa.orders[n - 1];
         for (i, words) in grams.words.chunks_exact(n).enumerate() {
@@ -457,22 +471,23 @@ impl Builder {
         meter.add(grams.len() % 1024)
     }
 
-    /// N-grams that the file leaves out, with the probability that back-off gives.
+    /// Inserts the n-grams that the ARPA file lacks, with their back-off probabilities. Fails if one is above 1.
     fn insert_blanks(&mut self, arpa: &Arpa, n: usize, blanks: &[Blank], name: &str) -> Result<()> {
         for words in blanks {
             let (p, _) = self.value(n - 1, &words[1..]);
             let (_, back_off) = self.value(n - 1, &words[..n - 1]);
             if back_off - p.abs() > 0.0 {
                 let text = arpa.text(words);
-                let found = format!("has no {n}-gram `{text}`, and by back-off its probability is above 1");
+                let found = format!("has no {n}-gram `{text}`, and its back-off probability is above 1");
                 return Err(Error::in_file(name, found)
-                    .hint("a back-off before it is too large: estimate the model again"));
+                    .hint("the back-off weight of its context is too large: estimate the model again"));
             }
             self.insert(n, words, back_off - p.abs(), 0.0);
         }
         Ok(())
     }
 
+    /// Appends the section of 1-grams.
     fn unigrams(&mut self, arpa: &Arpa) {
         self.sections[0] = self.bytes.len();
         let grams = &arpa.orders[0];
@@ -485,7 +500,7 @@ impl Builder {
         }
     }
 
-    /// Room for a table that is two thirds full.
+    /// Appends an empty hash table for `count` n-grams, with a load factor of two thirds.
     fn table(&mut self, n: usize, count: usize) {
         self.slots[n - 1] = (count + count / 2 + 1) as u64;
         self.sections[n - 1] = container::begin_section(&mut self.bytes);
@@ -502,12 +517,12 @@ impl Builder {
         self.bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// Where a key is, or the empty slot where it would be.
+    /// Offset of the slot with a key, or of the empty slot where it would be inserted.
     fn place(&self, section: usize, slots: u64, key: u64) -> usize {
         container::place(&self.bytes, self.sections[section], slots, key)
     }
 
-    /// False if it is there already.
+    /// Inserts an n-gram; returns false if the table already has it.
     fn insert(&mut self, n: usize, words: &[u32], p: f32, back_off: f32) -> bool {
         let key = key_of(words);
         let at = self.place(n - 1, self.slots[n - 1], key);
@@ -519,7 +534,7 @@ impl Builder {
         true
     }
 
-    /// Where the numbers of an n-gram are.
+    /// Offset of the probability and back-off of an n-gram.
     fn numbers(&self, n: usize, words: &[u32]) -> usize {
         match n {
             1 => self.sections[0] + 8 * words[0] as usize,
@@ -527,12 +542,13 @@ impl Builder {
         }
     }
 
+    /// Probability with its flag, and back-off, of an n-gram.
     fn value(&self, n: usize, words: &[u32]) -> (f32, f32) {
         let both = self.u64_at(self.numbers(n, words));
         (f32::from_bits(both as u32), f32::from_bits((both >> 32) as u32))
     }
 
-    /// Some longer n-gram ends in this one, or begins with it.
+    /// Sets the flag of an n-gram: some longer n-gram ends in it if `ends`, else begins with it.
     fn mark(&mut self, n: usize, words: &[u32], ends: bool) {
         let at = self.numbers(n, words);
         let (mut p, mut b) = self.value(n, words);
@@ -544,8 +560,9 @@ impl Builder {
         self.put(at, u64::from(p.to_bits()) | (u64::from(b.to_bits()) << 32));
     }
 
-    /// A back-off where nothing goes on is charged all the same, so states must remember the words before it: what such
-    /// an n-gram ends in goes on, too.
+    /// Handles n-grams with a back-off weight that no longer n-gram begins with. Queries still add the weight, so
+    /// states must keep these words: all suffixes of such an n-gram are flagged as if a longer n-gram began with
+    /// them.
     fn orphans(&mut self, arpa: &Arpa, meter: &Meter<'_>) -> Result<()> {
         for n in 2..arpa.orders.len() {
             let parents: FxHashSet<u64> =
@@ -562,6 +579,7 @@ impl Builder {
         Ok(())
     }
 
+    /// Appends the sections of the vocabulary.
     fn vocabulary(&mut self, arpa: &Arpa) {
         let words = Words::append(&mut self.bytes, &arpa.vocabulary);
         self.slots[0] = words.slots;
@@ -570,6 +588,7 @@ impl Builder {
         }
     }
 
+    /// Fills in the header.
     fn header(&mut self, arpa: &Arpa, blanks: &[Vec<Blank>]) {
         self.put(at::ORDER, arpa.orders.len() as u64);
         self.put(at::WORDS, arpa.vocabulary.len() as u64);
@@ -585,14 +604,14 @@ impl Builder {
     }
 }
 
-/// A probability that no longer n-gram ends in is stored as positive; a back-off of 0 as −0 until something goes on.
+/// Probability and back-off as they are stored before flags are set: the probability positive, a back-off of 0 as −0.
 fn stored(p: f32, back_off: f32) -> u64 {
     let back_off = if back_off == 0.0 { -0.0 } else { back_off };
     u64::from(p.abs().to_bits()) | (u64::from(back_off.to_bits()) << 32)
 }
 
-/// Queries go from short n-grams to long ones, so every n-gram's beginning and end must be there too. Pruned models of
-/// other programs may lack them.
+/// N-grams that must be added, by order. Queries go from short n-grams to long ones, so that the model must contain
+/// the first and the last n − 1 words of every n-gram. Pruned models from other toolkits may lack them.
 fn blanks(arpa: &Arpa, meter: &Meter<'_>) -> Result<Vec<Vec<Blank>>> {
     let mut all: Vec<Vec<Blank>> = vec![Vec::new(); arpa.orders.len()];
     for n in (3..=arpa.orders.len()).rev() {
@@ -613,7 +632,7 @@ fn blanks(arpa: &Arpa, meter: &Meter<'_>) -> Result<Vec<Vec<Blank>>> {
     Ok(all)
 }
 
-/// Asks every now and then whether to stop; counts nothing.
+/// Checks at every 1024th turn whether to stop, without counting progress.
 fn asked(meter: &Meter<'_>, turn: usize) -> Result<()> {
     if turn.is_multiple_of(1024) { meter.add(0) } else { Ok(()) }
 }

@@ -1,4 +1,5 @@
-//! Estimates against slow, obvious ones; queries against recursion; fragments against left to right.
+//! Tests of estimates against a direct implementation, queries against recursion, and fragments against scores from
+//! left to right.
 
 use super::*;
 use luthier_core::{
@@ -29,7 +30,7 @@ fn read(arpa: &str) -> Arpa {
     Arpa::read(file.path(), Progress::NONE).unwrap()
 }
 
-/// Random sentences over few words, some of them frequent.
+/// Random sentences over twelve words with a skewed distribution.
 fn random_text(seed: u32, sentences: usize) -> String {
     let mut s = Stream::new(11, Purpose::Test, 0, seed);
     let mut text = String::new();
@@ -44,9 +45,9 @@ fn random_text(seed: u32, sentences: usize) -> String {
 
 type Gram = Vec<String>;
 
-/// The textbook, with maps of strings.
+/// Modified Kneser–Ney by the textbook formulas, with maps of strings.
 struct Slow {
-    /// Adjusted counts and counts, by order.
+    /// Adjusted counts and raw counts by order.
     counts: Vec<BTreeMap<Gram, (f64, f64)>>,
     discounts: Vec<[f64; 4]>,
     words: f64,
@@ -98,7 +99,7 @@ impl Slow {
             || self.counts[gram.len() - 1].get(gram).is_some_and(|c| c.1 > self.prune[gram.len() - 1])
     }
 
-    /// The weight of the shorter context after this one.
+    /// Interpolation weight γ of a context.
     fn rest(&self, context: &[String]) -> Option<f64> {
         let n = context.len();
         let all: Vec<_> = self.counts[n].iter().filter(|(g, _)| g[..n] == *context).collect();
@@ -155,7 +156,7 @@ fn estimates_against_the_textbook() {
                 assert!((f64::from(grams.back_off[i]) - back).abs() < 1e-5, "{words:?} back-off");
             }
         }
-        // Probabilities after every context sum to 1.
+        // The probabilities of all words after a context sum to 1.
         let model = Model::of_arpa(&arpa, "m", Progress::NONE).unwrap();
         let mut state = model.begin();
         for word in text.split_whitespace().take(20) {
@@ -190,7 +191,7 @@ fn table(arpa: &Arpa) -> BTreeMap<Vec<u32>, (f32, f32)> {
     all.map(|(g, i)| (g.words(i).to_vec(), (g.probability[i], g.back_off[i]))).collect()
 }
 
-/// A model with random holes, as pruning of other programs leaves them.
+/// A model that randomly lacks n-grams, as after pruning by other toolkits.
 fn with_holes(seed: u32, order: usize) -> Arpa {
     let mut arpa = read(&built(&random_text(seed, 80), &settings(order, 1 << 24)).0);
     let mut s = Stream::new(13, Purpose::Test, 0, seed);
@@ -201,7 +202,7 @@ fn with_holes(seed: u32, order: usize) -> Arpa {
             if s.below(4) > 0 {
                 new.words.extend_from_slice(old.words(i));
                 new.probability.push(old.probability[i]);
-                // Some back-offs stand where nothing goes on.
+                // Some back-offs belong to n-grams that no longer n-gram begins with.
                 let odd = n < order && s.below(3) == 0;
                 new.back_off.push(if odd { -0.5 } else { old.back_off[i] });
             }
@@ -211,7 +212,7 @@ fn with_holes(seed: u32, order: usize) -> Arpa {
     arpa
 }
 
-/// The first six seeds give whole models.
+/// The first six seeds give complete models.
 fn whole_or_with_holes(seed: u32, order: usize) -> Arpa {
     if seed < 6 {
         return read(&built(&random_text(seed, 80), &settings(order, 1 << 24)).0);
@@ -219,7 +220,7 @@ fn whole_or_with_holes(seed: u32, order: usize) -> Arpa {
     with_holes(seed, order)
 }
 
-/// Any words but the beginning of a sentence.
+/// Random words other than `<s>`.
 fn random_words(model: &Model, n: u64, s: &mut Stream) -> Vec<u32> {
     let word = |s: &mut Stream| match s.below(model.words() as u64) as u32 {
         BEGIN => UNKNOWN,
@@ -248,7 +249,7 @@ fn queries_against_recursion_and_recombination() {
                 history.push(word);
                 state = scored.state;
                 assert!(state.len() < order.max(1));
-                // Whoever comes to an equal state goes on alike.
+                // Equal states score the next words alike.
                 let other = met.entry(state.words().to_vec()).or_insert_with(|| history.clone());
                 let mut there = model.begin();
                 for &w in &other[1..] {
@@ -263,7 +264,7 @@ fn queries_against_recursion_and_recombination() {
     }
 }
 
-/// Scores a random binary bracketing of the words.
+/// Score of the words combined by a random binary bracketing.
 fn bracketed(model: &Model, words: &[u32], s: &mut Stream) -> (Fragment, f64) {
     if words.len() <= 1 || s.below(4) == 0 {
         let mut fragment = Fragment::default();
@@ -334,7 +335,7 @@ fn binaries_are_checked() {
     assert!(Model::open(Path::new("/nowhere")).is_err());
     let shared = |_: &(dyn Send + Sync)| {};
     shared(&model);
-    // Damage anywhere gives an error or other numbers, never a panic or an endless search.
+    // Damage anywhere gives an error or wrong numbers, never a panic or an infinite loop.
     let mut s = Stream::new(15, Purpose::Test, 0, 0);
     for _ in 0..2000 {
         let mut bytes = whole.clone();
@@ -352,7 +353,7 @@ fn binaries_are_checked() {
     }
 }
 
-/// Wherever the callback answers stop, the work ends in that error, and no file appears.
+/// Whenever the callback answers *stop*, the call fails with that error and leaves no file.
 #[test]
 fn interrupted_work_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();

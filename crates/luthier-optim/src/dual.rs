@@ -472,7 +472,7 @@ impl SharedSlack<'_> {
         true
     }
 
-    /// Squared distance ‖xᵢ − xⱼ‖² of two examples; `None` stands for the slack, at 0. `None` if both are the slack.
+    /// Squared distance ‖xᵢ − xⱼ‖² of two examples, where `None` is the slack, at 0; `None` if both are the slack.
     fn square_distance(&mut self, x: Option<usize>, y: Option<usize>) -> Option<f64> {
         let square = |i: usize| self.examples.square(i);
         match (x, y) {

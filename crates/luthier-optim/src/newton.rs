@@ -20,6 +20,8 @@
 //! | η₁ to η₂ | w ← w + s | Δ |
 //! | above η₂ | w ← w + s | max(Δ, 2‖s‖) |
 //!
+//! The initial radius is ‖g‖, reduced to the length of the first step.
+//!
 //! Converges when ‖g‖ ≤ tolerance · ‖∇f(0)‖, or when actual and predicted decrease are negligible against f (10⁻¹²;
 //! for a rejected step the predicted decrease, 10⁻¹⁵). Stops without convergence at the maximum number of steps,
 //! after 21 rejected steps in a row, or if the function has no Hessian. An iteration costs one evaluation, two if the

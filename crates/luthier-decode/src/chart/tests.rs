@@ -14,7 +14,7 @@ pub(crate) struct World {
     rules: Vec<Row>,
 }
 
-/// Random rules over four source and four target words.
+/// A model with random rules over four source and four target words.
 pub(crate) fn world(seed: u64, lms: usize) -> World {
     let mut s = Stream::new(seed, Purpose::Test, 0, 0);
     let (mut f, mut e) = (Vocabulary::default(), Vocabulary::default());
@@ -77,7 +77,7 @@ pub(crate) fn world(seed: u64, lms: usize) -> World {
     }
 }
 
-/// A derivation: words and features by name.
+/// A derivation: target words, and features by name.
 type Made = (Vec<String>, BTreeMap<String, f64>);
 
 fn join(parts: &[&BTreeMap<String, f64>]) -> BTreeMap<String, f64> {
@@ -88,14 +88,14 @@ fn join(parts: &[&BTreeMap<String, f64>]) -> BTreeMap<String, f64> {
     sum
 }
 
-/// All derivations of X over a span, by the definition.
+/// All derivations of X over a span, by recursion.
 fn all(world: &World, sentence: &[u32], span: usize, start: usize, end: usize) -> Vec<Made> {
     let mut out = Vec::new();
     if end - start > span {
         return out;
     }
     for (source, target, scores) in &world.rules {
-        // Where the gaps are.
+        // All ways to match the source side, with the spans of its gaps.
         let mut ways: Vec<(usize, Vec<(usize, usize)>)> = vec![(start, Vec::new())];
         for symbol in source {
             let mut next = Vec::new();
@@ -152,7 +152,7 @@ fn all(world: &World, sentence: &[u32], span: usize, start: usize, end: usize) -
     out
 }
 
-/// All derivations of a sentence: rows of X.
+/// All derivations of a sentence: sequences of X joined by glue rules.
 fn sentences(world: &World, sentence: &[u32], span: usize) -> Vec<Made> {
     let mut rows: Vec<Vec<Made>> = vec![vec![(Vec::new(), BTreeMap::new())]];
     let glue: BTreeMap<String, f64> =
@@ -234,7 +234,7 @@ fn searches_equal_enumeration() {
             }
             assert_eq!(found.best().unwrap().0, forest.text(&ours[0].words));
             derivations += ours.len();
-            // Pruning finds nothing better.
+            // Pruned searches find no better translation.
             for pop in [1, 3, 10] {
                 let few = Limits { search: SearchKind::Cube, pop_limit: pop, ..limits };
                 let decoder = Decoder::new(&world.model, &weights, few);
@@ -246,7 +246,7 @@ fn searches_equal_enumeration() {
     assert!(derivations > 1500 && with_gaps > 300, "{derivations} {with_gaps}");
 }
 
-/// Random sentences of a world, some words unknown.
+/// Random sentences with some unknown words.
 fn lines(seed: u64) -> Vec<String> {
     let mut s = Stream::new(seed, Purpose::Test, 2, 0);
     (0..6)
@@ -277,7 +277,7 @@ fn saved_forests_give_what_decoding_gives() {
         save(&path, &world.model, &digests, &lines, span);
         let forests = Forests::open(&path, &world.model, &digests, span).unwrap();
         assert_eq!(forests.len(), lines.len());
-        // Weights of which the saved forests know nothing; limits that cut.
+        // New weights for each pass, and limits that prune.
         for (pass, table) in [(0, 1), (1, 2), (2, 20)] {
             let mut s = Stream::new(seed, Purpose::Test, 3, pass);
             let text: String =
@@ -324,7 +324,7 @@ fn damaged_and_foreign_forests_are_refused() {
         std::fs::write(&path, &whole[..length]).unwrap();
         assert!(open(&digests, 4).is_err(), "{length}");
     }
-    // One byte at a time: it is noticed, or it is padding.
+    // A change of any byte is detected, unless it is padding.
     let mut noticed = 0;
     for at in 0..whole.len() {
         let mut bytes = whole.clone();
@@ -336,7 +336,7 @@ fn damaged_and_foreign_forests_are_refused() {
         }
     }
     assert!(noticed > whole.len() / 2, "{noticed} of {}", whole.len());
-    // A file that was being written keeps its mark.
+    // A file whose writing was not finished is recognised.
     let mut unfinished = whole;
     unfinished[12..16].fill(0);
     std::fs::write(&path, unfinished).unwrap();
