@@ -77,7 +77,7 @@ impl ListArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Metric")]
 pub(crate) struct MetricArgs {
-    /// Metric, such as bleu, chrf, ter, wer, column:comet, '0.5*bleu+0.5*chrf'.
+    /// Metric, such as bleu, chrf, ter, wer or column:comet.
     ///
     /// Candidates and references are taken as tokenised already unless --tokenize is given.
     #[arg(long, short, default_value = "bleu", value_name = "METRIC")]

@@ -44,9 +44,9 @@ enum Kind {
 struct PhraseArgs {
     #[command(flatten)]
     from: FromArgs,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Phrases")]
     phrases: PhraseSettings,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Sorting")]
     sort: SortSettings,
 }
 
@@ -54,9 +54,9 @@ struct PhraseArgs {
 struct HieroArgs {
     #[command(flatten)]
     from: FromArgs,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Rules")]
     rules: RuleLimits,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Sorting")]
     sort: SortSettings,
 }
 

@@ -56,16 +56,12 @@ const SHORT: &[(&str, &[&str])] = &[
             "restarts",
             "fix",
             "pairs",
-            "psi",
             "c",
             "constraints",
-            "update",
             "optimized",
             "loss",
             "eta0",
-            "shards",
             "gamma",
-            "lambda",
         ],
     ),
     (
@@ -105,18 +101,7 @@ const SHORT: &[(&str, &[&str])] = &[
     ),
     (
         "decode",
-        &[
-            "model",
-            "weights",
-            "input",
-            "output",
-            "nbest",
-            "nbest_out",
-            "pop-limit",
-            "pop_limit",
-            "json",
-            "threads",
-        ],
+        &["model", "weights", "input", "output", "nbest", "nbest_out", "pop_limit", "json", "threads"],
     ),
     (
         "train",
@@ -250,4 +235,70 @@ pub(crate) fn man(args: &ManArgs, common: &Common, talk: Talk, command: Command)
     }
     talk.say(&format!("{} manual pages in {}", pages.len(), dir.display()));
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::command;
+
+    /// All commands with subcommands, each with its words.
+    fn all(command: &Command, words: &str, found: &mut Vec<(String, Command)>) {
+        found.push((words.to_owned(), command.clone()));
+        for sub in command.get_subcommands().filter(|s| s.get_name() != "help") {
+            all(sub, &format!("{words} {}", sub.get_name()), found);
+        }
+    }
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|g| g.1).copied().collect();
+        let command = command();
+        let mut names: Vec<&str> = command.get_subcommands().map(Command::get_name).chain(["help"]).collect();
+        grouped.sort_unstable();
+        names.sort_unstable();
+        assert_eq!(grouped, names);
+    }
+
+    #[test]
+    fn short_pages_fit_a_screen() {
+        let mut root = command().term_width(100);
+        root.build();
+        let mut found = Vec::new();
+        all(&root, "luthier", &mut found);
+        assert!(found.len() > 40);
+        for (words, mut command) in found.into_iter().skip(1) {
+            let page = command.render_help().to_string();
+            assert!(page.lines().count() <= 40, "{words} -h has {} lines:\n{page}", page.lines().count());
+            assert!(
+                page.lines().all(|l| l.chars().count() <= 100 || l.starts_with("Usage:")),
+                "{words} -h is wider than 100 columns:\n{page}"
+            );
+        }
+    }
+
+    #[test]
+    fn flags_of_short_pages_exist() {
+        let root = command();
+        for (name, ids) in SHORT {
+            let mut found = Vec::new();
+            all(root.find_subcommand(name).unwrap(), name, &mut found);
+            for id in *ids {
+                let known =
+                    |c: &Command| c.get_arguments().chain(root.get_arguments()).any(|a| a.get_id() == id);
+                assert!(found.iter().any(|(_, c)| known(c)), "{name} has no flag {id}");
+            }
+        }
+    }
+
+    #[test]
+    fn long_page_of_mert_begins_with_inputs_metric_run() {
+        let mut root = command();
+        root.build();
+        let mert = root.find_subcommand_mut("tune").unwrap().find_subcommand_mut("mert").unwrap();
+        let page = mert.render_long_help().to_string();
+        let heads: Vec<&str> = page.lines().filter(|l| !l.starts_with(' ') && l.ends_with(':')).collect();
+        assert_eq!(heads[..4], ["Input:", "Metric:", "Run:", "MERT:"]);
+        assert_eq!(heads.last(), Some(&"Metrics, each with its settings after a colon:"));
+    }
 }

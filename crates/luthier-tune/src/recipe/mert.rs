@@ -35,11 +35,10 @@ pub struct Mert {
     /// Search strategy: how the directions of line searches are chosen.
     #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Mert::default().strategy, help_heading = "MERT"))]
     pub strategy: Strategy,
-    /// Number of random starts per round, besides the current weights [default: 20; on forests 4, as in Watanabe
-    /// 2012].
+    /// Number of random restarts per round [default: 20; on forests 4].
     ///
-    /// Each weight is drawn uniformly from its bounds; without bounds from 0 to 1 with the sign of the current
-    /// weight, or from −1 to 1 if the current weight is 0.
+    /// Starts besides the current weights; 4 on forests is as in Watanabe (2012). Each weight is drawn uniformly from its
+    /// bounds; without bounds from 0 to 1 with the sign of the current weight, or from −1 to 1 if the current weight is 0.
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(..=1_000_000)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restarts: Option<u32>,

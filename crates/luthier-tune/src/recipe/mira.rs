@@ -56,11 +56,10 @@ pub struct Mira {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub learn_from: LearnFrom,
-    /// Pairs of candidates to separate: hope and fear over the pool, surrogate and guess online, or oracles and all
-    /// others of a batch online.
+    /// Pairs of candidates to separate.
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHICH", value_enum, default_value_t = Mira::default().constraints, help_heading = "MIRA"))]
     pub constraints: Constraints,
-    /// C: maximum step size [default: 0.01 with hope-fear; unlimited with surrogate].
+    /// C: maximum step size [default: hope-fear 0.01, surrogate unlimited].
     #[cfg_attr(feature = "clap", arg(long, value_name = "C", allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "MIRA"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub c: Option<f64>,

@@ -26,11 +26,12 @@ pub struct Oro {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// Ranking loss: hinge over pairs of an oracle and another candidate, or softmax over segments.
+    /// Ranking loss.
     #[cfg_attr(feature = "clap", arg(long, value_name = "LOSS", value_enum, default_value_t = Oro::default().loss, help_heading = "ORO"))]
     pub loss: RankLoss,
-    /// Use optimised updates (O-ORO), which weight the terms of a step by Lagrange multipliers (Watanabe 2012, eq.
-    /// 12–17).
+    /// Use optimised updates (O-ORO).
+    ///
+    /// They weight the terms of a step by Lagrange multipliers (Watanabe 2012, eq. 12–17).
     #[cfg_attr(feature = "clap", arg(long, help_heading = "ORO"))]
     pub optimized: bool,
     /// λ: weight of the regulariser ½‖w‖²; weights are projected onto the ball of radius 1/√λ.

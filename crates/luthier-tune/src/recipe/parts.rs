@@ -274,8 +274,9 @@ pub struct Online {
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch_size: Option<u32>,
-    /// Number of shards of the data, which learn independently for one epoch and are then mixed; affects results,
-    /// unlike the number of threads [default: 1].
+    /// Number of shards of the data [default: 1].
+    ///
+    /// Shards learn independently for one epoch and are then mixed; their number affects results, unlike that of threads.
     #[cfg_attr(feature = "clap", arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(1..=MAX_SHARDS as i64)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shards: Option<u32>,
@@ -343,8 +344,7 @@ impl Online {
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Surrogates"))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Surrogates {
-    /// Target of an update where the reference is not reachable: the best of the list and the previous target,
-    /// or the best reachable translation [default: local].
+    /// Target of an update where the reference is not reachable [default: local].
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub update: Option<Update>,

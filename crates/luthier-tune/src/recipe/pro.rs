@@ -28,7 +28,7 @@ pub struct Pro {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// Pairs of candidates to rank: sampled ones, oracles with all others, all pairs, or the best with the worst.
+    /// Pairs of candidates to rank.
     #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Pro::default().pairs, help_heading = "PRO"))]
     pub pairs: PairSource,
     /// Loss of a pair: logistic or hinge.
