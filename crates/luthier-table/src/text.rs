@@ -1,5 +1,5 @@
-//! Reader and writer of phrase, rule and reordering tables in Moses' text format: `source ||| target |||
-//! scores ||| alignment ||| counts`, one entry per line.
+//! Reader and writer of phrase, rule and reordering tables in Moses' text format:
+//! `source ||| target ||| scores ||| alignment ||| counts`, one entry per line.
 
 use crate::{Builder, Entry, GAPS, Table};
 use luthier_core::{Error, Fingerprint, Progress, Result, Vocabulary};
