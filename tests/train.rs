@@ -354,13 +354,13 @@ fn bad_input_is_one_line() {
     let cases = [
         (
             "align --source @f3 --target @e2",
-            "luthier: e2:3: the file ends here with 2 lines, but f3 has 3; the files must have the translation of a line in the \
-             same line",
+            "luthier: e2:3: the file ends here with 2 lines, but f3 has 3; each line must be the translation of the \
+             same line of the other file",
         ),
         (
             "train --source @e2 --target @f3 --model @m",
-            "luthier: e2:3: the file ends here with 2 lines, but f3 has 3; the files must have the translation of a line in the \
-             same line",
+            "luthier: e2:3: the file ends here with 2 lines, but f3 has 3; each line must be the translation of the \
+             same line of the other file",
         ),
         (
             "align --source @empty --target @empty",
@@ -381,12 +381,12 @@ fn bad_input_is_one_line() {
         ),
         (
             "extract phrase --source @f3 --target @e3 --alignment @links --out @out -q",
-            "luthier: links:3: the link 3-1 is out of range: the source has 3 words and the target 3; positions count from 0; do \
-             text and alignment belong together, and is the source first?",
+            "luthier: links:3: the link 3-1 is out of range: the source has 3 words and the target 3; positions are numbered \
+             from 0; check that the alignment belongs to this text, source first",
         ),
         (
             "extract hiero --source @f3 --target @e3 --alignment @few --out @out -q",
-            "luthier: few: has 2 lines, but the text has 3; expected a line of links for each line of text",
+            "luthier: few: has 2 lines, but the text has 3; expected one line of links per line of text",
         ),
         (
             "train --source @f3 --target @e3 --alignment @odd --model @m -q",
@@ -428,7 +428,7 @@ fn bad_input_is_one_line() {
         ),
         (
             "extract phrase --source @f3 --target @e3 --alignment @blank --out @out -q",
-            "luthier: the links leave no phrase to extract; is the alignment empty, or are its lines not those of the text?",
+            "luthier: no phrase can be extracted from the alignment; check that the alignment is not empty and belongs to this text",
         ),
         (
             "train --source @f3 --target @e3 --model @f3 -q",

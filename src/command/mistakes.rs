@@ -190,6 +190,9 @@ impl<'a> Place<'a> {
     fn missing(&self, flags: &[String]) -> Error {
         let describe = |shown: &String| {
             let arg = self.command.get_arguments().find(|a| same(a, shown));
+            if let Some(either) = shown.strip_prefix("<--").and_then(|s| s.strip_suffix('>')) {
+                return format!("--{}", either.replace('|', " or "));
+            }
             let shown = shown.trim_end_matches("...");
             match arg.and_then(Arg::get_help) {
                 Some(help) => {

@@ -90,8 +90,9 @@ impl Error {
         Error::new("interrupted").of_kind(ErrorKind::Interrupted)
     }
 
-    /// Builds an error from one that the operating system reported about a file, as `cannot <doing>:
-    /// <reason>`; its kind is [`ErrorKind::NotFound`], [`ErrorKind::BrokenPipe`] or [`ErrorKind::System`].
+    /// Builds an error from one that the operating system reported about a file, as
+    /// `cannot <doing>: <reason>`; its kind is [`ErrorKind::NotFound`], [`ErrorKind::BrokenPipe`] or
+    /// [`ErrorKind::System`].
     pub fn io(file: impl Into<String>, doing: &str, error: &io::Error) -> Self {
         let e = Error::in_file(file, format!("cannot {doing}: {}", plain(error)));
         match error.kind() {

@@ -1,9 +1,9 @@
-//! Drawing a random tree.
+//! Random generation of sentence trees.
 //!
-//! A corpus to learn from needs sentences that are varied, natural and alike in length. They are drawn from
-//! the top down: first the kind of sentence, here, then its clauses ([`clause`]), then their phrases
-//! ([`phrase`]) and adverbials ([`time`]). Every choice comes from [`Dice`], and the order of the choices
-//! must not change, or every seed would name another corpus.
+//! Trees are drawn from the top down: first the type of the sentence, in this module, then its clauses
+//! ([`clause`]), their phrases ([`phrase`]) and adverbials ([`time`]), so that sentences are varied, natural
+//! and of similar length. Every choice comes from [`Dice`], and the order of the choices must not change, or
+//! every seed would give a different corpus.
 
 mod clause;
 mod phrase;
@@ -19,7 +19,7 @@ use clause::{any_clause, any_tense, infinitive, make_plain, reason, verb_with, w
 use phrase::{Role, person, pronoun, same_or_new};
 use time::times;
 
-/// Draws a whole sentence.
+/// Draws the tree of a sentence.
 pub(crate) fn draw(dice: &mut Dice) -> Sentence {
     let mark = dice.mark();
     let (main, joined) = match dice.roll(100) {
@@ -37,16 +37,16 @@ pub(crate) fn draw(dice: &mut Dice) -> Sentence {
     Sentence { mark, mood: Mood::Statement, main, joined }
 }
 
-/// A main clause with the one that is joined to it.
+/// A main clause, and the clause that is joined to it.
 type Clauses = (Clause, Option<Joined>);
 
-/// Joins a clause that comes second in German, or first if `front` is set.
+/// Joins a clause to a main clause by a conjunction; in German it precedes the main clause if `front` is set.
 fn join(dice: &mut Dice, main: Clause, name: Connective, clause: Clause, front: bool) -> Clauses {
     let conjunction = lexicon().conjunction(name);
     (main, Some(Joined { mark: dice.mark(), conjunction, clause, front }))
 }
 
-/// A polite request.
+/// Draws a polite request.
 fn command(dice: &mut Dice, mark: u32) -> Sentence {
     let verb = verb_with(dice, |verb| {
         verb.subject & PERSON != 0
@@ -65,7 +65,7 @@ fn command(dice: &mut Dice, mark: u32) -> Sentence {
     Sentence { mark, mood: Mood::Command, main, joined: None }
 }
 
-/// A main clause with an infinitive that says what for, or without what.
+/// Draws a main clause with an infinitive clause of purpose ("um … zu") or exclusion ("ohne … zu").
 fn purpose(dice: &mut Dice) -> Clauses {
     let verb = verb_with(dice, |verb| {
         verb.subject & PERSON != 0 && !verb.is(traits::STATE) && verb.place_percent < 100
@@ -78,7 +78,7 @@ fn purpose(dice: &mut Dice) -> Clauses {
     join(dice, main, name, sub, false)
 }
 
-/// The conjunctions of adverbial clauses, with how often they are drawn.
+/// Conjunctions of adverbial clauses, with their relative frequencies.
 const ADVERBIAL: [(Connective, usize); 8] = [
     (Connective::Because, 36),
     (Connective::Although, 10),
@@ -90,7 +90,7 @@ const ADVERBIAL: [(Connective, usize); 8] = [
     (Connective::While, 7),
 ];
 
-/// A main clause with a verb-final adverbial clause.
+/// Draws a main clause with a verb-final adverbial clause.
 fn adverbial(dice: &mut Dice) -> Clauses {
     let name = ADVERBIAL[dice.weighted(&ADVERBIAL.map(|entry| entry.1))].0;
     let free = any_tense(dice);
@@ -114,7 +114,7 @@ fn adverbial(dice: &mut Dice) -> Clauses {
     join(dice, main, name, sub, front)
 }
 
-/// The adverbial clause itself.
+/// Draws the adverbial clause that belongs to a main clause and a conjunction.
 fn adverbial_clause(dice: &mut Dice, main: &Clause, name: Connective, tense: Tense) -> Clause {
     use Connective::{Although, Because, If, Whenever};
     let mut sub = if matches!(name, Because | Although | If | Whenever) {
@@ -137,8 +137,8 @@ fn adverbial_clause(dice: &mut Dice, main: &Clause, name: Connective, tense: Ten
     sub
 }
 
-/// Swaps the subjects of two clauses if the first one said would be a pronoun for the second: the first
-/// mention should be the full one.
+/// Swaps the subjects of two clauses if the pronoun would precede its antecedent: the first mention should be
+/// the full noun phrase.
 fn name_first(main: &mut Phrase, sub: &mut Phrase) {
     if let Head::Pronoun(index) = sub.head
         && index < Pronoun::Who
@@ -149,7 +149,8 @@ fn name_first(main: &mut Phrase, sub: &mut Phrase) {
     }
 }
 
-/// Somebody says that, or tries to.
+/// Draws a main clause with a verb of speech or thought and a "dass" clause, or with a verb such as
+/// "versuchen" and an infinitive.
 fn speech(dice: &mut Dice) -> Clauses {
     let verb = dice.pick(lexicon().verbs(Group::Speech));
     let tense = if dice.chance(55) { Tense::Past } else { Tense::Habit };
@@ -166,7 +167,7 @@ fn speech(dice: &mut Dice) -> Clauses {
     join(dice, main, Connective::That, sub, false)
 }
 
-/// Two main clauses.
+/// Draws two coordinated main clauses.
 fn coordination(dice: &mut Dice) -> Clauses {
     let tense = any_tense(dice);
     let conjunction = dice.pick(lexicon().coordinating());

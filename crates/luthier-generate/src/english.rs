@@ -1,9 +1,9 @@
-//! Saying a tree in English.
+//! Realisation of a tree as an English sentence.
 //!
-//! One German sentence has many good translations, and references should show that: synonyms, tenses, the
-//! order of adverbials and clauses are drawn anew every time a tree is said. Words are inflected in
-//! [`inflect`], combined into phrases in [`mod@phrase`]; [`mod@verbs`] finds the verb group. Here the parts
-//! become clauses and a sentence.
+//! A German sentence has many good translations, and references should be as varied: synonyms, tenses, and
+//! the order of adverbials and clauses are drawn again for every reference. [`inflect`] inflects words,
+//! [`mod@phrase`] realises phrases and [`mod@verbs`] verb groups; this module orders them in clauses and
+//! sentences.
 
 mod inflect;
 mod phrase;
@@ -17,21 +17,26 @@ use crate::tree::{Clause, Det, Expression, Head, Joined, Mood, Phrase, Sentence}
 use phrase::{phrase, predicate, prepositional};
 use verbs::{Setting, Verbs, verbs};
 
-/// How an English clause is built.
+/// Construction of an English clause.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
+    /// A main clause.
     Main,
-    /// A main clause after another one: nothing is fronted.
+    /// A main clause that follows another clause: nothing is fronted.
     Second,
-    /// A subordinate clause: nothing is fronted, tenses are simple.
+    /// A subordinate clause: nothing is fronted, and there is no present perfect.
     Sub,
+    /// A direct question, with inversion.
     Ask,
+    /// An infinitive with "to".
     To,
+    /// A gerund ("-ing").
     Ing,
+    /// An imperative.
     Command,
 }
 
-/// A sentence in English.
+/// Realises a sentence in English.
 pub(crate) fn say(dice: &mut Dice, s: &Sentence) -> Line {
     let mut out = Line::new();
     let first = joined_first(dice, s);
@@ -68,8 +73,8 @@ pub(crate) fn say(dice: &mut Dice, s: &Sentence) -> Line {
     out.tidy()
 }
 
-/// Whether the joined clause is said before the main one. The order of the clauses may differ from the German
-/// one if neither needs the other to be understood.
+/// Returns whether the joined clause precedes the main clause. The order may differ from the German one if
+/// neither subject is a pronoun that refers to the other clause.
 fn joined_first(dice: &mut Dice, s: &Sentence) -> bool {
     use Pronoun::{He, ItFeminine, ItMasculine, She, They};
     let Some(joined) = &s.joined else { return false };
@@ -83,7 +88,7 @@ fn joined_first(dice: &mut Dice, s: &Sentence) -> bool {
     }
 }
 
-/// How often a comma comes before a conjunction, in percent.
+/// Returns the probability of a comma before a conjunction, in per cent.
 fn comma_percent(word: &str, silent: bool) -> usize {
     match word {
         "but" | "so" | "and so" | "for" | "which is why" | "but nevertheless" | "and yet" => 100,
@@ -93,7 +98,7 @@ fn comma_percent(word: &str, silent: bool) -> usize {
     }
 }
 
-/// A clause after the given conjunction.
+/// Realises a joined clause with its conjunction `word`.
 fn joined(dice: &mut Dice, joined: &Joined, word: &str) -> Line {
     let mut out = Line::of(word, &[joined.mark]);
     let shape = match joined.conjunction.join {
@@ -104,7 +109,7 @@ fn joined(dice: &mut Dice, joined: &Joined, word: &str) -> Line {
     };
     let bare = out.is_empty();
     out.append(clause(dice, &joined.clause, shape, None));
-    // A plain "to" says what "um" and "zu" say together.
+    // A plain "to" is linked to both "um" and "zu".
     if bare
         && joined.conjunction.join == Join::To
         && let Some(to) = out.first_mut()
@@ -114,7 +119,7 @@ fn joined(dice: &mut Dice, joined: &Joined, word: &str) -> Line {
     out
 }
 
-/// A clause; the lead is a question word that comes first.
+/// Realises a clause; `lead` is the question word or the opening that precedes it.
 fn clause(dice: &mut Dice, c: &Clause, shape: Shape, lead: Option<Line>) -> Line {
     let mut c = c.clone();
     let (negated, not_mark) = negation(dice, &mut c, shape);
@@ -151,7 +156,8 @@ fn clause(dice: &mut Dice, c: &Clause, shape: Shape, lead: Option<Line>) -> Line
     out
 }
 
-/// Whether the verb is negated, and the mark of "not": "kein" is either "no" or a negated verb.
+/// Returns whether the verb is negated, and the mark of "not"; "kein" becomes either "no" or a negated verb
+/// with "any".
 fn negation(dice: &mut Dice, c: &mut Clause, shape: Shape) -> (bool, u32) {
     let mut negated = c.negated;
     if let Some(object) = &mut c.object
@@ -182,7 +188,7 @@ fn put_not(dice: &mut Dice, out: &mut Line, mark: u32) {
     }
 }
 
-/// The subject and how the verb agrees with it.
+/// Realises the subject, and returns its agreement with the verb.
 fn subject(dice: &mut Dice, c: &Clause, shape: Shape) -> (Line, Agreement) {
     match (&c.object, c.verb.kind) {
         (Some(object), Kind::Exist) => (Line::of("there", &[c.subject.mark]), object.agreement()),
@@ -191,7 +197,8 @@ fn subject(dice: &mut Dice, c: &Clause, shape: Shape) -> (Line, Agreement) {
     }
 }
 
-/// Says what comes before the subject, and takes it out of the clause; tells whether the object is among it.
+/// Realises the parts before the subject and removes them from the clause; returns whether the object is
+/// among them.
 fn front(dice: &mut Dice, c: &mut Clause, shape: Shape, lead: Option<Line>, out: &mut Line) -> bool {
     if shape == Shape::Command
         && dice.chance(75)
@@ -215,7 +222,7 @@ fn front(dice: &mut Dice, c: &mut Clause, shape: Shape, lead: Option<Line>, out:
     asked
 }
 
-/// Moves an adverb, a time or a place to the front of a main clause now and then.
+/// Moves an adverb, a time or a place to the front of some main clauses.
 fn front_adverbial(dice: &mut Dice, c: &mut Clause, out: &mut Line) {
     let heavy = c.object.as_ref().is_some_and(Phrase::has_relative);
     let comma = if let Some((adverb, Position::Front)) = &c.adverb {
@@ -243,7 +250,7 @@ fn front_adverbial(dice: &mut Dice, c: &mut Clause, out: &mut Line) {
     }
 }
 
-/// Appends adverbials of time, perhaps in the opposite order.
+/// Appends adverbials of time, sometimes in reverse order.
 fn put_times(dice: &mut Dice, times: &[Expression], out: &mut Line) {
     let backwards = times.len() > 1 && dice.chance(40);
     let order: Vec<&Expression> =
@@ -253,7 +260,7 @@ fn put_times(dice: &mut Dice, times: &[Expression], out: &mut Line) {
     }
 }
 
-/// Appends the objects after the verb, with a movable particle.
+/// Appends the objects after the verb, with the particle of a phrasal verb before or after the object.
 fn objects(dice: &mut Dice, c: &Clause, verbs: &Verbs, moved: bool, out: &mut Line) {
     let object = c.object.as_ref().filter(|_| !moved);
     let Some(dative) = &c.dative else {
@@ -289,7 +296,8 @@ fn objects(dice: &mut Dice, c: &Clause, verbs: &Verbs, moved: bool, out: &mut Li
     out.append(receiver);
 }
 
-/// Appends everything after the objects.
+/// Appends the parts after the objects: predicate, prepositional object, direction, manner, place, company,
+/// time.
 fn tail(dice: &mut Dice, c: &Clause, swallow: bool, out: &mut Line) {
     if let Some(adjective) = &c.predicate {
         out.append(predicate(dice, adjective));

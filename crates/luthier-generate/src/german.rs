@@ -1,8 +1,8 @@
-//! Saying a tree in German.
+//! Realisation of a tree as a German sentence.
 //!
-//! Words are inflected in [`inflect`], combined into phrases in [`phrase`] and ordered in [`mod@clause`]; here
-//! clauses become a sentence. The German sentence is the source: it is said once, and all English references
-//! translate it.
+//! [`inflect`] inflects words, [`phrase`] realises phrases and [`mod@clause`] orders them in clauses; this
+//! module combines clauses into a sentence. The German sentence is the source: it is realised once, and all
+//! English references are its translations.
 
 mod clause;
 mod inflect;
@@ -14,7 +14,7 @@ use crate::links::{Line, mark};
 use crate::tree::{Joined, Mood, Sentence};
 use clause::{Order, clause};
 
-/// A sentence in German.
+/// Realises a sentence in German.
 pub(crate) fn say(dice: &mut Dice, s: &Sentence) -> Line {
     let mut out = match (&s.mood, &s.joined) {
         (Mood::Statement, Some(first)) if first.front => {
@@ -48,11 +48,11 @@ pub(crate) fn say(dice: &mut Dice, s: &Sentence) -> Line {
     out.tidy()
 }
 
-/// A clause with its conjunction.
+/// Realises a joined clause with its conjunction.
 fn joined(dice: &mut Dice, joined: &Joined) -> Line {
     let mut out = Line::of(dice.alternative(joined.conjunction.german), &[joined.mark]);
     let c = &joined.clause;
-    // With an empty lead the verb comes first: the conjunction or the shared subject stands before it.
+    // With an empty lead the verb comes first, because the conjunction or the shared subject precedes it.
     let (order, lead) = match joined.conjunction.join {
         Join::Final => (Order::Final, None),
         Join::Second if !c.silent => (Order::Second, None),

@@ -1,46 +1,47 @@
-//! The words of the grammar, read from tab-separated files.
+//! The lexicon of the grammar, read from tab-separated files.
 //!
-//! What can be said is data, how it is said is code. The data is in `lexicon/*.tsv`: one header line that
-//! names the columns, then one entry per line. The files are compiled in and read once, when the first
-//! sentence is made. All faults in all files are found together (see [`Lexicon::load`]); a test makes sure
-//! that there are none.
+//! The words are data and the grammar is code. The data are in `lexicon/*.tsv`: one header line with the
+//! names of the columns, then one entry per line. The files are compiled in and parsed once, before the first
+//! sentence is generated. All errors in all files are reported together (see [`Lexicon::load`]); a test
+//! checks that there are none.
 //!
-//! | file | one row is |
+//! | file | content of a row |
 //! |---|---|
-//! | `nouns` | a noun; `there` and `english_there` are the prepositions that say "there" of it |
-//! | `compounds` | a first part of compounds, with the list that nouns name in their column `compounds` |
-//! | `adjectives` | an adjective with the classes it is said of; `passing` ones allow a time |
-//! | `degrees` | a word before an adjective, like "sehr" |
-//! | `quantities` | a determiner of plurals: the German stem and English |
-//! | `cities` | a town or country that stands without an article |
-//! | `names` | a first name or a family name |
-//! | `numbers` | a number word: zero to nineteen, then the tens |
-//! | `calendar` | a weekday or a month |
-//! | `times` | an adverbial of time with the tenses it goes with |
-//! | `spans` | a unit of time: one of it and the plural, both in the dative, and the English singular |
-//! | `adverbs` | an adverb of frequency or attitude |
-//! | `manners` | an adverbial of manner |
-//! | `prepositions` | a preposition that goes with any place |
-//! | `verbs` | a verb with its frame |
-//! | `modals` | a modal verb |
-//! | `pronouns` | a pronoun |
-//! | `conjunctions` | a conjunction |
-//! | `questions` | a question word and what it asks for |
-//! | `openings` | the opening of an indirect question |
+//! | `nouns` | noun; `there` and `english_there` are the prepositions for being at this place |
+//! | `compounds` | first part of compounds, with its list, which nouns name in the column `compounds` |
+//! | `adjectives` | adjective with the classes of nouns that it describes; `passing` ones allow a time |
+//! | `degrees` | degree adverb before an adjective, such as "sehr" |
+//! | `quantities` | determiner of plurals: German stem, and English |
+//! | `cities` | town or country whose name has no article |
+//! | `names` | first name or family name |
+//! | `numbers` | number word: zero to nineteen, then the tens |
+//! | `calendar` | weekday or month |
+//! | `times` | adverbial of time with the tenses that it is compatible with |
+//! | `spans` | unit of time: German dative singular with article, dative plural, English singular |
+//! | `adverbs` | adverb of frequency or attitude |
+//! | `manners` | adverbial of manner |
+//! | `prepositions` | preposition that is compatible with any place |
+//! | `verbs` | verb with its frame |
+//! | `modals` | modal verb |
+//! | `pronouns` | pronoun |
+//! | `conjunctions` | conjunction |
+//! | `questions` | question word, and the part of the clause that it asks for |
+//! | `openings` | opening of an indirect question |
 //!
-//! **The order of the rows matters**: draws favour early rows, so common words come first, and a noun can be
-//! there twice to be drawn more often. Any change of a file changes the generated corpora.
+//! **The order of the rows matters**: early rows are drawn with a higher probability, so common words come
+//! first, and a noun can occur twice to be drawn more often. Any change of a file changes the generated
+//! corpora.
 //!
 //! # Notation
 //!
-//! - `-` alone in a field: nothing.
-//! - `a|b`: a set of names; the names are declared in [`names`].
-//! - `a/b`: alternatives, one of which is drawn; `~` is the alternative to say nothing.
-//! - `am_1 abend_2`: words with marks. German and English words that share a mark are linked. A word can have
-//!   several marks (`tonight_12`), or none (`the_-`). All words without `_` share the mark 0.
-//! - English verbs: `base` or `base,past,participle`, then further words. `+up` is a particle that objects may
-//!   precede; `=` says that the preposition of the prepositional object is not said; `>` says that the dative
-//!   needs "to".
+//! - `-` alone in a field: no value.
+//! - `a|b`: a set of names, which are declared in [`names`].
+//! - `a/b`: alternatives, one of which is drawn; `~` is the empty alternative.
+//! - `am_1 abend_2`: words with marks. German and English words with a mark in common are linked. A word can
+//!   have several marks (`tonight_12`) or none (`the_-`). All words without `_` have the mark 0.
+//! - English verbs: `base` or `base,past,participle`, then further words. `+up` is the particle of a phrasal
+//!   verb, which may follow the object; `=` drops the preposition of the prepositional object; `>` requires
+//!   "to" before the dative object.
 
 mod entries;
 pub(crate) mod names;
@@ -57,7 +58,7 @@ use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 use table::{Fault, File, Row, rows};
 
-/// A lexicon file by its name, with its columns.
+/// Declares a lexicon file by its name and its columns.
 macro_rules! file {
     ($name:literal: $($column:ident)+) => {
         &File {
@@ -97,7 +98,7 @@ const CONJUNCTIONS: &File = file!("conjunctions": name german english join);
 const QUESTIONS: &File = file!("questions": german english asks);
 const OPENINGS: &File = file!("openings": german english stop);
 
-/// All words the grammar knows, in the order of the files.
+/// All entries of the lexicon, in the order of the files.
 #[derive(Debug)]
 pub(crate) struct Lexicon {
     pub(crate) nouns: Vec<Noun>,
@@ -108,7 +109,7 @@ pub(crate) struct Lexicon {
     pub(crate) women: Vec<&'static str>,
     pub(crate) men: Vec<&'static str>,
     pub(crate) families: Vec<&'static str>,
-    /// Zero to nineteen, then the tens from twenty.
+    /// Number words: zero to nineteen, then the tens from twenty.
     numbers: Vec<Words>,
     pub(crate) weekdays: Vec<Words>,
     pub(crate) months: Vec<Words>,
@@ -117,7 +118,7 @@ pub(crate) struct Lexicon {
     pub(crate) adverbs: Vec<Adverb>,
     pub(crate) manners: Vec<Manner>,
     pub(crate) prepositions: Vec<Preposition>,
-    /// By group.
+    /// Verbs by group.
     verbs: [Vec<Verb>; Group::ALL.len()],
     pub(crate) modals: Vec<Modal>,
     pronouns: Vec<PronounForms>,
@@ -126,24 +127,24 @@ pub(crate) struct Lexicon {
     pub(crate) openings: Vec<Opening>,
 }
 
-/// The lexicon, read when it is first asked for.
+/// Returns the lexicon, which is parsed at the first call.
 ///
 /// # Panics
-/// If a file has a fault. A test reads all files, so this does not happen in a build that has passed it.
+/// If a file has an error. A test parses all files, so this does not happen in a build that has passed it.
 pub(crate) fn lexicon() -> &'static Lexicon {
     static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
-        Lexicon::load().unwrap_or_else(|faults| panic!("the lexicon has faults:\n{}", list(&faults)))
+        Lexicon::load().unwrap_or_else(|faults| panic!("the lexicon has errors:\n{}", list(&faults)))
     });
     &LEXICON
 }
 
-/// Faults as text, one fault per line.
+/// Returns errors as text, one per line.
 fn list(faults: &[Fault]) -> String {
     faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 impl Lexicon {
-    /// Reads all files, or says everything that is wrong in them.
+    /// Parses all files. Fails with all errors in them.
     fn load() -> Result<Self, Vec<Fault>> {
         let mut found = Vec::new();
         let faults = &mut found;
@@ -177,14 +178,14 @@ impl Lexicon {
         if found.is_empty() { Ok(lexicon) } else { Err(found) }
     }
 
-    /// Notes what the grammar relies on and single rows cannot tell.
+    /// Reports violations of what the grammar requires of several rows or files together.
     fn check(&self, faults: &mut Vec<Fault>) {
         let mut need = |file: &File, holds: bool, what: String| {
             if !holds {
                 faults.push(Fault { file: file.name, line: 0, what });
             }
         };
-        need(NUMBERS, self.numbers.len() == 28, "should have zero to nineteen, and the tens".to_string());
+        need(NUMBERS, self.numbers.len() == 28, "must have zero to nineteen, and the tens".to_string());
         for (names, what) in [(&self.women, "women"), (&self.men, "men"), (&self.families, "families")] {
             need(NAMES, !names.is_empty(), format!("has no names of {what}"));
         }
@@ -197,7 +198,7 @@ impl Lexicon {
         for unit in ["glas", "tasse", "flasche", "stück"] {
             need(NOUNS, self.measure(unit).is_some(), format!("has no measure {unit}"));
         }
-        // Every class a verb asks for must have a noun, or the draw would fall back on the first noun.
+        // Every class in the frame of a verb must have a noun, or the draw would fall back on the first noun.
         let nouns = self.nouns.iter().fold(0, |all, noun| all | noun.class);
         for verb in self.verbs.iter().flatten() {
             let prepositional = verb.preposition.map_or(0, |(_, class)| class);
@@ -213,47 +214,47 @@ impl Lexicon {
         }
     }
 
-    /// The verbs of a group.
+    /// Returns the verbs of a group.
     pub(crate) fn verbs(&self, group: Group) -> &[Verb] {
         &self.verbs[group as usize]
     }
 
-    /// The first verb of a group.
+    /// Returns the first verb of a group.
     pub(crate) fn verb(&self, group: Group) -> &Verb {
         &self.verbs(group)[0]
     }
 
-    /// A modal verb by its name.
+    /// Returns a modal verb by its name.
     pub(crate) fn modal(&self, name: ModalName) -> &Modal {
         &self.modals[name as usize]
     }
 
-    /// The forms of a pronoun.
+    /// Returns the forms of a pronoun.
     pub(crate) fn pronoun(&self, name: Pronoun) -> &PronounForms {
         &self.pronouns[name as usize]
     }
 
-    /// A conjunction by its meaning.
+    /// Returns a conjunction by its meaning.
     pub(crate) fn conjunction(&self, name: Connective) -> &Conjunction {
         &self.conjunctions[name as usize]
     }
 
-    /// The conjunctions that join main clauses.
+    /// Returns the coordinating conjunctions, which join main clauses.
     pub(crate) fn coordinating(&self) -> &[Conjunction] {
         &self.conjunctions[Connective::And as usize..]
     }
 
-    /// The noun for a measure, such as "tasse".
+    /// Returns the noun for a measure, such as "tasse"; `None` if the lexicon does not have it.
     pub(crate) fn measure(&self, german: &str) -> Option<&Noun> {
         self.nouns.iter().find(|noun| noun.class & class::MEASURE != 0 && noun.german == german)
     }
 
-    /// The word for a number below twenty.
+    /// Returns the word for a number below twenty.
     pub(crate) fn unit(&self, n: usize) -> Words {
         self.numbers[n]
     }
 
-    /// A number below a hundred in German and English.
+    /// Returns the words for a number below a hundred in German and English.
     pub(crate) fn number(&self, n: usize) -> (String, String) {
         let plain = |words: Words| (words.german.to_string(), words.english.to_string());
         if n < 20 {
@@ -268,12 +269,12 @@ impl Lexicon {
     }
 }
 
-/// The entries of one kind, in the order of the file.
+/// Returns the entries of one kind, in the order of the file.
 fn of_kind<K: Named, T: Copy>(entries: &[(K, T)], kind: K) -> Vec<T> {
     entries.iter().filter(|entry| entry.0 == kind).map(|entry| entry.1).collect()
 }
 
-/// Nouns with the parts of their compounds.
+/// Parses the nouns, with the first parts of their compounds.
 fn nouns(nouns: &File, compounds: &File, faults: &mut Vec<Fault>) -> Vec<Noun> {
     let mut lists: FxHashMap<&str, Vec<Words>> = FxHashMap::default();
     let parts = rows(compounds, faults, Compound::read);
@@ -285,7 +286,7 @@ fn nouns(nouns: &File, compounds: &File, faults: &mut Vec<Fault>) -> Vec<Noun> {
         if let Some(parts) = lists.get(noun.compounds) {
             noun.parts.clone_from(parts);
         } else if !noun.compounds.is_empty() {
-            row.fault(format!("compounds: there is no list {:?}", noun.compounds));
+            row.fault(format!("compounds: unknown list {:?}", noun.compounds));
         }
         noun
     });
@@ -295,16 +296,16 @@ fn nouns(nouns: &File, compounds: &File, faults: &mut Vec<Fault>) -> Vec<Noun> {
             faults.push(Fault { file: compounds.name, line: part.line, what });
         };
         if !nouns.iter().any(|noun| noun.compounds == part.list) {
-            fault("is not named by any noun");
+            fault("is not used by any noun");
         }
         if n > 0 && parts[n - 1].list != part.list && parts[..n].iter().any(|other| other.list == part.list) {
-            fault("should stand together with its other rows");
+            fault("must be adjacent to the other rows of its list");
         }
     }
     nouns
 }
 
-/// Verbs by group.
+/// Parses the verbs, by group.
 fn verbs(file: &File, faults: &mut Vec<Fault>) -> [Vec<Verb>; Group::ALL.len()] {
     let mut groups: [Vec<Verb>; Group::ALL.len()] = Default::default();
     for (group, verb) in rows(file, faults, Verb::read) {
@@ -313,7 +314,7 @@ fn verbs(file: &File, faults: &mut Vec<Fault>) -> [Vec<Verb>; Group::ALL.len()] 
     groups
 }
 
-/// Rows that are looked up by name: there must be one for every name, in the order of their declaration.
+/// Parses rows that are looked up by name: there must be one for every name, in the order of declaration.
 fn in_order<T, N: Named>(
     file: &File,
     faults: &mut Vec<Fault>,
@@ -323,7 +324,7 @@ fn in_order<T, N: Named>(
     let list = rows(file, faults, read);
     if !list.iter().map(name).eq(N::ALL.iter().map(|entry| entry.1)) {
         let names: Vec<&str> = N::ALL.iter().map(|entry| entry.0).collect();
-        let what = format!("should have the rows {} in this order", names.join(", "));
+        let what = format!("must have the rows {} in this order", names.join(", "));
         faults.push(Fault { file: file.name, line: 0, what });
     }
     list
@@ -373,15 +374,15 @@ mod tests {
         assert_eq!(
             found,
             [
-                "nouns.tsv:3: gender: \"x\" is none of m, f, n, w, p",
-                "nouns.tsv:3: compounds: there is no list \"gold\"",
+                "nouns.tsv:3: gender: \"x\" is not one of m, f, n, w, p",
+                "nouns.tsv:3: compounds: unknown list \"gold\"",
                 "nouns.tsv:4: nouns of gender p and w need a plural",
-                "nouns.tsv:4: there and english_there go together",
-                "nouns.tsv:4: english: \"Ring\" is not made of lower-case words",
+                "nouns.tsv:4: there and english_there must be given together",
+                "nouns.tsv:4: english: \"Ring\" does not consist of lower-case words",
                 "nouns.tsv:4: classes: \"thng\" is not a known name",
                 "nouns.tsv:4: classes: at least one name is needed",
-                "compounds.tsv:3: list: \"hut\" is not named by any noun",
-                "compounds.tsv:4: list: \"ring\" should stand together with its other rows",
+                "compounds.tsv:3: list: \"hut\" is not used by any noun",
+                "compounds.tsv:4: list: \"ring\" must be adjacent to the other rows of its list",
             ]
         );
     }
@@ -398,19 +399,19 @@ mod tests {
         assert_eq!(
             found,
             [
-                "case: \"-\" is none of nom, acc, dat, gen",
+                "case: \"-\" is not one of nom, acc, dat, gen",
                 "prepositional_object: at least one name is needed",
                 "direction_percent: 120 is not between 1 and 100",
                 "traits: \"lazy\" is not a known name",
-                "preposition, case and prepositional_object go together",
-                "place and place_percent go together",
+                "preposition, case and prepositional_object must be given together",
+                "place and place_percent must be given together",
                 "particle: not a known separable particle",
-                "infinitive: should end in n",
-                "participle: should end in n or t",
-                "reflexive: acc or dat",
-                "kind: not one of this group",
-                "subject: missing, or given where the grammar sets it",
-                "english: \"go,went =x\": a verb is given by its base, or by base, past and participle",
+                "infinitive: must end in n",
+                "participle: must end in n or t",
+                "reflexive: must be acc or dat",
+                "kind: not allowed in this group",
+                "subject: missing, or given although the grammar sets it",
+                "english: \"go,went =x\": expected the base form, or base form, past and participle",
             ]
         );
     }

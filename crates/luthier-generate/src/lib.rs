@@ -1,13 +1,13 @@
-//! A parallel corpus made by a grammar: German and English sentences about travel and town, with gold
-//! alignments and as many references as wished.
+//! Generation of a German–English parallel corpus by a grammar: sentences about travel and town, with gold
+//! word alignments and any number of references.
 //!
-//! Tests and demonstrations need parallel text that is free to share, of any size, the same on every machine,
-//! and hard enough to learn from: German verbs at the end of the clause, separable prefixes, compounds, words
-//! with several translations. A [`Generator`] makes such text from a seed.
+//! Tests and demonstrations need parallel text that can be redistributed, has any size, is the same on every
+//! machine, and has the difficulties of real translation: verb-final clauses, separable verbs, compounds,
+//! words with several translations. A [`Generator`] generates such text from a seed.
 //!
-//! Inside, the words are in tab-separated files (`lexicon`). A random tree of clauses and phrases is drawn
-//! (`draw`, `tree`) and said in both languages (`german`, `english`); the words of both carry marks of what
-//! they express, and the gold links follow from these (`links`).
+//! The words are in tab-separated files (`lexicon`). A random tree of clauses and phrases is drawn (`draw`,
+//! `tree`) and realised in both languages (`german`, `english`); every word has marks that identify the node
+//! of the tree that it expresses, from which the gold links follow (`links`).
 
 mod dice;
 mod draw;
@@ -25,20 +25,21 @@ use luthier_core::{
 use rustc_hash::FxHashSet;
 pub use sentence::{Pair, sentence};
 
-/// A part of a corpus. No source sentence of one part stands in another one.
+/// A part of a corpus. The parts have no source sentence in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The sentences to test on, all different.
+    /// Test set; its source sentences are all different.
     Test,
-    /// The sentences to tune on, all different.
+    /// Development set, for tuning; its source sentences are all different.
     Dev,
-    /// The sentences to train on; some come again, as in real text.
+    /// Training set; source sentences may occur several times, as in real text.
     Train,
 }
 
-/// A source of sentence pairs for the parts of a corpus: no source sentence of one part stands in another one.
+/// Generator of the sentence pairs of a corpus, whose parts have no source sentence in common.
 ///
-/// A seed names a corpus for good: the same calls give the same pairs on every machine. A test pins the bytes.
+/// A seed identifies a corpus: the same calls return the same pairs on every machine and in every version,
+/// which a test checks byte by byte.
 ///
 /// ```
 /// use luthier_generate::{Generator, Part};
@@ -49,7 +50,7 @@ pub enum Part {
 /// assert_eq!(references[1], "he is sleeping without giving the thief the small newspaper .");
 /// ```
 ///
-/// The parts share no sentence:
+/// The parts have no source sentence in common:
 ///
 /// ```
 /// use luthier_generate::{Generator, Part};
@@ -62,18 +63,21 @@ pub enum Part {
 #[derive(Debug)]
 pub struct Generator {
     seed: u64,
+    /// Number of sentences drawn for each part.
     made: [u32; 3],
+    /// Fingerprints of the source sentences of each part.
     seen: [FxHashSet<u64>; 3],
 }
 
 impl Generator {
-    /// The corpus with this seed, before its first sentence.
+    /// Returns the generator of the corpus with this seed.
     pub fn new(seed: u64) -> Self {
         Generator { seed, made: [0; 3], seen: Default::default() }
     }
 
-    /// The next sentence of a part, with this many translations. Source sentences of [`Part::Test`] and
-    /// [`Part::Dev`] are all different; those of [`Part::Train`] may come again, as in real text.
+    /// Generates the next sentence pair of a part, with `references` translations. Source sentences of
+    /// [`Part::Test`] and [`Part::Dev`] are all different; those of [`Part::Train`] may occur several times,
+    /// as in real text.
     pub fn next(&mut self, part: Part, references: usize) -> Pair {
         let at = part as usize;
         loop {

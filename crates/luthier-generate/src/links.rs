@@ -1,91 +1,92 @@
-//! Tokens with marks, and the gold links that follow from them.
+//! Tokens with marks, and the gold word alignment that follows from them.
 //!
-//! German and English say the same tree in different orders and with different numbers of words, so links
-//! cannot be told from positions. Instead every node of the tree owns a block of [`mark::BLOCK`] marks, and
-//! every token carries the marks of what it expresses. Two tokens are linked if they share a mark. A token
-//! without marks, such as the "of" in "a glass of water", is linked to nothing.
+//! German and English realise the same tree in different orders and with different numbers of words, so links
+//! do not follow from positions. Instead, every node of the tree has a block of [`mark::BLOCK`] marks, and
+//! every token has the marks of the parts of nodes that it expresses. Two tokens are linked if they have a
+//! mark in common. A token without marks, such as "of" in "a glass of water", has no links.
 
-/// Marks within the block of a node.
+/// Marks of the parts of a node, relative to the first mark of its block.
 pub(crate) mod mark {
-    /// How many marks a node owns.
+    /// Number of marks of a node.
     pub(crate) const BLOCK: u32 = 16;
 
-    /// The noun, name or pronoun of a noun phrase.
+    /// Mark of the noun, name or pronoun of a noun phrase.
     pub(crate) const NOUN: u32 = 0;
-    /// The determiner of a noun phrase.
+    /// Mark of the determiner of a noun phrase.
     pub(crate) const DETERMINER: u32 = 1;
-    /// The first adjective of a noun phrase; further ones follow.
+    /// Mark of the first adjective of a noun phrase; those of further ones follow.
     pub(crate) const ADJECTIVE: u32 = 2;
-    /// The preposition before a noun phrase, or what makes it a genitive.
+    /// Mark of the preposition before a noun phrase, or of the sign of its genitive.
     pub(crate) const PREPOSITION: u32 = 5;
-    /// The "and" after a noun phrase.
+    /// Mark of the "and" after a noun phrase.
     pub(crate) const AND: u32 = 6;
 
-    /// The verb of a clause.
+    /// Mark of the verb of a clause.
     pub(crate) const VERB: u32 = 0;
-    /// The finite helper of a clause.
+    /// Mark of the finite auxiliary of a clause.
     pub(crate) const FINITE: u32 = 1;
-    /// The negation of a clause.
+    /// Mark of the negation of a clause.
     pub(crate) const NOT: u32 = 2;
-    /// "gern" and "like to".
+    /// Mark of "gern" and "like to".
     pub(crate) const GLADLY: u32 = 3;
-    /// The helper of the passive.
+    /// Mark of the auxiliary of the passive.
     pub(crate) const PASSIVE: u32 = 4;
-    /// "zu" before an infinitive.
+    /// Mark of "zu" before an infinitive.
     pub(crate) const TO: u32 = 5;
 
-    /// The adjective of a predicate.
+    /// Mark of the adjective of a predicate.
     pub(crate) const PREDICATE: u32 = 0;
-    /// The degree before an adjective.
+    /// Mark of the degree adverb before an adjective.
     pub(crate) const DEGREE: u32 = 1;
-    /// "als" after a comparative.
+    /// Mark of "als" after a comparative.
     pub(crate) const THAN: u32 = 2;
 
-    /// The full stop or question mark of a sentence.
+    /// Mark of the full stop or question mark of a sentence.
     pub(crate) const STOP: u32 = 14;
-    /// The comma at a conjunction.
+    /// Mark of the comma at a conjunction.
     pub(crate) const COMMA: u32 = 15;
 }
 
-/// A word and the marks of what it expresses.
+/// A token with the marks of the parts of the tree that it expresses.
 #[derive(Clone, Debug)]
 pub(crate) struct Token {
     pub(crate) text: String,
     pub(crate) marks: Vec<u32>,
 }
 
-/// A sentence or a part of one, as tokens.
+/// Tokens of a sentence or of a part of one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Line(Vec<Token>);
 
 impl Line {
-    /// A line without tokens.
+    /// Returns a line without tokens.
     pub(crate) fn new() -> Self {
         Line::default()
     }
 
-    /// The words of a text, all with the same marks.
+    /// Returns the words of a text, all with the same marks.
     pub(crate) fn of(text: &str, marks: &[u32]) -> Self {
         let mut line = Line::new();
         line.put(text, marks);
         line
     }
 
-    /// The words of an expression in the notation of the lexicon, such as `am_1 abend_2`.
+    /// Returns the words of an expression in the notation of the lexicon, such as `am_1 abend_2`; `mark` is
+    /// added to its marks.
     pub(crate) fn marked(text: &str, mark: u32) -> Self {
         let mut line = Line::new();
         line.put_marked(text, mark);
         line
     }
 
-    /// Appends the words of a text, all with the same marks. The word "~" stands for nothing.
+    /// Appends the words of a text, all with the same marks; the word "~" is skipped.
     pub(crate) fn put(&mut self, text: &str, marks: &[u32]) {
         for word in text.split_whitespace().filter(|word| *word != "~") {
             self.0.push(Token { text: word.to_string(), marks: marks.to_vec() });
         }
     }
 
-    /// Appends an expression in the notation of the lexicon; its marks are counted from the given one.
+    /// Appends an expression in the notation of the lexicon; `mark` is added to its marks.
     pub(crate) fn put_marked(&mut self, text: &str, mark: u32) {
         for word in text.split(' ') {
             let (text, digits) = word.split_once('_').unwrap_or((word, "0"));
@@ -100,37 +101,37 @@ impl Line {
         self.0.extend(other.0);
     }
 
-    /// Whether there are no tokens.
+    /// Returns whether there are no tokens.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The first token.
+    /// Returns the first token; `None` if there are none.
     pub(crate) fn first(&self) -> Option<&Token> {
         self.0.first()
     }
 
-    /// The first token, to change it.
+    /// Returns the first token for modification; `None` if there are none.
     pub(crate) fn first_mut(&mut self) -> Option<&mut Token> {
         self.0.first_mut()
     }
 
-    /// The last token.
+    /// Returns the last token; `None` if there are none.
     pub(crate) fn last(&self) -> Option<&Token> {
         self.0.last()
     }
 
-    /// The last token, to change it.
+    /// Returns the last token for modification; `None` if there are none.
     pub(crate) fn last_mut(&mut self) -> Option<&mut Token> {
         self.0.last_mut()
     }
 
-    /// Takes away the first token.
+    /// Removes the first token. Panics if there are none.
     pub(crate) fn remove_first(&mut self) {
         self.0.remove(0);
     }
 
-    /// Drops commas that end up before other punctuation.
+    /// Returns the line without commas that precede other punctuation.
     pub(crate) fn tidy(self) -> Self {
         let mut out: Vec<Token> = Vec::with_capacity(self.0.len());
         for token in self.0 {
@@ -143,7 +144,7 @@ impl Line {
         Line(out)
     }
 
-    /// The sorted positions of tokens here and in another line that share a mark.
+    /// Returns the links to another line: sorted pairs of positions of tokens that have a mark in common.
     pub(crate) fn links(&self, target: &Line) -> Vec<(u32, u32)> {
         let mut links = Vec::new();
         for (i, from) in (0..).zip(&self.0) {
@@ -156,7 +157,7 @@ impl Line {
         links
     }
 
-    /// The tokens without their marks.
+    /// Returns the texts of the tokens.
     pub(crate) fn into_texts(self) -> Vec<String> {
         self.0.into_iter().map(|token| token.text).collect()
     }

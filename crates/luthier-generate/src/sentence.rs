@@ -1,8 +1,8 @@
-//! From random numbers to a sentence pair.
+//! Generation of a sentence pair from random numbers.
 //!
-//! A sentence is made in three steps. A small tree of clauses and noun phrases is drawn ([`crate::draw`]),
-//! then it is said once in German ([`crate::german`]) and as often as wished in English
-//! ([`crate::english`]). Links follow from what the words of both languages express ([`crate::links`]).
+//! A tree of clauses and noun phrases is drawn ([`crate::draw`]), realised once in German
+//! ([`crate::german`]), and realised once per reference in English ([`crate::english`]). The links follow
+//! from the marks of the tokens ([`crate::links`]).
 
 use crate::dice::Dice;
 use crate::draw::draw;
@@ -10,7 +10,7 @@ use crate::{english, german};
 
 /// A German sentence with English translations and gold word alignments.
 ///
-/// All text is in lower case and split into tokens, as after tokenisation.
+/// All text is lower-cased and tokenised.
 ///
 /// ```
 /// use luthier_generate::{Generator, Part};
@@ -28,18 +28,18 @@ use crate::{english, german};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
-    /// The German tokens.
+    /// Tokens of the German sentence.
     pub source: Vec<String>,
-    /// The English translations, each as a list of tokens.
+    /// Tokens of each English translation.
     pub targets: Vec<Vec<String>>,
-    /// For each translation the sorted links, as pairs of source position and target position from zero.
+    /// Sorted links of each translation: pairs of source position and target position, from 0.
     pub links: Vec<Vec<(u32, u32)>>,
 }
 
-/// Makes one sentence pair with the given number of translations.
+/// Generates a sentence pair with `references` translations.
 ///
-/// `below(n)` gives a uniform number below n. All choices come from it, so the same numbers make the same
-/// pair. [`Generator`](crate::Generator) is the usual way to get pairs; this is for numbers from elsewhere.
+/// `below(n)` must return a uniform number below n. All random choices come from it, so the same numbers give
+/// the same pair. Use [`Generator`](crate::Generator) unless the random numbers come from elsewhere.
 ///
 /// ```
 /// let pair = luthier_generate::sentence(&mut |n| n / 2, 2);
@@ -65,7 +65,7 @@ pub fn sentence(below: &mut dyn FnMut(usize) -> usize, references: usize) -> Pai
 mod tests {
     use super::*;
 
-    /// A linear congruential generator.
+    /// Returns a linear congruential generator.
     fn numbers(seed: u64) -> impl FnMut(usize) -> usize {
         let mut state = seed;
         move |n| {

@@ -1,8 +1,8 @@
-//! The tree of a sentence: what is said, before either language decides how.
+//! Language-independent tree of a sentence.
 //!
-//! A [`Sentence`] has a main [`Clause`] and perhaps a second one joined to it; a clause has noun phrases,
-//! prepositional phrases and adverbials around its verb. Nothing here is in any order, since German and
-//! English order it differently. Every node that is said has a block of marks (see [`crate::links`]), by
+//! A [`Sentence`] has a main [`Clause`] and optionally a second one joined to it; a clause has a verb, noun
+//! phrases, prepositional phrases and adverbials. The parts of a clause are unordered, because word order
+//! differs in German and English. Every node that is realised has a block of marks (see [`crate::links`]), by
 //! which the words of both languages are linked.
 
 use crate::lexicon::names::{Agreement, Case, Class, Person, Position, Pronoun, class, tense};
@@ -13,82 +13,88 @@ use crate::lexicon::{Adjective, Column, Conjunction, Modal, Noun, Preposition, V
 pub(crate) enum Det {
     /// No determiner.
     None,
-    /// "der" and "the".
+    /// Definite article.
     Def,
-    /// Definite in German, nothing in English.
+    /// Definite article in German, no determiner in English.
     Bare,
-    /// "ein" and "a".
+    /// Indefinite article.
     Indef,
-    /// "kein" and "no".
+    /// Negative determiner: "kein", "no".
     Kein,
-    /// English only: what remains of "kein" if the verb is negated.
+    /// Determiner "any", or the indefinite article, in English only: for "kein" if the verb is negated
+    /// instead.
     Any,
-    /// The possessive of a pronoun.
+    /// Possessive of a pronoun.
     Poss(Pronoun),
-    /// "dieser" and "this".
+    /// Demonstrative: "dieser", "this".
     This,
-    /// "jeder" and "every".
+    /// Distributive: "jeder", "every".
     Each,
-    /// "alle" and "all".
+    /// Universal: "alle", "all".
     All,
-    /// "welcher" and "which".
+    /// Interrogative: "welcher", "which".
     Which,
-    /// "etwas" and "some".
+    /// Determiner of mass nouns: "etwas", "some".
     Some,
-    /// A number from two upwards.
+    /// Number of at least two.
     Number(usize),
-    /// A German stem such as "viel", and English.
+    /// Quantity, such as "many": German stem, and English.
     Quantity(Words),
-    /// A name in the genitive.
+    /// Name in the genitive.
     Name(&'static str),
 }
 
-/// The head of a noun phrase.
+/// Head of a noun phrase.
 #[derive(Clone)]
 pub(crate) enum Head {
-    /// A noun with perhaps the first part of a compound.
+    /// Noun, and the first part of a compound if it is one.
     Noun(&'static Noun, Option<Words>),
-    /// A name in both languages in the notation of the lexicon, and the pronoun that stands for it.
+    /// Name in German and English, in the notation of the lexicon, and the pronoun that refers to it.
     Name(String, String, Pronoun),
-    /// A pronoun.
+    /// Personal or interrogative pronoun.
     Pronoun(Pronoun),
-    /// A relative pronoun: its endings and whether it stands for people.
+    /// Relative pronoun: column of its German form, and whether it refers to people.
     Relative(Column, bool),
 }
 
-/// What follows the head of a noun phrase.
+/// Modifier after the head of a noun phrase.
 #[derive(Clone)]
 pub(crate) enum Post {
-    /// The owner.
+    /// Owner, in the genitive.
     Genitive(Box<Phrase>),
-    /// Where it is.
+    /// Place, as a prepositional phrase.
     Place(Box<Prepositional>),
-    /// What a glass or a piece is of.
+    /// Substance after a measure, as in "a glass of water".
     Of(Box<Phrase>),
-    /// A relative clause.
+    /// Relative clause.
     Relative(Box<Clause>),
 }
 
 /// A noun phrase.
 #[derive(Clone)]
 pub(crate) struct Phrase {
+    /// First mark of the phrase's block.
     pub(crate) mark: u32,
     pub(crate) head: Head,
+    /// Determiner.
     pub(crate) det: Det,
+    /// Whether the head is in the plural.
     pub(crate) plural: bool,
     pub(crate) adjectives: Vec<&'static Adjective>,
+    /// Modifier after the head.
     pub(crate) post: Option<Post>,
-    /// A second phrase after "und".
+    /// Second phrase, coordinated by "und".
     pub(crate) and: Option<Box<Phrase>>,
 }
 
 impl Phrase {
-    /// A phrase that is nothing but its head.
+    /// Returns a phrase that consists of its head only.
     pub(crate) fn new(mark: u32, head: Head) -> Self {
         Phrase { mark, head, det: Det::None, plural: false, adjectives: Vec::new(), post: None, and: None }
     }
 
-    /// The classes of what the phrase stands for.
+    /// Returns the semantic classes of the phrase; empty for things referred to by pronouns, and for relative
+    /// pronouns.
     pub(crate) fn class(&self) -> Class {
         match self.head {
             Head::Noun(noun, _) => noun.class,
@@ -99,7 +105,7 @@ impl Phrase {
         }
     }
 
-    /// The pronoun that can take up the phrase, if one is natural.
+    /// Returns the pronoun that refers to the phrase; `None` if none is natural.
     pub(crate) fn stand_in(&self) -> Option<Pronoun> {
         match self.head {
             _ if self.and.is_some() => Some(Pronoun::They),
@@ -118,7 +124,7 @@ impl Phrase {
         }
     }
 
-    /// The German person and number.
+    /// Returns the German person and number.
     pub(crate) fn person(&self) -> Person {
         match self.head {
             _ if self.plural || self.and.is_some() => Person::ThirdPlural,
@@ -127,7 +133,7 @@ impl Phrase {
         }
     }
 
-    /// The agreement of an English verb with the phrase as its subject.
+    /// Returns the agreement of an English verb with the phrase as its subject.
     pub(crate) fn agreement(&self) -> Agreement {
         match self.head {
             _ if self.plural || self.and.is_some() => Agreement::Many,
@@ -136,17 +142,17 @@ impl Phrase {
         }
     }
 
-    /// The German endings the phrase takes with this noun as its head.
+    /// Returns the column of the German endings of the phrase if its head is `noun`.
     pub(crate) fn column(&self, noun: &Noun) -> Column {
         if self.plural { Column::Plural } else { noun.column }
     }
 
-    /// Whether the phrase is a pronoun.
+    /// Returns whether the phrase is a pronoun.
     pub(crate) fn is_pronoun(&self) -> bool {
         matches!(self.head, Head::Pronoun(_))
     }
 
-    /// Whether the phrase has a relative clause.
+    /// Returns whether the phrase has a relative clause.
     pub(crate) fn has_relative(&self) -> bool {
         matches!(self.post, Some(Post::Relative(_)))
     }
@@ -160,49 +166,52 @@ pub(crate) struct Prepositional {
 }
 
 impl Prepositional {
-    /// A phrase after a preposition with the dative.
+    /// Returns a prepositional phrase whose German preposition governs the dative.
     pub(crate) fn dative(german: &'static str, english: &'static str, phrase: Phrase) -> Self {
         Prepositional { preposition: Preposition { german, case: Case::Dat, english }, phrase }
     }
 }
 
-/// A fixed expression in the notation of the lexicon; the English one has alternatives.
+/// A fixed expression in the notation of the lexicon; the English side may have alternatives.
 #[derive(Clone)]
 pub(crate) struct Expression {
+    /// First mark of the expression's block.
     pub(crate) mark: u32,
     pub(crate) german: String,
     pub(crate) english: String,
 }
 
-/// An adjective after a verb, perhaps compared.
+/// A predicative adjective, optionally as a comparative.
 #[derive(Clone)]
 pub(crate) struct Predicate {
+    /// First mark of the predicate's block.
     pub(crate) mark: u32,
+    /// Degree adverb, such as "sehr".
     pub(crate) degree: Option<Words>,
     pub(crate) adjective: &'static Adjective,
-    /// What it is compared with.
+    /// Object of comparison of a comparative.
     pub(crate) than: Option<Phrase>,
 }
 
-/// When something happens.
+/// Time of a clause, independent of the tenses of either language.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tense {
-    /// Now.
+    /// At present: an action in progress.
     Present,
-    /// Again and again, or always.
+    /// Habitually, repeatedly, or always.
     Habit,
     /// In the past.
     Past,
-    /// Before something else in the past.
+    /// In the past, before another past event.
     Before,
     /// In the future.
     Future,
-    /// From some time until now.
+    /// From a time in the past until now.
     Since,
 }
 
 impl Tense {
-    /// The bit by which adverbials say that they go with this tense.
+    /// Returns the bit of this tense in the sets of tenses of adverbials.
     pub(crate) fn bit(self) -> u64 {
         match self {
             Tense::Present => tense::PRESENT,
@@ -213,85 +222,100 @@ impl Tense {
         }
     }
 
-    /// Whether a German finite verb of this tense is in the past.
+    /// Returns whether a German finite verb of this tense is in the past.
     pub(crate) fn is_past(self) -> bool {
         matches!(self, Tense::Past | Tense::Before)
     }
 
-    /// The tense for what cannot be going on just now: what is true in general.
+    /// Returns this tense for a state: [`Tense::Habit`] in place of [`Tense::Present`].
     pub(crate) fn lasting(self) -> Self {
         if self == Tense::Present { Tense::Habit } else { self }
     }
 }
 
-/// A clause before its words are put in order.
+/// A clause, with its parts unordered.
 #[derive(Clone)]
 #[allow(clippy::struct_excessive_bools, reason = "they are independent features of a clause")]
 pub(crate) struct Clause {
+    /// First mark of the clause's block.
     pub(crate) mark: u32,
     pub(crate) verb: &'static Verb,
     pub(crate) subject: Phrase,
-    /// The subject is understood.
+    /// Whether the subject is not realised, because it is that of another clause.
     pub(crate) silent: bool,
+    /// Accusative object.
     pub(crate) object: Option<Phrase>,
+    /// Dative object.
     pub(crate) dative: Option<Phrase>,
-    /// The prepositional object, or the agent of a passive.
+    /// Prepositional object, or agent of a passive.
     pub(crate) prep: Option<Prepositional>,
+    /// Destination of a verb of motion.
     pub(crate) direction: Option<Prepositional>,
+    /// Place of the action.
     pub(crate) place: Option<Prepositional>,
-    /// Who or what somebody goes with.
+    /// Company ("with somebody") or means of transport ("by train").
     pub(crate) company: Option<Prepositional>,
+    /// Predicative adjective.
     pub(crate) predicate: Option<Predicate>,
+    /// Adverbials of time.
     pub(crate) times: Vec<Expression>,
+    /// Adverb of frequency or attitude, with its English position.
     pub(crate) adverb: Option<(Expression, Position)>,
+    /// Adverbial of manner.
     pub(crate) manner: Option<Expression>,
     pub(crate) tense: Tense,
-    /// The German past is the preterite.
+    /// Whether the German past is expressed by the preterite.
     pub(crate) narrative: bool,
     pub(crate) modal: Option<&'static Modal>,
-    /// With "gern".
+    /// Whether the clause has "gern" ("like to").
     pub(crate) gladly: bool,
+    /// Whether the clause is negated by "nicht".
     pub(crate) negated: bool,
+    /// Whether the clause is passive.
     pub(crate) passive: bool,
-    /// Another clause settles the time, so English has no present perfect.
+    /// Whether another clause fixes the time, so that English has no present perfect.
     pub(crate) settled: bool,
 }
 
-/// A clause with the conjunction that joins it.
+/// A clause with the conjunction that joins it to the main clause.
 pub(crate) struct Joined {
+    /// First mark of the conjunction's block.
     pub(crate) mark: u32,
     pub(crate) conjunction: &'static Conjunction,
     pub(crate) clause: Clause,
-    /// German says it before the main clause.
+    /// Whether it precedes the main clause in German.
     pub(crate) front: bool,
 }
 
-/// What kind of sentence is said.
+/// Type of a sentence.
 pub(crate) enum Mood {
-    /// A statement.
+    /// Statement.
     Statement,
-    /// A question without a question word.
+    /// Yes–no question.
     YesNo,
-    /// A question with a question word.
+    /// Question with this question word.
     Question(Expression),
-    /// A question about the subject or a "which" phrase, which is already in the clause.
+    /// Question for the subject or object, whose question word ("who", "what", "which") is in the clause.
     Which,
-    /// A polite request.
+    /// Polite request.
     Command,
-    /// An indirect question: its opening, its question word, and the punctuation at the end.
+    /// Indirect question: opening, question word, and punctuation at the end.
     Indirect(Expression, Expression, &'static str),
 }
 
-/// A whole sentence.
+/// A sentence.
 pub(crate) struct Sentence {
+    /// First mark of the sentence's block.
     pub(crate) mark: u32,
     pub(crate) mood: Mood,
+    /// Main clause.
     pub(crate) main: Clause,
+    /// Clause that is joined to the main clause.
     pub(crate) joined: Option<Joined>,
 }
 
 impl Sentence {
-    /// The punctuation at the end.
+    /// Returns the punctuation at the end.
     pub(crate) fn stop(&self) -> &'static str {
         match self.mood {
             Mood::Statement | Mood::Command => ".",

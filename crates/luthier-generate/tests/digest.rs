@@ -1,10 +1,10 @@
-//! A seed names a corpus for good: results measured on generated text can only be compared between versions
-//! if the text stays the same. This test fails as soon as one byte of one sentence, or one gold link, differs.
+//! Generated corpora must not change between versions, because results on different text are not comparable.
+//! This test fails if a byte of a sentence or a gold link changes.
 
 use luthier_core::Fingerprint;
 use luthier_generate::{Generator, Pair, Part};
 
-/// Absorbs every token and every gold link of a pair, each list after its length.
+/// Adds every token and every gold link of a pair to the digest, each list after its length.
 fn absorb(digest: Fingerprint, pair: &Pair) -> Fingerprint {
     let words = |digest: Fingerprint, words: &[String]| {
         words.iter().fold(digest.word(words.len() as u64), |d, word| d.bytes(word.as_bytes()))
@@ -16,7 +16,7 @@ fn absorb(digest: Fingerprint, pair: &Pair) -> Fingerprint {
     })
 }
 
-/// The digest of a corpus with `pairs` pairs of each part.
+/// Returns the digest of a corpus with `pairs` sentence pairs of each part.
 fn digest(seed: u64, references: usize, pairs: usize) -> u128 {
     let mut corpus = Generator::new(seed);
     let mut digest = Fingerprint::default();

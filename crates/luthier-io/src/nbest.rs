@@ -25,8 +25,8 @@ use std::path::Path;
 /// Format of an n-best list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// Fields separated by `|||`, as of Moses, cdec, Joshua, Marian and Phrasal: `id ||| text ||| features
-    /// ||| score`; travatar puts the score before the features.
+    /// Fields separated by `|||`, as of Moses, cdec, Joshua, Marian and Phrasal:
+    /// `id ||| text ||| features ||| score`; travatar puts the score before the features.
     Bars,
     /// JSON lines, one object per line.
     Json,

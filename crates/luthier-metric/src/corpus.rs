@@ -8,8 +8,8 @@ use crate::{Error, ErrorKind, Hypothesis, Metric, Scratch, Tokenizer};
 use rayon::prelude::*;
 use std::fmt;
 
-/// A corpus-level score for publication: the number, the metric's name, and its signature. Displayed as `BLEU
-/// 48.53 (nrefs:1|…)`; `{:.4}` prints four decimals.
+/// A corpus-level score for publication: the number, the metric's name, and its signature. Displayed as
+/// `BLEU 48.53 (nrefs:1|…)`; `{:.4}` prints four decimals.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Score {

@@ -1,10 +1,10 @@
 //! Significance of the difference between two systems: paired bootstrap resampling (Koehn 2004) and
 //! approximate randomisation (Riezler and Maxwell 2005), for any metric with additive statistics.
 //!
-//! P-values equal sacreBLEU's in all digits, with its random numbers and its `f32` arithmetic: p = (c + 1)/(n
-//! + 1), where n is the number of samples and c counts the samples whose absolute difference (for the
-//! bootstrap, minus the mean over all samples) exceeds the observed one. Each system costs samples × segments
-//! × statistics additions.
+//! P-values equal sacreBLEU's in all digits, with its random numbers and its `f32` arithmetic:
+//! p = (c + 1)/(n + 1), where n is the number of samples and c counts the samples whose absolute difference (for
+//! the bootstrap, minus the mean over all samples) exceeds the observed one. Each system costs
+//! samples × segments × statistics additions.
 //!
 //! ```
 //! use luthier_metric::{Metric, significance::{Question, Test, compare}};

@@ -1,7 +1,9 @@
-//! One binary layout for look-ups, memory-mapped: sources are a trie whose nodes are found by key, entries are columns.
+//! Memory-mapped binary format of phrase and rule tables: a trie of sources in a hash table, and entries
+//! stored by column.
 //!
-//! The key of a node is made from its parent's and one symbol, so that a decoder walks along a sentence, or over words
-//! and gaps, with one look-up in a hash table per step. Scores are natural logarithms; that of 0 is −100, as in Moses.
+//! The key of a trie node is computed from the key of its parent and one symbol, so that a decoder follows
+//! the words of a sentence, or words and gaps, with one hash look-up per symbol. Scores are natural
+//! logarithms; log 0 is stored as −100, as in Moses.
 
 use crate::{Entry, GAPS};
 use luthier_core::{Error, Progress, Result, Vocabulary};
@@ -12,6 +14,7 @@ use luthier_io::{
 use rustc_hash::FxHashMap;
 use std::{ops::Range, path::Path};
 
+/// Header of the file format.
 const LAYOUT: Layout = Layout {
     magic: *b"luthtab\n",
     version: 1,
@@ -19,21 +22,28 @@ const LAYOUT: Layout = Layout {
     again: "make it again with `luthier table compile` or `luthier train`",
 };
 
-/// Logarithm of 0, as Moses has it.
+/// Smallest logarithm of a score, and that of 0, as in Moses.
 const LOWEST: f64 = -100.0;
 
-/// Numbers of the header, by place; place 1 is the length of the file.
+/// Indices of the 64-bit numbers in the header; index 1 is the length of the file.
 mod at {
+    /// [`Shape`](super::Shape) of the entries, packed.
     pub(super) const SHAPE: usize = 0;
+    /// Number of entries.
     pub(super) const ENTRIES: usize = 2;
+    /// Number of slots of the hash table of nodes.
     pub(super) const SLOTS: usize = 3;
+    /// Number of symbols of the longest source.
     pub(super) const LONGEST: usize = 4;
+    /// Number of different sources.
     pub(super) const SOURCES: usize = 5;
+    /// Positions of the sections.
     pub(super) const SECTIONS: usize = 6;
+    /// Positions of the vocabularies, source and target.
     pub(super) const WORDS: usize = SECTIONS + super::SECTIONS;
 }
 
-/// Nodes, scores, counts, ends of targets, targets, ends of links, links.
+/// Number of sections: nodes, scores, counts, ends of targets, targets, ends of links, links.
 const SECTIONS: usize = 7;
 const NODES: usize = 0;
 const SCORES: usize = 1;
@@ -43,36 +53,40 @@ const TARGETS: usize = 4;
 const LINK_ENDS: usize = 5;
 const LINKS: usize = 6;
 
-/// How many numbers every entry of a table has, and whether it may have gaps.
+/// Number of scores and counts of every entry of a table, and whether entries may have gaps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Shape {
     /// Number of translation scores of each entry, up to 255; 4 in Moses' tables.
     pub scores: usize,
     /// Number of reordering scores of each entry: 6, or 0 without a reordering model.
     pub reordering: usize,
-    /// Number of counts of each entry: 3, or 0 where they are not known.
+    /// Number of counts of each entry: 3, or 0 if they are not known.
     pub counts: usize,
-    /// Whether the entries are rules, whose sources and targets may have gaps.
+    /// Whether the entries are hierarchical rules, whose sources and targets may have gaps.
     pub hierarchical: bool,
 }
 
-/// A node in the trie of sources of a [`Table`]: the symbols on the way to it are the beginning of a source.
+/// A node in the trie of sources of a [`Table`]; the symbols from the root to it are a prefix of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node {
+    /// Hash key of the symbols from the root.
     key: u64,
+    /// Number of the first entry of the source that ends here.
     first: u32,
+    /// Number of entries of the source that ends here.
     count: u32,
 }
 
 impl Node {
-    /// Numbers of the entries whose source ends at this node; empty if it is only the beginning of longer sources.
+    /// Returns the numbers of the entries whose source ends at this node; empty if the node is only a prefix
+    /// of longer sources.
     pub fn entries(&self) -> Range<u32> {
         self.first..self.first + self.count
     }
 }
 
-/// A table of phrases or rules that answers look-ups. It is read-only: threads share it, and so do processes that map the
-/// same file.
+/// A phrase or rule table for look-ups by source. It is read-only: threads share it, and processes that map
+/// the same file share its memory.
 ///
 /// ```
 /// # use luthier_core::Progress;
@@ -109,21 +123,23 @@ impl std::fmt::Debug for Table {
 }
 
 impl Table {
-    /// Memory-maps a binary table. Fails if the file is no binary table, or is damaged.
+    /// Memory-maps a binary table. Fails if the file is not a binary table, or is damaged.
     pub fn open(path: &Path) -> Result<Self> {
         Self::check(LAYOUT.open(path)?, &path.display().to_string())
     }
 
-    /// Whether a file is a binary table, by its first bytes.
+    /// Returns whether a file is a binary table, by its first bytes.
     pub fn is_binary(path: &Path) -> bool {
         LAYOUT.fits(path)
     }
 
-    /// Writes the table as a binary file, which appears complete or not at all. Fails if it cannot be written.
+    /// Writes the table to a binary file atomically: it appears complete or not at all. Fails if it cannot be
+    /// written.
     pub fn write(&self, path: &Path) -> Result<()> {
         LAYOUT.write(&self.file, path)
     }
 
+    /// Reads the header of a table; `name` is its name in messages. Fails if the file is damaged.
     fn check(file: Container, name: &str) -> Result<Self> {
         let number = |k: usize| file.u64_at(NUMBERS + 8 * k);
         let shape = Shape {
@@ -163,67 +179,68 @@ impl Table {
         Ok(Table { file, shape, entries, slots, longest, sources, sections, words })
     }
 
-    /// How many numbers every entry has, and whether it may have gaps.
+    /// Returns the number of scores and counts of every entry, and whether entries may have gaps.
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// Number of entries: phrase pairs or rules.
+    /// Returns the number of entries, phrase pairs or rules.
     pub fn len(&self) -> usize {
         self.entries as usize
     }
 
-    /// Whether the table has no entry.
+    /// Returns whether the table has no entry.
     pub fn is_empty(&self) -> bool {
         self.entries == 0
     }
 
-    /// Number of symbols (words and gaps) of the longest source.
+    /// Returns the number of symbols (words and gaps) of the longest source.
     pub fn longest(&self) -> usize {
         self.longest
     }
 
-    /// Number of different sources of all entries.
+    /// Returns the number of different sources of all entries.
     pub fn sources(&self) -> usize {
         self.sources as usize
     }
 
-    /// Bytes of the binary layout, in memory or in the mapped file.
+    /// Returns the size of the table in bytes, in memory or in the mapped file.
     pub fn bytes(&self) -> usize {
         self.file.bytes().len()
     }
 
-    /// The number of a source word in this table; `None` if no source has it.
+    /// Returns the number of a source word in this table; `None` if it does not occur in a source.
     pub fn source_word(&self, word: &str) -> Option<u32> {
         self.words[0].find(&self.file, word)
     }
 
-    /// The number of a target word in this table; `None` if no target has it.
+    /// Returns the number of a target word in this table; `None` if it does not occur in a target.
     pub fn target_word(&self, word: &str) -> Option<u32> {
         self.words[1].find(&self.file, word)
     }
 
-    /// The source word that has a number in this table; empty for a number that no word has.
+    /// Returns the source word with a number in this table; empty if there is none.
     pub fn source_text(&self, id: u32) -> &str {
         self.words[0].word(&self.file, id)
     }
 
-    /// The target word that has a number in this table; empty for a number that no word has.
+    /// Returns the target word with a number in this table; empty if there is none.
     pub fn target_text(&self, id: u32) -> &str {
         self.words[1].word(&self.file, id)
     }
 
-    /// Number of different source words and of different target words.
+    /// Returns the number of different source words and of different target words.
     pub fn words(&self) -> [usize; 2] {
         self.words.map(|w| w.words as usize)
     }
 
-    /// The root of the trie of sources: no symbol yet.
+    /// Returns the root of the trie of sources, the empty prefix.
     pub fn root(&self) -> Node {
         Node { key: 0, first: 0, count: 0 }
     }
 
-    /// The node behind one more symbol (a source word of this table, or a gap); `None` if no source begins like that.
+    /// Returns the child of a node by one symbol (the number of a source word of this table, or a gap);
+    /// `None` if no source has this prefix.
     #[inline]
     pub fn step(&self, node: Node, symbol: u32) -> Option<Node> {
         let key = extend(node.key, symbol).max(1);
@@ -233,7 +250,7 @@ impl Table {
             match self.file.u64_at(at) {
                 found if found == key => {
                     let (first, count) = (self.file.u32_at(at + 8), self.file.u32_at(at + 12));
-                    // A damaged table may name entries that are not there.
+                    // A damaged table may refer to entries that do not exist.
                     let sound = u64::from(first) + u64::from(count) <= self.entries;
                     return sound.then_some(Node { key, first, count });
                 }
@@ -267,30 +284,34 @@ impl Table {
         self.floats(SCORES, self.shape.scores + self.shape.reordering, entry, out);
     }
 
-    /// Writes the counts of an entry (target, source, both together) to `out`; none if the table has none.
+    /// Writes the counts of an entry (of the target, of the source, of the pair) to `out`; `out` is empty if
+    /// the table has no counts.
     pub fn counts(&self, entry: u32, out: &mut Vec<f32>) {
         self.floats(COUNTS, self.shape.counts, entry, out);
     }
 
+    /// Writes the `width` numbers of an entry in a section to `out`.
     fn floats(&self, section: usize, width: usize, entry: u32, out: &mut Vec<f32>) {
         out.clear();
         let bytes = self.sub(section, 4 * width * entry as usize..4 * width * (entry as usize + 1));
         out.extend(bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)));
     }
 
+    /// Returns the range of an entry's target or links, given the section that holds their ends.
     fn range(&self, ends: usize, entry: u32) -> Range<usize> {
         let end = |e: u32| self.file.u32_at(self.sections[ends] + 4 * e as usize) as usize;
         (if entry == 0 { 0 } else { end(entry - 1) })..end(entry)
     }
 
-    /// Part of a section; empty where the file is damaged.
+    /// Returns a range of bytes of a section; empty if it is outside a damaged file.
     fn sub(&self, section: usize, range: Range<usize>) -> &[u8] {
         let from = self.sections[section];
         self.file.bytes().get(from + range.start..from.saturating_add(range.end)).unwrap_or(&[])
     }
 }
 
-/// A table under construction: takes entries in any order. Those of one source keep the order in which they come.
+/// Builder of a table from entries in any order. The entries of one source keep the order in which they are
+/// added.
 ///
 /// ```
 /// use luthier_table::{Builder, Entry};
@@ -305,9 +326,11 @@ impl Table {
 pub struct Builder {
     shape: Option<Shape>,
     hierarchical: bool,
+    /// Number of the node with a key.
     nodes: FxHashMap<u64, u32>,
+    /// Key of each node.
     keys: Vec<u64>,
-    /// Entries at each node.
+    /// Number of entries whose source ends at each node.
     here: Vec<u32>,
     /// Node of each entry.
     node: Vec<u32>,
@@ -321,18 +344,18 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// An empty table of rules if `hierarchical`, else of phrases.
+    /// Returns the builder of a rule table if `hierarchical`, else of a phrase table.
     pub fn new(hierarchical: bool) -> Self {
         Builder { hierarchical, ..Builder::default() }
     }
 
-    /// How many numbers the entries so far have; `None` before the first entry.
+    /// Returns the number of scores and counts of the entries added so far; `None` before the first entry.
     pub fn shape(&self) -> Option<Shape> {
         self.shape
     }
 
-    /// Adds an entry. Fails if its source is empty, if it has another number of scores or counts than the entries before, or
-    /// if the table gets too large (four billion target words).
+    /// Adds an entry. Fails if its source is empty, if its number of scores or counts differs from that of
+    /// the entries before, or if the table becomes too large (four billion target words).
     pub fn entry(&mut self, entry: &Entry<'_>) -> Result<()> {
         let shape = Shape {
             scores: entry.scores.len(),
@@ -344,10 +367,10 @@ impl Builder {
         if shape != expected {
             let numbers = |s: Shape| format!("{} scores and {} counts", s.scores, s.counts);
             return Err(Error::new(format!("found {}, expected {}", numbers(shape), numbers(expected)))
-                .hint("all lines of a table must have as many"));
+                .hint("all lines of a table must have the same number of scores and counts"));
         }
         if entry.source.is_empty() {
-            return Err(Error::new("the source is empty, expected a word at least"));
+            return Err(Error::new("the source is empty, expected at least one word"));
         }
         let mut key = 0;
         let mut node = 0;
@@ -371,14 +394,15 @@ impl Builder {
         self.links.extend(entry.links);
         self.link_ends.push(self.links.len() as u32);
         if self.targets.len().max(self.links.len()) > u32::MAX as usize - 256 {
-            return Err(Error::new("the table has more than four billion target words, which is too many")
-                .hint("leave out rare or long phrases"));
+            return Err(Error::new("the table has more than four billion target words, the maximum")
+                .hint("remove rare or long phrases"));
         }
         Ok(())
     }
 
-    /// Makes the table. `source` and `target` are the vocabularies that the symbols of the entries belong to. Reports
-    /// `entries`; fails with kind [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+    /// Builds the table. `source` and `target` are the vocabularies that define the symbols of the entries.
+    /// Reports `entries`. Fails with kind [`Interrupted`](luthier_core::ErrorKind::Interrupted) if `progress`
+    /// returns *stop*.
     pub fn finish(self, source: &Vocabulary, target: &Vocabulary, progress: Progress<'_>) -> Result<Table> {
         let meter = Meter::new(progress, "entries", COLUMNS * self.node.len());
         let (first, order) = self.grouped();
@@ -393,8 +417,8 @@ impl Builder {
         Table::check(LAYOUT.seal(file.bytes), "the table")
     }
 
-    /// Entries of a node stand together, in the order that they came: the first place of each node, and the entry at each
-    /// place.
+    /// Groups the entries by node, in the order in which they were added: returns the position of each node's
+    /// first entry, and the entry at each position.
     fn grouped(&self) -> (Vec<u32>, Vec<u32>) {
         let mut first = Vec::with_capacity(self.here.len());
         let mut at = 0;
@@ -411,7 +435,7 @@ impl Builder {
         (first, order)
     }
 
-    /// The hash table of nodes; returns its number of slots.
+    /// Writes the hash table of nodes; returns its number of slots.
     fn put_nodes(&self, file: &mut File, first: &[u32], meter: &Meter<'_>) -> Result<u64> {
         let slots = (self.keys.len() + self.keys.len() / 2 + 1) as u64;
         let section = file.begin(NODES);
@@ -429,7 +453,7 @@ impl Builder {
         Ok(slots)
     }
 
-    /// Scores and counts.
+    /// Writes the sections of scores and counts.
     fn put_numbers(&self, file: &mut File, order: &[u32], meter: &Meter<'_>) -> Result<()> {
         let shape = self.shape.unwrap_or_default();
         let columns =
@@ -445,7 +469,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Where the target and the links of each entry end.
+    /// Writes the sections with the ends of each entry's target and links.
     fn put_ends(&self, file: &mut File, order: &[u32], meter: &Meter<'_>) -> Result<()> {
         for (section, ends) in [(TARGET_ENDS, &self.target_ends), (LINK_ENDS, &self.link_ends)] {
             file.begin(section);
@@ -458,7 +482,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Targets and links, one list behind another.
+    /// Writes the sections of targets and links.
     fn put_lists(&self, file: &mut File, order: &[u32], meter: &Meter<'_>) -> Result<()> {
         file.begin(TARGETS);
         in_blocks(order, meter, |entry| {
@@ -474,6 +498,7 @@ impl Builder {
         })
     }
 
+    /// Writes the numbers of the header.
     fn put_header(&self, file: &mut File, slots: u64, words: &[Words; 2]) {
         let shape = self.shape.unwrap_or_default();
         let sections = file.sections;
@@ -500,25 +525,27 @@ impl Builder {
     }
 }
 
-/// Passes over the entries in [`Builder::finish`].
+/// Number of passes over the entries in [`Builder::finish`].
 const COLUMNS: usize = 6;
-/// Entries or nodes between two looks at the meter.
+/// Number of entries or nodes between two calls of the meter.
 const BLOCK: usize = 4096;
 
-/// The bytes of a table in the making.
+/// A file that is being built in memory, with the positions of its sections.
 struct File {
     bytes: Vec<u8>,
     sections: [usize; SECTIONS],
 }
 
 impl File {
-    /// Begins a section; returns its place.
+    /// Begins a section; returns its position in bytes.
     fn begin(&mut self, section: usize) -> usize {
         self.sections[section] = container::begin_section(&mut self.bytes);
         self.sections[section]
     }
 }
 
+/// Calls `each` for every entry in order, and reports progress in blocks. Fails if the callback returns
+/// *stop*.
 fn in_blocks(order: &[u32], meter: &Meter<'_>, mut each: impl FnMut(u32)) -> Result<()> {
     for block in order.chunks(BLOCK) {
         for &entry in block {
@@ -529,12 +556,13 @@ fn in_blocks(order: &[u32], meter: &Meter<'_>, mut each: impl FnMut(u32)) -> Res
     Ok(())
 }
 
+/// Returns the range of an entry in a list whose ends by entry are `ends`.
 fn range_of(ends: &[u32], entry: u32) -> Range<usize> {
     let start = if entry == 0 { 0 } else { ends[entry as usize - 1] };
     start as usize..ends[entry as usize] as usize
 }
 
-/// Whether a symbol of a source or target is a word; otherwise it is one of the [`GAPS`].
+/// Returns whether a symbol of a source or target is the number of a word, not one of the [`GAPS`].
 pub fn is_word(symbol: u32) -> bool {
     !GAPS.contains(&symbol)
 }

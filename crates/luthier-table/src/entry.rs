@@ -1,11 +1,11 @@
-//! One entry of a table: a phrase pair or a rule with its scores.
+//! An entry of a table: a phrase pair or a hierarchical rule with its scores.
 
-/// Symbols that stand for the first and the second gap of a rule, in sources and targets; every other symbol is the number
-/// of a word.
+/// Symbols of the first and the second gap (non-terminal) of a rule, in sources and targets; every other
+/// symbol is the number of a word.
 pub const GAPS: [u32; 2] = [u32::MAX - 1, u32::MAX];
 
-/// A phrase or a rule with its translation. The gaps of the source are in order; a gap of the target stands for the
-/// same gap of the source.
+/// A phrase pair or a rule. The gaps of the source are numbered from left to right; a gap of the target is
+/// linked to the same gap of the source.
 ///
 /// ```
 /// use luthier_table::{Entry, GAPS};
@@ -21,15 +21,16 @@ pub struct Entry<'a> {
     pub source: &'a [u32],
     /// Symbols of the target: numbers of target words, and [`GAPS`].
     pub target: &'a [u32],
-    /// Word alignment: pairs of a position in `source` and one in `target`, from 0; gaps count as positions but are not
-    /// linked.
+    /// Word alignment: pairs of a position in `source` and one in `target`, from 0; gaps occupy positions but
+    /// have no links here.
     pub links: &'a [(u8, u8)],
-    /// Translation scores as probabilities from 0 to 1, the same number for all entries of a table. Moses has four:
-    /// p(source | target), its lexical weight, p(target | source), its lexical weight.
+    /// Translation scores, as probabilities from 0 to 1; all entries of a table have the same number. Moses
+    /// has four: p(source | target), lexical weight of the source given the target, p(target | source),
+    /// lexical weight of the target given the source.
     pub scores: &'a [f64],
-    /// Counts of the target, of the source, and of both together in the training text; empty where they are not known.
+    /// Counts of the target, of the source and of the pair in the training text; empty if they are not known.
     pub counts: &'a [f64],
-    /// Probabilities of the orientations monotone, swap and discontinuous: towards the phrase before, then towards the phrase
-    /// after. Empty without a reordering model.
+    /// Probabilities of the orientations monotone, swap and discontinuous, from 0 to 1: with respect to the
+    /// previous phrase, then to the next phrase. Empty without a reordering model.
     pub reordering: &'a [f64],
 }

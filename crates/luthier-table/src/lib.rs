@@ -1,7 +1,7 @@
-//! Tables of phrases and hierarchical rules: text as Moses writes it, and one memory-mapped binary layout.
+//! Phrase tables and rule tables: Moses' text format, and a memory-mapped binary format.
 //!
-//! [`read_text`] reads Moses' tables and [`TextWriter`] writes them; a [`Builder`] makes a [`Table`], which a decoder walks
-//! symbol by symbol from its root.
+//! [`read_text`] reads Moses' tables and [`TextWriter`] writes them; a [`Builder`] builds a [`Table`], in
+//! which a decoder looks up sources symbol by symbol.
 //!
 //! ```
 //! use luthier_core::{Progress, Vocabulary};

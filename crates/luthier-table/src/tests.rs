@@ -63,7 +63,7 @@ fn text_is_found_again() {
     assert_eq!(texts, ["the", "that"]);
     table.scores(found.start, &mut scores);
     assert_eq!(scores[..4], [0.5f32.ln(), 0.25f32.ln(), 1e-5f64.ln() as f32, 0.0]);
-    // The table of reordering lacks this one.
+    // The reordering table does not have this pair.
     assert_eq!(scores[4..], [0.0; 6]);
     let both = node(&table, "das haus").unwrap().entries();
     table.scores(both.start, &mut scores);
@@ -81,7 +81,7 @@ fn rules_know_which_gap_is_which() {
     let table = read(RULES, None).unwrap();
     assert!(table.shape().hierarchical);
     let mut target = Vec::new();
-    // No source ends after the first gap, but two go on.
+    // No source ends after the first gap, but two continue.
     assert!(node(&table, "[X]").unwrap().entries().is_empty());
     let e = node(&table, "[X] gibt [X]").unwrap().entries().start;
     table.target(e, &mut target);
@@ -136,7 +136,7 @@ fn written_and_read_again() {
 }
 
 #[test]
-fn damage_is_told_or_gives_other_numbers() {
+fn damaged_files_never_panic() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t");
     read(PHRASES, Some(REORDERING)).unwrap().write(&path).unwrap();
@@ -169,7 +169,7 @@ fn damage_is_told_or_gives_other_numbers() {
 }
 
 #[test]
-fn mistakes_in_text_are_told() {
+fn mistakes_in_text_are_reported() {
     for (table, reordering, expected) in [
         ("a ||| b\n", None, "t:1: the line has fewer than three fields; expected `source"),
         ("a ||| b ||| x 1 1 1\n", None, "t:1: the score is \"x\", expected a number, 0 or more"),
@@ -185,18 +185,18 @@ fn mistakes_in_text_are_told() {
             None,
             "t:1: found \"0-1\", expected a link such as 0-1 inside 1 source and 1 target words",
         ),
-        (" ||| b ||| 1\n", None, "t:1: the source is empty, expected a word at least"),
+        (" ||| b ||| 1\n", None, "t:1: the source is empty, expected at least one word"),
         ("", None, "t: is empty, expected one phrase pair per line"),
         ("[X][X] a [X] ||| b [X] ||| 1\n", None, "the source has 1 gaps and the target 0"),
         (
             "[X][X] a [X] ||| b [X][X] [X] ||| 1 ||| 1-0\n",
             None,
-            "the links do not say which gap of the target is which",
+            "the gaps of source and target are not linked one to one",
         ),
-        ("[X][X] a [X] ||| b [X][X] [X] ||| 1 ||| 0-0 0-1\n", None, "the link 0-0 ties a gap to a word"),
+        ("[X][X] a [X] ||| b [X][X] [X] ||| 1 ||| 0-0 0-1\n", None, "the link 0-0 connects a gap and a word"),
         ("[X][S] a [X] ||| b [X][S] [X] ||| 1 ||| 0-1\n", None, "found the gap [X][S], expected [X][X]"),
-        ("a ||| b ||| 1\na [X] ||| b [X] ||| 1\n", None, "t:2: phrases and rules stand in one table"),
-        ("a ||| b ||| 1\n", Some("b ||| b ||| 1 1 1 1 1 1\n"), "r: has no pair of phrases of "),
+        ("a ||| b ||| 1\na [X] ||| b [X] ||| 1\n", None, "t:2: found phrases and rules in one table"),
+        ("a ||| b ||| 1\n", Some("b ||| b ||| 1 1 1 1 1 1\n"), "r: has no phrase pair in common with "),
         ("a ||| b ||| 1\n", Some("a ||| b ||| 1 1 1\n"), "r:1: found 3 probabilities, expected 6"),
         ("a ||| b ||| 1\n", Some("a ||| b ||| 1 1 1 0 1 1\n"), "r:1: the probability is \"0\""),
     ] {
@@ -205,7 +205,8 @@ fn mistakes_in_text_are_told() {
     }
 }
 
-/// Wherever the callback answers stop, reading and compiling end in that error, and no file appears.
+/// Whenever the callback returns stop, reading and compiling fail with kind `Interrupted`, and no file is
+/// created.
 #[test]
 fn interrupted_work_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Phrase, rule and reordering tables as text, in the format of Moses:
+//! Reader and writer of phrase, rule and reordering tables in Moses' text format:
 //! `source ||| target ||| scores ||| alignment ||| counts`, one entry per line.
 
 use crate::{Builder, Entry, GAPS, Table};
@@ -11,8 +11,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Writer of a phrase or rule table, and of a reordering table beside it if entries have one, in the format of Moses. The
-/// files appear when [`TextWriter::commit`] is called; dropped before, nothing is left of them.
+/// Writer of a phrase or rule table in Moses' text format, and of its reordering table if entries have
+/// orientation probabilities. The files appear when [`TextWriter::commit`] is called; if the writer is
+/// dropped before, no file is created.
 ///
 /// ```
 /// use luthier_core::Vocabulary;
@@ -37,8 +38,8 @@ pub struct TextWriter {
 }
 
 impl TextWriter {
-    /// Opens the files of a table (of rules if `hierarchical`) and of its reordering table; names that end in `.gz` are
-    /// compressed. Fails if a file cannot be created.
+    /// Opens the files of a table (of rules if `hierarchical`) and of its reordering table; files whose names
+    /// end in `.gz` are compressed. Fails if a file cannot be created.
     pub fn create(table: &Path, reordering: Option<&Path>, hierarchical: bool) -> Result<Self> {
         Ok(TextWriter {
             table: AtomicFile::create(table)?,
@@ -49,7 +50,8 @@ impl TextWriter {
         })
     }
 
-    /// Writes one line of each table; `source` and `target` spell the symbols of the entry. Fails if writing fails.
+    /// Writes one line of each table; `source` and `target` are the vocabularies of the entry's symbols.
+    /// Fails if writing fails.
     pub fn entry(&mut self, entry: &Entry<'_>, source: &Vocabulary, target: &Vocabulary) -> Result<()> {
         let line = &mut self.line;
         line.clear();
@@ -75,13 +77,14 @@ impl TextWriter {
         Ok(())
     }
 
-    /// Completes the files and gives them their names. Fails if that is not possible.
+    /// Completes the files and renames them to their final names. Fails if that is not possible.
     pub fn commit(self) -> Result<()> {
         self.table.commit()?;
         self.reordering.map_or(Ok(()), AtomicFile::commit)
     }
 }
 
+/// Appends the symbols of a source or target to a line.
 fn symbols(line: &mut String, ids: &[u32], vocabulary: &Vocabulary, hierarchical: bool) {
     for (i, id) in ids.iter().enumerate() {
         line.push_str(if i > 0 { " " } else { "" });
@@ -92,6 +95,7 @@ fn symbols(line: &mut String, ids: &[u32], vocabulary: &Vocabulary, hierarchical
     }
 }
 
+/// Appends the links of an entry, between words and between gaps, to a line.
 fn links(line: &mut String, entry: &Entry<'_>) {
     let mut all: Vec<(u8, u8)> = entry.links.to_vec();
     for gap in GAPS {
@@ -106,6 +110,7 @@ fn links(line: &mut String, entry: &Entry<'_>) {
     }
 }
 
+/// Appends numbers, separated by spaces, to a line.
 fn numbers(line: &mut String, numbers: &[f64]) {
     for (i, n) in numbers.iter().enumerate() {
         line.push_str(if i > 0 { " " } else { "" });
@@ -113,7 +118,7 @@ fn numbers(line: &mut String, numbers: &[f64]) {
     }
 }
 
-/// Six digits, as short as they can be.
+/// Appends a number with six significant digits, without trailing zeros, to a line, as C's `%g` does.
 fn number(line: &mut String, n: f64) {
     if n == n.trunc() && n.abs() < 1e6 {
         let _ = write!(line, "{n}");
@@ -139,10 +144,11 @@ fn number(line: &mut String, n: f64) {
     }
 }
 
-/// Reads a phrase or rule table of Moses, and its reordering table (msd-bidirectional-fe) if there is one, compressed or
-/// not. Pairs that the reordering table lacks get probability 1 for every orientation, as in Moses. Reports `lines`, then
-/// `entries`. Fails, with the line, if a table does not follow the format or the two do not belong together, and with kind
-/// [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+/// Reads a phrase or rule table of Moses, and its reordering table (msd-bidirectional-fe) if given, plain or
+/// compressed. Phrase pairs that are not in the reordering table get probability 1 for every orientation, as
+/// in Moses. Reports `lines`, then `entries`. Fails, naming the line, if a table is malformed, if the tables
+/// have no phrase pair in common, and with kind [`Interrupted`](luthier_core::ErrorKind::Interrupted) if
+/// `progress` returns *stop*.
 pub fn read_text(table: &Path, reordering: Option<&Path>, progress: Progress<'_>) -> Result<Table> {
     let orientations = reordering.map(|path| Orientations::read(path, progress)).transpose()?;
     let meter = Meter::new(progress, "lines", 0);
@@ -162,8 +168,8 @@ pub fn read_text(table: &Path, reordering: Option<&Path>, progress: Progress<'_>
         let builder = builder.get_or_insert_with(|| Builder::new(hierarchical));
         if builder.shape().is_some_and(|s| s.hierarchical != hierarchical) {
             return Err(input
-                .error("phrases and rules stand in one table")
-                .hint("rules end in [X] on both sides; put phrases into a table of their own"));
+                .error("found phrases and rules in one table")
+                .hint("put phrases into a separate table; rules end in [X] on both sides"));
         }
         let found = orientations.as_ref().map(|o| o.of(text));
         matched |= found.is_some_and(|f| f.is_some());
@@ -182,9 +188,9 @@ pub fn read_text(table: &Path, reordering: Option<&Path>, progress: Progress<'_>
     if let Some(path) = reordering.filter(|_| !matched) {
         return Err(Error::in_file(
             path.display().to_string(),
-            format!("has no pair of phrases of {}", input.name()),
+            format!("has no phrase pair in common with {}", input.name()),
         )
-        .hint("do the two tables belong together?"));
+        .hint("give the reordering table that was extracted with this phrase table"));
     }
     let Some(builder) = builder else {
         return Err(Error::in_file(input.name(), "is empty, expected one phrase pair per line"));
@@ -193,9 +199,10 @@ pub fn read_text(table: &Path, reordering: Option<&Path>, progress: Progress<'_>
     builder.finish(&reader.words[0], &reader.words[1], progress)
 }
 
-/// One line in parts.
+/// Parser of the lines of a table; its fields hold the last line.
 #[derive(Default)]
 struct Reader {
+    /// Vocabularies of source and target.
     words: [Vocabulary; 2],
     source: Vec<u32>,
     target: Vec<u32>,
@@ -204,10 +211,11 @@ struct Reader {
     counts: Vec<f64>,
 }
 
+/// Separator of fields.
 const BARS: &str = "|||";
 
 impl Reader {
-    /// Takes a line apart; true if it is a rule.
+    /// Parses a line; returns whether it is a rule. Fails if the line is malformed.
     fn line(&mut self, text: &str) -> Result<bool> {
         let mut fields = text.split(BARS).map(str::trim_ascii);
         let (Some(source), Some(target), Some(scores)) = (fields.next(), fields.next(), fields.next()) else {
@@ -227,7 +235,7 @@ impl Reader {
         }
         if self.scores.is_empty() || self.scores.len() > 255 {
             return Err(Error::new(format!("the line has {} scores", self.scores.len()))
-                .hint("expected four as a rule, and all lines alike"));
+                .hint("expected 1 to 255 scores, usually four, the same number in every line"));
         }
         let gaps = [
             read_side(source, hierarchical, &mut self.words[0], &mut self.source)?,
@@ -244,7 +252,8 @@ impl Reader {
         Ok(hierarchical)
     }
 
-    /// Links between words; links between gaps say which gap of the target is which.
+    /// Parses the links: those between words are stored, and those between gaps determine which gap of the
+    /// target corresponds to which gap of the source. Fails if they are malformed.
     fn read_links(&mut self, text: &str) -> Result<()> {
         self.links.clear();
         let mut paired = 0;
@@ -267,19 +276,20 @@ impl Reader {
                     paired += 1;
                 }
                 None if !gaps.contains(&(t as usize)) => self.links.push((s, t)),
-                _ => return Err(Error::new(format!("the link {word} ties a gap to a word"))),
+                _ => return Err(Error::new(format!("the link {word} connects a gap and a word"))),
             }
         }
         if paired != gaps.len() || (gaps.len() == 2 && self.target[gaps[0]] == self.target[gaps[1]]) {
-            return Err(Error::new("the links do not say which gap of the target is which")
-                .hint("each [X][X] of the source needs one link to one of the target"));
+            return Err(Error::new("the gaps of source and target are not linked one to one")
+                .hint("each [X][X] of the source needs exactly one link to a [X][X] of the target"));
         }
         self.links.sort_unstable();
         Ok(())
     }
 }
 
-/// Reads the symbols of a source or target; returns the number of gaps.
+/// Parses the symbols of a source or target; returns the number of gaps. Fails if there are too many gaps or
+/// words.
 fn read_side(
     text: &str,
     hierarchical: bool,
@@ -294,36 +304,44 @@ fn read_side(
             gaps += 1;
         } else if hierarchical && word.starts_with('[') && word.ends_with(']') && word.contains("][") {
             return Err(Error::new(format!("found the gap {word}, expected [X][X]"))
-                .hint("only rules with one kind of gap can be used"));
+                .hint("only rules with the single non-terminal X are supported"));
         } else {
             symbols.push(words.add(word));
         }
     }
     if symbols.len() > 255 {
-        return Err(Error::new(format!("a side has {} words, 255 at most", symbols.len())));
+        return Err(Error::new(format!(
+            "a source or target has {} words, expected at most 255",
+            symbols.len()
+        )));
     }
     Ok(gaps)
 }
 
+/// Returns whether a source or target ends in the left-hand side `[X]` of a rule.
 fn is_rule(side: &str) -> bool {
     side == "[X]" || side.ends_with(" [X]")
 }
 
+/// Parses a finite number that `fits`; `what` and `which` describe it in the message. Fails on anything else.
 fn number_of(word: &str, what: &str, fits: impl Fn(f64) -> bool, which: &str) -> Result<f64> {
     let number = word.parse::<f64>().ok().filter(|n| n.is_finite() && fits(*n));
     number.ok_or_else(|| Error::new(format!("the {what} is {word:?}, expected a number, {which}")))
 }
 
-/// Orientation probabilities by source and target.
+/// Orientation probabilities by phrase pair.
 struct Orientations {
+    /// Number of the phrase pair with a fingerprint.
     by_pair: FxHashMap<u64, u32>,
+    /// Six probabilities of each phrase pair, by number.
     values: Vec<f64>,
 }
 
-/// What a pair has that the table of reordering does not know: no cost at all, as in Moses.
+/// Probabilities of a phrase pair that is not in the reordering table: 1 each, as in Moses.
 const UNKNOWN_PAIR: [f64; 6] = [1.0; 6];
 
 impl Orientations {
+    /// Reads a reordering table. Fails if it is malformed, and if `progress` returns *stop*.
     fn read(path: &Path, progress: Progress<'_>) -> Result<Self> {
         let mut input = Input::open(path)?;
         let meter = Meter::new(progress, "lines", 0);
@@ -348,17 +366,18 @@ impl Orientations {
             if new.values.len() != before + 6 {
                 return Err(input
                     .error(format!("found {} probabilities, expected 6", new.values.len() - before))
-                    .hint("only msd-bidirectional-fe reordering can be used"));
+                    .hint("only msd-bidirectional-fe reordering tables are supported"));
             }
             let number = new.by_pair.len() as u32;
             if new.by_pair.insert(Self::key(text), number).is_some() {
-                return Err(input.error("the pair of phrases stands there twice"));
+                return Err(input.error("the phrase pair occurs twice").hint("remove one of the two"));
             }
         }
         meter.finish()?;
         Ok(new)
     }
 
+    /// Returns the fingerprint of the source and target of a line.
     fn key(line: &str) -> u64 {
         line.split(BARS)
             .take(2)
@@ -366,6 +385,7 @@ impl Orientations {
             .finish64()
     }
 
+    /// Returns the probabilities of the phrase pair of a line; `None` if the table does not have it.
     fn of(&self, line: &str) -> Option<&[f64]> {
         let found = self.by_pair.get(&Self::key(line));
         found.map(|&n| &self.values[6 * n as usize..6 * (n as usize + 1)])

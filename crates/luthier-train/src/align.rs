@@ -1,17 +1,21 @@
-//! Word alignment by expectation–maximisation, both directions in one pass.
+//! Word alignment by expectation maximisation (EM), in both directions at once.
 //!
-//! A generated sentence e of J words and a given one f of I words have the probability Σₐ Πⱼ p(aⱼ | …)·t(eⱼ | f(aⱼ)), where
-//! the word behind eⱼ is f(aⱼ) or the null word. The models differ in p(aⱼ | …): uniform for IBM Model 1 (Brown et al. 1993, eq. 5),
-//! ∝ exp(−λ |i/I − j/J|) for IBM Model 2 (Dyer et al. 2013, section 2), and by the distance from the word before for the
-//! HMM (Vogel et al. 1996). Each iteration computes posterior probabilities of all links (the HMM by
-//! forward–backward) and makes the expected counts into new probabilities: relative frequencies, or, with a sparse prior
-//! α, exp ψ(c + α)/exp ψ(Σ(c + α)) (variational Bayes). With agreement, a share of each posterior is multiplied by that
-//! of the other direction (after Liang et al. 2006). Training stops after a fixed number of iterations. One costs
-//! O(Σ I·J) for the IBM models and O(Σ I²·J) for the HMM.
+//! In each direction, a sentence e of J words is *generated* from a *given* sentence f of I words with
+//! probability p(e | f) = Σₐ Πⱼ p(aⱼ | …)·t(eⱼ | f(aⱼ)), where eⱼ is aligned with f(aⱼ) or with the null
+//! word. The models differ in p(aⱼ | …): it is uniform for IBM Model 1 (Brown et al. 1993), ∝ exp(−λ |i/I −
+//! j/J|) for IBM Model 2 (Dyer et al. 2013), and depends on the distance aⱼ − aⱼ₋₁ for the HMM (Vogel et al.
+//! 1996).
 //!
-//! Pairs of words that stand together in some pair of sentences are numbered once; both directions keep their
-//! probabilities at that number. Expected counts are sums of whole multiples of 2⁻³², so that they are the same in any
-//! order and for any number of threads.
+//! The E-step of each iteration computes the posterior probabilities of all links (for the HMM by the
+//! forward–backward algorithm); the M-step computes new probabilities from the expected counts c: relative
+//! frequencies, or, with a Dirichlet prior α, exp ψ(c + α)/exp ψ(Σ(c + α)) (variational Bayes). With
+//! agreement, a share of each posterior is multiplied by that of the other direction (after Liang et al.
+//! 2006). Training stops after a fixed number of iterations, each of which costs O(Σ I·J) for the IBM models
+//! and O(Σ I²·J) for the HMM, summed over sentence pairs.
+//!
+//! All pairs of words that co-occur in a sentence pair are numbered; both directions index their
+//! probabilities by this number. Expected counts are sums of integer multiples of 2⁻³², so that they do not
+//! depend on the order of additions or the number of threads.
 //!
 //! ```
 //! use luthier_core::Progress;
@@ -42,17 +46,17 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The model of word alignment that is trained after the first iterations of IBM Model 1.
+/// Word alignment model that is trained after the initial iterations of IBM Model 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Kind {
-    /// Hidden Markov model: distance from the word before (Vogel et al. 1996).
+    /// Hidden Markov model, by distance from the alignment of the previous word (Vogel et al. 1996).
     #[default]
     Hmm,
-    /// IBM Model 2 along the diagonal, as in `fast_align` (Dyer et al. 2013).
+    /// IBM Model 2 with a diagonal prior, as in `fast_align` (Dyer et al. 2013).
     Ibm2,
-    /// IBM Model 1: words alone (Brown et al. 1993).
+    /// IBM Model 1, without positions (Brown et al. 1993).
     Ibm1,
 }
 
@@ -68,7 +72,7 @@ pub enum Kind {
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::Args), group(skip))]
 pub struct Settings {
-    /// Alignment model that is trained.
+    /// Alignment model.
     #[serde(rename = "align-model")]
     #[cfg_attr(
         feature = "clap",
@@ -87,22 +91,23 @@ pub struct Settings {
         arg(id = "model1_iterations", long = "model1-iterations", value_name = "N", default_value_t = Settings::default().first_rounds, allow_negative_numbers = true)
     )]
     pub first_rounds: u16,
-    /// Probability that a word has no counterpart, between 0 and 1.
+    /// Probability that a word is aligned with the null word, between 0 and 1.
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "P", default_value_t = Settings::default().null, allow_negative_numbers = true,
             value_parser = |text: &str| flag(text, is_null, "a number between 0 and 1"))
     )]
     pub null: f64,
-    /// Sparse prior over translations (variational Bayes); 0 is maximum likelihood. Perplexities with and without a prior
-    /// are not comparable.
+    /// Dirichlet prior over word translations (variational Bayes), or 0 for maximum likelihood; perplexities
+    /// with different priors are not comparable.
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "A", default_value_t = Settings::default().prior, allow_negative_numbers = true,
             value_parser = |text: &str| flag(text, is_prior, "a number, 0 or more"))
     )]
     pub prior: f64,
-    /// Strength of agreement between the two directions in the iterations of the main model, from 0 to 1 (Liang et al. 2006).
+    /// Strength of agreement between the two directions in the iterations of the main model, from 0 to 1
+    /// (Liang et al. 2006).
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "A", default_value_t = Settings::default().agreement, allow_negative_numbers = true,
@@ -140,14 +145,15 @@ fn is_share(a: f64) -> bool {
     (0.0..=1.0).contains(&a)
 }
 
-/// A number on the command line.
+/// Parses a number of the command line. Fails with a message that says what is `expected` unless it is
+/// `good`.
 #[cfg(feature = "clap")]
 fn flag(text: &str, good: fn(f64) -> bool, expected: &str) -> std::result::Result<f64, String> {
     text.parse().ok().filter(|&v| good(v)).ok_or_else(|| format!("expected {expected}"))
 }
 
 impl Settings {
-    /// Fails if there is no iteration at all, or if a number is out of its range.
+    /// Fails if both numbers of iterations are 0, or if a number is out of range.
     pub fn check(&self) -> Result<()> {
         if self.first_rounds == 0 && self.rounds == 0 {
             return Err(Error::new(
@@ -167,7 +173,7 @@ impl Settings {
     }
 }
 
-/// One training iteration, as [`Model::rounds`] lists them.
+/// Record of one training iteration, as returned by [`Model::rounds`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Round {
     /// Model that was trained in this iteration.
@@ -178,13 +184,15 @@ pub struct Round {
     pub log_likelihood: [f64; 2],
 }
 
-/// One direction: how given words and positions give rise to generated ones. Direction 0 generates the target.
+/// Parameters of one direction. Direction 0 generates the target from the source, direction 1 the source from
+/// the target.
 #[derive(Debug, Clone)]
 struct Direction {
-    /// p(generated | given) by pair.
+    /// t(generated word | given word), by number of the word pair.
     words: Vec<f32>,
-    /// p(generated | null word).
+    /// t(generated word | null word), by generated word.
     of_null: Vec<f32>,
+    /// Prior over positions.
     positions: Positions,
 }
 
@@ -205,34 +213,40 @@ struct Direction {
 #[derive(Debug, Clone)]
 pub struct Model {
     kind: Kind,
+    /// Probability of an alignment with the null word.
     null: f64,
     rounds: Vec<Round>,
+    /// Number of each pair of words that co-occur.
     pairs: FxHashMap<u64, u32>,
     directions: [Direction; 2],
-    /// Pair of words at each place of each pair of sentences, while they are trained on.
+    /// Number of the word pair for every target and source position of every training sentence pair; empty
+    /// for a model that was loaded.
     cells: Vec<u32>,
 }
 
-/// Words that were never seen together, or not at all.
+/// Probability of word pairs that did not co-occur in training, and of unknown words.
 const UNSEEN: f64 = 1e-9;
-/// Marks a pair that was never seen.
+/// Number of a word pair that did not co-occur in training.
 const NO_PAIR: u32 = u32::MAX;
-/// Sentences that are worked on together.
+/// Number of sentence pairs that one task processes.
 const CHUNK: usize = 256;
-/// Sentences between two looks at the clock.
+/// Number of sentence pairs between two calls of the meter.
 const TURNS: usize = 8;
-/// Pairs of words between two looks at the clock.
+/// Number of word pairs between two calls of the meter.
 const PART: usize = 1 << 14;
-/// Counts are multiples of one in this many.
+/// Number of units that an expected count of 1 has.
 const UNIT: f64 = 4_294_967_296.0;
 
+/// Returns the key of a word pair.
 fn pair_key(source: u32, target: u32) -> u64 {
     (u64::from(source) << 32) | u64::from(target)
 }
 
-/// Expected counts of one direction.
+/// Expected counts of one direction, in units of 2⁻³².
 struct Counts {
+    /// Count of each word pair.
     words: Vec<AtomicU64>,
+    /// Count of each generated word with the null word.
     of_null: Vec<AtomicU64>,
 }
 
@@ -243,11 +257,12 @@ impl Counts {
     }
 }
 
-/// Counts sentences, and asks every few of them whether to stop.
-fn asked(meter: &Meter<'_>, s: usize, all: usize) -> Result<()> {
+/// Reports progress at sentence pair `s` of `all`. Fails if the callback returns *stop*.
+fn report(meter: &Meter<'_>, s: usize, all: usize) -> Result<()> {
     if s.is_multiple_of(TURNS) { meter.add(TURNS.min(all - s)) } else { Ok(()) }
 }
 
+/// Adds a posterior probability to an expected count.
 #[inline]
 fn count(at: &AtomicU64, p: f64) {
     let units = (p * UNIT + 0.5) as u64;
@@ -257,9 +272,9 @@ fn count(at: &AtomicU64, p: f64) {
 }
 
 impl Model {
-    /// Trains an aligner on a corpus. Reports `lines` within each iteration, and after it a step `rounds` whose value is the
-    /// log-likelihood of both directions. Fails if settings are out of range, and with kind
-    /// [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+    /// Trains an aligner on a corpus. Reports `lines` within each iteration, and after it `rounds`, with the
+    /// sum of the log-likelihoods of both directions as value. Fails if settings are out of range, and with
+    /// kind [`Interrupted`](luthier_core::ErrorKind::Interrupted) if `progress` returns *stop*.
     pub fn train(corpus: &Corpus, settings: &Settings, progress: Progress<'_>) -> Result<Model> {
         settings.check()?;
         let mut model = Self::untrained(corpus, settings, progress)?;
@@ -288,7 +303,7 @@ impl Model {
         Ok(model)
     }
 
-    /// Numbers the pairs, all equally likely.
+    /// Returns a model with uniform probabilities, in which all co-occurring word pairs are numbered.
     fn untrained(corpus: &Corpus, settings: &Settings, progress: Progress<'_>) -> Result<Model> {
         let meter = Meter::new(progress, "lines", corpus.len());
         let mut pairs: FxHashMap<u64, u32> = FxHashMap::default();
@@ -322,7 +337,7 @@ impl Model {
             directions,
             cells,
         };
-        // A given word makes each of the words it stands with equally likely; so does the null word with all.
+        // t(· | given word) is uniform over the words it co-occurs with, t(· | null word) over all words.
         for d in 0..2 {
             let given = model.given(corpus);
             let mut partners = vec![0u32; given.words[d]];
@@ -340,7 +355,7 @@ impl Model {
         Ok(model)
     }
 
-    /// Where the cells of each pair of sentences begin.
+    /// Returns the start in `cells` of each sentence pair.
     #[allow(clippy::unused_self)]
     fn starts(&self, corpus: &Corpus) -> Vec<usize> {
         let mut at = 0;
@@ -352,9 +367,10 @@ impl Model {
         starts
     }
 
+    /// Returns the given word of each word pair, in each direction.
     fn given(&self, corpus: &Corpus) -> Given {
         let mut of_pair = [vec![0; self.pairs.len()], vec![0; self.pairs.len()]];
-        // Each pair writes to its own place: the order does not matter.
+        // The order of iteration does not matter, because each pair has its own element.
         #[allow(clippy::iter_over_hash_type)]
         for (&key, &id) in &self.pairs {
             of_pair[0][id as usize] = (key >> 32) as u32;
@@ -363,7 +379,7 @@ impl Model {
         Given { of_pair, words: [corpus.source.vocabulary.len(), corpus.target.vocabulary.len()] }
     }
 
-    /// Priors over positions for the sentences of a corpus.
+    /// Returns the priors over positions of both directions, for the sentence lengths of a corpus.
     fn prepared(&self, corpus: &Corpus) -> [Prepared<'_>; 2] {
         let sides = [&corpus.source, &corpus.target];
         [0, 1].map(|d| {
@@ -372,7 +388,8 @@ impl Model {
         })
     }
 
-    /// One round: expectations over all sentences, then new parameters.
+    /// Performs one iteration of EM; returns the log-likelihoods of both directions before it. Fails if the
+    /// progress callback returns *stop*.
     fn round(
         &mut self,
         corpus: &Corpus,
@@ -389,7 +406,7 @@ impl Model {
                 let mut expected = [Expected::default(), Expected::default()];
                 let mut scratch = [Scratch::default(), Scratch::default()];
                 for s in range {
-                    asked(meter, s, corpus.len())?;
+                    report(meter, s, corpus.len())?;
                     let cells = self.cells_of(corpus, starts, s);
                     let views = [0, 1].map(|d| View::new(corpus, s, d));
                     for d in 0..2 {
@@ -415,17 +432,18 @@ impl Model {
         for d in 0..2 {
             let direction = &mut self.directions[d];
             direction.positions = direction.positions.raised(&expected[d], meter)?;
-            direction.raise_words(&counts[d], &given.of_pair[d], given.words[d], prior, meter)?;
+            direction.update_words(&counts[d], &given.of_pair[d], given.words[d], prior, meter)?;
         }
         Ok([expected[0].log_likelihood, expected[1].log_likelihood])
     }
 
+    /// Returns the word pairs of a training sentence pair, by target position, then source position.
     fn cells_of(&self, corpus: &Corpus, starts: &[usize], s: usize) -> &[u32] {
         let places = corpus.source.sentence(s).len() * corpus.target.sentence(s).len();
         &self.cells[starts[s]..starts[s] + places]
     }
 
-    /// Fills in what the words say, at least `floor`.
+    /// Writes the translation probabilities of a sentence pair, at least `floor` each, to `scratch`.
     fn fill(&self, view: &View<'_>, cells: &[u32], floor: f64, scratch: &mut Scratch) {
         let direction = &self.directions[view.direction];
         let p = |cell: u32| direction.words.get(cell as usize).map_or(floor, |&p| f64::from(p).max(floor));
@@ -434,7 +452,7 @@ impl Model {
         if view.direction == 0 {
             words.extend(cells.iter().map(|&c| p(c)));
         } else {
-            // Cells are by target word; here target words are given.
+            // Cells are ordered by target position; in this direction, the target is given.
             let sources = view.generated.len();
             for j in 0..sources {
                 words.extend(cells.iter().skip(j).step_by(sources).map(|&c| p(c)));
@@ -445,9 +463,10 @@ impl Model {
         of_null.extend(view.generated.iter().map(|&w| null(w)));
     }
 
-    /// The links of each pair of sentences of a corpus, in order: the best alignment of each direction, symmetrised. The
-    /// corpus is the one that the model was trained on, or one that was read with the model's vocabularies. Reports `lines`;
-    /// fails with kind [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+    /// Returns the links of each sentence pair of a corpus, in order: the most probable alignment of each
+    /// direction, symmetrised. The corpus must be the one that the model was trained on, or one that was read
+    /// with the model's vocabularies. Reports `lines`. Fails with kind
+    /// [`Interrupted`](luthier_core::ErrorKind::Interrupted) if `progress` returns *stop*.
     pub fn align(
         &self,
         corpus: &Corpus,
@@ -462,7 +481,7 @@ impl Model {
             let (mut best, mut looked_up) = (Vec::new(), Vec::new());
             let mut answer = Vec::with_capacity(range.len());
             for s in range {
-                asked(&meter, s, corpus.len())?;
+                report(&meter, s, corpus.len())?;
                 let cells = if starts.is_empty() {
                     self.look_up(corpus, s, &mut looked_up);
                     &looked_up
@@ -489,6 +508,7 @@ impl Model {
         Ok(chunks.into_iter().flatten().collect())
     }
 
+    /// Writes the numbers of the word pairs of a sentence pair to `cells`.
     fn look_up(&self, corpus: &Corpus, s: usize, cells: &mut Vec<u32>) {
         cells.clear();
         for &e in corpus.target.sentence(s) {
@@ -498,31 +518,33 @@ impl Model {
         }
     }
 
-    /// The training iterations in order, with their log-likelihoods; none for a model that was loaded.
+    /// Returns the training iterations in order, with their log-likelihoods; empty for a model that was
+    /// loaded.
     pub fn rounds(&self) -> &[Round] {
         &self.rounds
     }
 
-    /// Perplexities of a target word given the source and of a source word given the target, in the last training iteration on
-    /// a corpus; NaN for a model that was loaded.
+    /// Returns the perplexities per word of the target given the source, and of the source given the target,
+    /// in the last training iteration; `corpus` is the training corpus. NaN for a model that was loaded.
     pub fn perplexities(&self, corpus: &Corpus) -> [f64; 2] {
         let log = self.rounds.last().map_or([f64::NAN; 2], |r| r.log_likelihood);
         let words = [corpus.target.tokens(), corpus.source.tokens()];
         [0, 1].map(|d| (-log[d] / words[d] as f64).exp())
     }
 
-    /// The priors over positions: of the target given the source, and of the source given the target.
+    /// Returns the priors over positions of both directions: target given source, then source given target.
     pub fn positions(&self) -> [&Positions; 2] {
         [&self.directions[0].positions, &self.directions[1].positions]
     }
 
-    /// Number of pairs of a source word and a target word that have a probability.
+    /// Returns the number of pairs of a source word and a target word that have a probability.
     pub fn pairs(&self) -> usize {
         self.pairs.len()
     }
 }
 
-/// Counts links that both directions believe in (Liang et al. 2006): a share of each posterior is multiplied by the other's.
+/// Favours links that are probable in both directions (after Liang et al. 2006): of each posterior
+/// probability, the part `share` is multiplied by the posterior of the other direction.
 fn agree([forward, backward]: &mut [Scratch; 2], share: f64) {
     let (targets, sources) = (forward.null.len(), backward.null.len());
     for j in 0..targets {
@@ -535,13 +557,15 @@ fn agree([forward, backward]: &mut [Scratch; 2], share: f64) {
     }
 }
 
-/// The given word of each pair, by direction, and how many words can be given.
+/// Given words of both directions.
 struct Given {
+    /// Given word of each word pair, by direction.
     of_pair: [Vec<u32>; 2],
+    /// Size of the vocabulary of given words, by direction.
     words: [usize; 2],
 }
 
-/// One pair of sentences as one direction sees it.
+/// A sentence pair in one direction.
 struct View<'a> {
     direction: usize,
     given: &'a [u32],
@@ -549,13 +573,14 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
+    /// Returns sentence pair `s` of a corpus in a direction.
     fn new(corpus: &'a Corpus, s: usize, direction: usize) -> Self {
         let (f, e) = (corpus.source.sentence(s), corpus.target.sentence(s));
         let (given, generated) = if direction == 0 { (f, e) } else { (e, f) };
         View { direction, given, generated }
     }
 
-    /// Adds posteriors to the counts.
+    /// Adds the posterior probabilities of a sentence pair to the expected counts.
     fn scatter(&self, cells: &[u32], scratch: &Scratch, counts: &Counts) {
         let (given, generated) = (self.given.len(), self.generated.len());
         for (j, row) in scratch.posterior.chunks_exact(given).enumerate() {
@@ -569,8 +594,10 @@ impl<'a> View<'a> {
 }
 
 impl Direction {
-    /// Relative frequencies of the counts, or their mean under a sparse prior.
-    fn raise_words(
+    /// M-step of the translation probabilities: relative frequencies of the expected counts, or the
+    /// variational Bayes estimate with Dirichlet prior `prior`. Fails if the progress callback returns
+    /// *stop*.
+    fn update_words(
         &mut self,
         counts: &Counts,
         given: &[u32],
@@ -589,7 +616,7 @@ impl Direction {
             let real = |units: u64| units as f64 / UNIT;
             if prior > 0.0 {
                 let log = digamma(real(count) + prior) - digamma(real(total) + prior * f64::from(partners));
-                // Not 0, so that no word is left without any word behind it.
+                // Not 0, so that every generated word keeps a positive probability.
                 (log.exp() as f32).max(f32::MIN_POSITIVE)
             } else {
                 (count as f64 / total.max(1) as f64) as f32
@@ -611,7 +638,7 @@ impl Direction {
     }
 }
 
-/// ψ(x), by recurrence and its asymptotic series.
+/// Returns the digamma function ψ(x) for x > 0, by recurrence and its asymptotic series.
 fn digamma(mut x: f64) -> f64 {
     let mut result = 0.0;
     while x < 6.0 {

@@ -1,31 +1,34 @@
-//! Parallel text in memory: sentences of word numbers, and what had to be left out.
+//! Parallel text in memory, as word numbers, with counts of the sentence pairs that were left out.
 
 use luthier_core::{Error, Progress, Result, Vocabulary};
 use luthier_io::{Input, Meter};
 use serde::{Deserialize, Serialize};
 
-/// One language of a parallel text: its vocabulary, and its sentences as numbers of words.
+/// One side of a parallel text: its vocabulary, and its sentences as word numbers.
 #[derive(Debug, Clone, Default)]
 pub struct Side {
-    /// The words of this language and their numbers.
+    /// Words of this side with their numbers.
     pub vocabulary: Vocabulary,
+    /// Word numbers of all sentences, concatenated.
     words: Vec<u32>,
+    /// End of each sentence in `words`.
     ends: Vec<usize>,
 }
 
 impl Side {
-    /// Numbers of the words of sentence `s`, which counts the pairs that are kept, from 0.
+    /// Returns the word numbers of sentence `s`, from 0, among the sentence pairs that are kept.
     #[inline]
     pub fn sentence(&self, s: usize) -> &[u32] {
         let start = if s == 0 { 0 } else { self.ends[s - 1] };
         &self.words[start..self.ends[s]]
     }
 
-    /// Number of running words of all sentences.
+    /// Returns the number of tokens of all sentences.
     pub fn tokens(&self) -> usize {
         self.words.len()
     }
 
+    /// Appends a tokenised sentence.
     fn push(&mut self, line: &str) {
         for word in line.split_ascii_whitespace() {
             let id = self.vocabulary.add(word);
@@ -38,22 +41,23 @@ impl Side {
 /// Numbers of sentence pairs that were left out of a [`Corpus`], by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropped {
-    /// Number of pairs of which a side has no word.
+    /// Number of sentence pairs with an empty side.
     pub empty: usize,
-    /// Number of pairs of which a side has too many words.
+    /// Number of sentence pairs with too many words on a side.
     pub long: usize,
-    /// Number of pairs with a word that has a meaning in tables or models: `|||`, `<s>`, `[X]` and the like.
+    /// Number of sentence pairs with a word that is reserved in tables or models, such as `|||`, `<s>` or
+    /// `[X]`.
     pub marks: usize,
 }
 
 impl Dropped {
-    /// Number of pairs that were left out for any reason.
+    /// Returns the number of sentence pairs that were left out for any reason.
     pub fn all(&self) -> usize {
         self.empty + self.long + self.marks
     }
 }
 
-/// A parallel text in memory: the sentence pairs that can be learned from.
+/// A parallel text in memory: the sentence pairs that are used for training.
 ///
 /// ```
 /// use luthier_core::Progress;
@@ -69,31 +73,32 @@ impl Dropped {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Corpus {
-    /// The source side: the language that is translated.
+    /// Source side of the sentence pairs.
     pub source: Side,
-    /// The target side: the language that the source is translated into.
+    /// Target side of the sentence pairs.
     pub target: Side,
-    /// Line number, from 0, of each pair that is kept.
+    /// Line number, from 0, of each sentence pair that is kept.
     pub lines: Vec<u32>,
     /// Number of lines of each of the two files.
     pub total: usize,
-    /// Numbers of pairs that were left out, by reason.
+    /// Numbers of sentence pairs that were left out, by reason.
     pub dropped: Dropped,
     /// Number of lines with white space that does not separate words, such as no-break spaces.
     pub odd_blanks: usize,
 }
 
-/// Words that tables and models put in by themselves.
+/// Returns whether a word is reserved in tables or models.
 fn is_mark(word: &str) -> bool {
     let gap = word.starts_with('[') && word.ends_with(']') && word.contains("][");
     gap || word.contains("|||") || matches!(word, "<s>" | "</s>" | "<unk>" | "<UNK>" | "[X]" | "[S]")
 }
 
 impl Corpus {
-    /// Reads a parallel text from two files, one tokenised sentence per line. Pairs with an empty side, more than `max_words`
-    /// words on a side, or marks of tables and models as words are counted and left out. Reports `lines`. Fails if the files
-    /// differ in length, are not UTF-8 or leave no pair, and with kind
-    /// [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+    /// Reads a parallel text from two files, one tokenised sentence per line. Sentence pairs with an empty
+    /// side, with more than `max_words` words on a side, or with words reserved in tables or models are
+    /// counted and left out. Reports `lines`. Fails if the files differ in their number of lines, are not
+    /// UTF-8 or have no usable sentence pair, and with kind
+    /// [`Interrupted`](luthier_core::ErrorKind::Interrupted) if `progress` returns *stop*.
     pub fn read(
         source: &mut Input,
         target: &mut Input,
@@ -103,8 +108,8 @@ impl Corpus {
         Self::with(source, target, max_words, Corpus::default(), progress)
     }
 
-    /// Reads a parallel text as [`Corpus::read`] does, and adds it to `start`, whose vocabularies are kept: the one of a
-    /// saved aligner, for instance.
+    /// Reads a parallel text as [`Corpus::read`] does, and appends it to `start`, whose vocabularies are
+    /// extended, such as the corpus that [`Model::load`](crate::align::Model::load) returns.
     pub fn with(
         source: &mut Input,
         target: &mut Input,
@@ -140,6 +145,7 @@ impl Corpus {
         Ok(corpus)
     }
 
+    /// Adds a sentence pair, or counts the reason why it is left out.
     fn take(&mut self, f: &str, e: &str, max_words: usize) {
         let line = self.total as u32;
         self.total += 1;
@@ -164,18 +170,18 @@ impl Corpus {
         }
     }
 
-    /// Number of sentence pairs that are kept.
+    /// Returns the number of sentence pairs that are kept.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Whether no sentence pair is kept.
+    /// Returns whether no sentence pair is kept.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 }
 
-/// Both lengths, in one message.
+/// Builds the error about files with different numbers of lines; reads the longer file to its end.
 fn unequal(short: &mut Input, long: &mut Input) -> Result<Error> {
     let mut line = Vec::new();
     while long.line(&mut line)? {}
@@ -189,5 +195,5 @@ fn unequal(short: &mut Input, long: &mut Input) -> Result<Error> {
             long.line_number()
         ),
     )
-    .hint("the files must have the translation of a line in the same line"))
+    .hint("each line must be the translation of the same line of the other file"))
 }

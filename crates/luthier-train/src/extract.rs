@@ -1,14 +1,16 @@
-//! From aligned text to tables: phrases or rules are found, sorted, counted and scored.
+//! Extraction of scored phrase or rule tables from word-aligned text.
 //!
-//! Each entry gets p(f | e), its lexical weight, p(e | f) and its lexical weight (Koehn et al. 2003), and phrases six
-//! orientation probabilities. p(e | f) is the relative frequency c(f, e)/c(f) or, with modified Kneser–Ney smoothing
-//! (Foster et al. 2006), (c − D(c))/c(f) + γ(f)·n(e)/n: what the discounts D take away from the pairs of f goes to all
-//! targets by how many sources n(e) they were seen with. An occurrence of a phrase counts 1, shared equally among the rules
-//! that are made from it. It is one pass without iteration; the cost is that of sorting all occurrences, O(N log N).
+//! Each entry has the scores p(f | e), lex(f | e), p(e | f) and lex(e | f) (Koehn et al. 2003), and phrase
+//! pairs also six orientation probabilities. p(e | f) is the relative frequency c(f, e)/c(f) or, with
+//! modified Kneser–Ney smoothing (Foster et al. 2006), (c(f, e) − D(c))/c(f) + γ(f)·n(e)/n, where D is the
+//! discount, γ(f) the total discount of the pairs of f divided by c(f), n(e) the number of different sources
+//! of e, and n the number of different pairs. Every occurrence of a phrase pair counts 1; with rules, this
+//! count is divided equally among the rules extracted from it. Extraction is a single pass; its cost is that
+//! of sorting all N occurrences, O(N log N).
 //!
-//! All that is found goes through three sorts that may leave memory: by source and target (to count pairs and sources),
-//! by target (to count targets), and back by number of the pair. Words are sorted by their bytes and phrases as if `|||`
-//! stood behind them, so that tables come out in the order that other programs expect.
+//! Occurrences are sorted externally three times: by source and target, to count pairs and sources; by
+//! target, to count targets; and by number of the pair, to restore the order. Words are ordered by their
+//! bytes, and phrases as if followed by `|||`, which is the order of Moses' tables.
 
 use crate::{
     Corpus, Lexicon, Link, Linked, PhraseSettings, RuleFinder, RuleLimits, Smoothing,
@@ -27,7 +29,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What is extracted from aligned text, with its limits.
+/// Kind of table to extract from aligned text, with its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum What {
@@ -38,15 +40,17 @@ pub enum What {
 }
 
 impl What {
-    /// Whether hierarchical rules are extracted.
+    /// Returns whether hierarchical rules are extracted.
     pub fn is_rules(self) -> bool {
         matches!(self, What::Rules(_))
     }
 
+    /// Returns the name of the occurrences in progress reports.
     fn name(self) -> &'static str {
         if self.is_rules() { "rules" } else { "phrases" }
     }
 
+    /// Returns the smoothing of translation probabilities; rules have none.
     fn smoothing(self) -> Smoothing {
         match self {
             What::Phrases(phrases) => phrases.smoothing,
@@ -59,40 +63,41 @@ impl What {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Settings {
-    /// Whether phrases or rules are extracted, with their limits.
+    /// Kind of table to extract, with its limits.
     pub what: What,
-    /// Memory and temporary directory of sorting; they do not affect the table.
+    /// Memory and temporary directory for sorting; neither affects the table.
     #[serde(flatten)]
     pub sort: SortSettings,
 }
 
 impl Default for Settings {
-    /// Phrases with their default limits, 1 GiB of memory.
+    /// Returns the settings for phrases with default limits and 1 GiB of memory.
     fn default() -> Self {
         Settings { what: What::Phrases(PhraseSettings::default()), sort: SortSettings::default() }
     }
 }
 
-/// Statistics of one extraction of phrases or rules: occurrences, entries of the table, discounts.
+/// Statistics of the extraction of a phrase or rule table: occurrences, entries, discounts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
     /// Number of occurrences of phrases or rules in the text.
     pub found: u64,
-    /// Number of different phrase pairs or rules: entries of the table.
+    /// Number of different phrase pairs or rules, which are the entries of the table.
     pub pairs: u64,
-    /// Number of entries of the table with no, one and two gaps.
+    /// Number of entries of the table with zero, one and two gaps.
     pub entries: [u64; 3],
     /// Number of different sources of the entries of the table.
     pub sources: u64,
     /// Kneser–Ney discounts for pairs seen once, twice, and three times or more; `None` without smoothing.
     pub discounts: Option<[f64; 3]>,
-    /// Whether the discounts are the fixed guess 0.5, 1 and 1.5, because counts of counts gave no usable ones.
+    /// Whether the discounts are the fallback values 0.5, 1 and 1.5, because the counts of counts gave
+    /// invalid ones.
     pub guessed: bool,
 }
 
-/// The text files of a table in a directory, named and written as Moses does: `phrase-table.gz` and `reordering-table.gz`,
-/// or `rule-table.gz` and `glue-grammar`. The files appear when [`TextTables::commit`] is called; dropped before, nothing is
-/// left of them.
+/// Writer of the text files of a table in a directory, in Moses' formats and with its file names:
+/// `phrase-table.gz` and `reordering-table.gz`, or `rule-table.gz` and `glue-grammar`. The files appear when
+/// [`TextTables::commit`] is called; if the writer is dropped before, no file is created.
 ///
 /// ```
 /// use luthier_core::Progress;
@@ -113,7 +118,7 @@ pub struct TextTables {
     is_rules: bool,
 }
 
-/// Rules that put phrases one after another, as Moses writes them.
+/// Glue grammar in Moses' format: rules that concatenate translations of spans.
 const GLUE: &str = "\
 <s> [X] ||| <s> [S] ||| 1 ||| 0-0 ||| 0 ||| |||
 [X][S] </s> [X] ||| [X][S] </s> [S] ||| 1 ||| 0-0 1-1 ||| 0 ||| |||
@@ -121,7 +126,8 @@ const GLUE: &str = "\
 ";
 
 impl TextTables {
-    /// Opens the text files of a table of phrases or rules in a directory that exists. Fails if a file cannot be created.
+    /// Opens the text files of a phrase or rule table in an existing directory. Fails if a file cannot be
+    /// created.
     pub fn create(what: What, directory: &Path) -> Result<Self> {
         let path = |name: &str| directory.join(name);
         let writer = if what.is_rules() {
@@ -132,12 +138,14 @@ impl TextTables {
         Ok(TextTables { writer, directory: directory.to_owned(), is_rules: what.is_rules() })
     }
 
-    /// Writes an entry of the table, whose words are numbers in the vocabularies of a corpus. Fails if writing fails.
+    /// Writes an entry of the table, whose symbols are word numbers in the vocabularies of `corpus`. Fails if
+    /// writing fails.
     pub fn entry(&mut self, entry: &Entry<'_>, corpus: &Corpus) -> Result<()> {
         self.writer.entry(entry, &corpus.source.vocabulary, &corpus.target.vocabulary)
     }
 
-    /// Completes the text files and gives them their names, which are returned. Fails if writing fails.
+    /// Completes the text files, renames them to their final names, and returns these. Fails if writing
+    /// fails.
     pub fn commit(self) -> Result<[&'static str; 2]> {
         self.writer.commit()?;
         if !self.is_rules {
@@ -148,16 +156,16 @@ impl TextTables {
     }
 }
 
-/// Discounts where counts of counts are no help.
+/// Discounts that are used if the counts of counts give invalid ones.
 const FALLBACK: [f64; 3] = [0.5, 1.0, 1.5];
 
-/// Counts are multiples of one in this many: fractions add up to the same in any order.
+/// Number of units that a count of 1 has. Sums of integers do not depend on the order of additions.
 const UNIT: f64 = 4_294_967_296.0;
 
-/// Bytes in order, with a count.
+/// A byte string with a count, ordered by its bytes.
 #[derive(Debug, Clone)]
 struct Counted {
-    /// The first eight bytes, for fast comparison.
+    /// First eight bytes of the key, for fast comparison.
     head: u64,
     key: Box<[u8]>,
     count: u64,
@@ -182,7 +190,7 @@ impl Record for Counted {
     }
 
     fn size(&self) -> usize {
-        // What the allocator adds to short strings of bytes, too.
+        // Includes the overhead of the allocator for short byte strings.
         size_of::<Self>() + self.key.len().next_multiple_of(16) + 8
     }
 
@@ -205,17 +213,21 @@ impl Record for Counted {
     }
 }
 
-/// Words of both sides in the order of their bytes, with the marks that tables have.
+/// Ranks of the symbols of both sides (source, target): words, gaps and the end mark `|||`, in the order of
+/// their bytes.
 struct Ranks {
-    /// By number of the word: source, then target.
+    /// Rank of each word, by number.
     rank: [Vec<u32>; 2],
-    /// The other way round.
+    /// Number of the word, or mark, with each rank.
     word: [Vec<u32>; 2],
+    /// Rank of the end mark.
     end: [u32; 2],
+    /// Rank of the first gap; the second gap follows.
     gap: [u32; 2],
 }
 
 impl Ranks {
+    /// Ranks the words of both vocabularies.
     fn new(source: &Vocabulary, target: &Vocabulary) -> Self {
         let mut new = Ranks {
             rank: [Vec::new(), Vec::new()],
@@ -226,7 +238,7 @@ impl Ranks {
         for (side, vocabulary) in [source, target].into_iter().enumerate() {
             let mut ids: Vec<u32> = (0..vocabulary.len() as u32).collect();
             ids.sort_unstable_by(|&a, &b| vocabulary.word(a).as_bytes().cmp(vocabulary.word(b).as_bytes()));
-            // Marks go where their bytes belong.
+            // Marks are inserted in the order of their bytes.
             let insert = |ids: &mut Vec<u32>, mark: &str, as_ids: &[u32]| {
                 let text = |id: u32| match id {
                     END => "|||",
@@ -252,7 +264,7 @@ impl Ranks {
         new
     }
 
-    /// Reads symbols up to the mark of their end; returns what follows.
+    /// Decodes symbols up to their end mark into `out`; returns the remaining bytes.
     fn read<'a>(&self, side: usize, mut bytes: &'a [u8], out: &mut Vec<u32>) -> &'a [u8] {
         out.clear();
         while let Some((rank, rest)) = bytes.split_first_chunk::<4>() {
@@ -267,19 +279,21 @@ impl Ranks {
     }
 }
 
-/// Stands for `|||` among numbers of words.
+/// Symbol of the end mark `|||` among word numbers.
 const END: u32 = u32::MAX - 2;
 
-/// Writes the symbols of a phrase or rule.
+/// Encoder of phrase pairs and rules as byte strings whose order is that of the table.
 struct Encoder<'a> {
     corpus: &'a Corpus,
     ranks: &'a Ranks,
     key: Vec<u8>,
-    /// Position in the rule of each position of the phrase: source, then target; none inside gaps.
+    /// Position in the rule of each word of the phrase (source, target); `None` inside gaps.
     place: [Vec<Option<u8>>; 2],
 }
 
 impl Encoder<'_> {
+    /// Encodes a rule of sentence pair `s`: the ranks of its source and target symbols, each with its end
+    /// mark, and its links.
     fn encode(&mut self, s: usize, linked: &Linked, rule: &Rule) -> &mut Vec<u8> {
         let Rule { whole, gaps } = rule;
         self.key.clear();
@@ -315,17 +329,18 @@ impl Encoder<'_> {
                 key.extend([i, j]);
             }
         });
-        // Equal links stand together whatever follows: no position is so large.
+        // End of the links, larger than any position, so that equal links are adjacent in the order.
         key.push(u8::MAX);
         &mut self.key
     }
 }
 
-/// Sentences between two looks at the sorter.
+/// Number of sentence pairs whose occurrences are collected before they are passed to the sorter.
 const BLOCK: usize = 1024;
+/// Number of sentence pairs that one task processes.
 const CHUNK: usize = 32;
 
-/// What all steps share.
+/// Data that all steps of the extraction share.
 struct Job<'a> {
     ranks: Ranks,
     settings: &'a Settings,
@@ -334,23 +349,26 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// A sorter; the first one, which adds equal records, has half of the memory.
+    /// Returns a sorter with a quarter of the memory; the first one, which adds up equal records, has half.
     fn sorter(&self, add: bool) -> Sorter<'a, Counted> {
         let bytes = self.settings.sort.memory.bytes() / if add { 2 } else { 4 };
         Sorter::new(bytes, add, &self.directory, self.progress)
     }
 
+    /// Returns a queue with a quarter of the memory for records in order.
     fn tape(&self) -> Sorter<'a, Counted> {
         Sorter::tape(self.settings.sort.memory.bytes() / 4, &self.directory, self.progress)
     }
 }
 
-/// Extracts the phrases or rules of aligned text, scores them, and calls `each` with every entry, sorted as Moses sorts
-/// tables. `links` has one sorted list for each pair of the corpus.
+/// Extracts and scores the phrases or rules of word-aligned text, and calls `each` with every entry, in the
+/// order of Moses' tables. `links` has one sorted list of links per sentence pair of the corpus. Returns
+/// statistics.
 ///
-/// Reports `lines` while words are counted and phrases are found, then `phrases` (or `rules`) while occurrences are
-/// counted, then `pairs` while they are scored. Fails if the links leave no phrase, if sorting or `each` fails, and with
-/// kind [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+/// Reports `lines` while words are counted and phrases are extracted, then `phrases` (or `rules`) while
+/// occurrences are counted, then `pairs` while they are scored. Fails if no phrase can be extracted, if
+/// sorting or `each` fails, and with kind [`Interrupted`](luthier_core::ErrorKind::Interrupted) if `progress`
+/// returns *stop*.
 ///
 /// ```
 /// use luthier_core::Progress;
@@ -379,15 +397,15 @@ pub fn extract(
     let lexicon = Lexicon::new(corpus, links, progress)?;
     let found = find(corpus, links, &job, &mut report)?;
     if report.found == 0 {
-        return Err(Error::new("the links leave no phrase to extract")
-            .hint("is the alignment empty, or are its lines not those of the text?"));
+        return Err(Error::new("no phrase can be extracted from the alignment")
+            .hint("check that the alignment is not empty and belongs to this text"));
     }
     let (pairs, totals) = count(found, &job, &mut report)?;
     score(pairs, totals, &job, &lexicon, &mut report, each)?;
     Ok(report)
 }
 
-/// All phrases or rules, sorted, equal ones together.
+/// Returns all occurrences of phrases or rules, sorted, with equal ones combined.
 fn find(corpus: &Corpus, links: &[Vec<Link>], job: &Job<'_>, report: &mut Report) -> Result<Sorted<Counted>> {
     let meter = Meter::new(job.progress, "lines", corpus.len());
     let mut sorter = job.sorter(true);
@@ -436,22 +454,26 @@ fn find(corpus: &Corpus, links: &[Vec<Link>], job: &Job<'_>, report: &mut Report
     sorter.finish()
 }
 
-/// A source with one of its targets, as they are counted up.
+/// Counts of one target of the current source.
 #[derive(Default)]
 struct Pair {
     target: Vec<u8>,
+    /// Count of the pair, in units.
     joint: u64,
-    /// Links that were seen most often, and how often.
+    /// Most frequent links so far.
     links: Vec<u8>,
+    /// Count of the most frequent links.
     most: u64,
     /// Links that are being counted.
     open: Vec<u8>,
+    /// Count of the links that are being counted.
     seen: u64,
+    /// Counts of the orientations: with respect to the previous phrase, then to the next.
     orientations: [u64; 6],
 }
 
 impl Pair {
-    /// Ends the counting of links: of equally frequent ones the first stay.
+    /// Ends the counting of the current links; they replace the most frequent ones if their count is larger.
     fn close(&mut self) {
         if self.seen > self.most {
             self.most = self.seen;
@@ -460,6 +482,7 @@ impl Pair {
         self.seen = 0;
     }
 
+    /// Adds occurrences of the pair with these links and orientations.
     fn take(&mut self, links: &[u8], orientation: u8, count: u64) {
         if self.open != links || self.seen == 0 {
             self.close();
@@ -473,20 +496,24 @@ impl Pair {
     }
 }
 
-/// Numbers behind the symbols and links of a pair on its way to the end: length of the links, what is known of the
-/// source, orientations.
+/// Length in bytes of the numbers that follow the symbols and links in the record of a pair: length of the
+/// links, counts of the source, counts of orientations.
 const TAIL: usize = 4 + 8 * (Seen::NUMBERS + 6);
 
-/// How often a source or target was seen, with how many partners, and how many of them once and twice.
+/// Counts of a source or target.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
+    /// Number of occurrences, in units.
     total: u64,
+    /// Number of different partners, of those seen once with it, and of those seen twice.
     partners: [u64; 3],
 }
 
 impl Seen {
+    /// Number of 64-bit numbers in a record.
     const NUMBERS: usize = 4;
 
+    /// Adds a partner that was seen `count` units with it.
     fn add(&mut self, count: u64) {
         self.total += count;
         self.partners[0] += 1;
@@ -495,32 +522,36 @@ impl Seen {
         }
     }
 
+    /// Appends the counts to a record.
     fn put(&self, out: &mut Vec<u8>) {
         for n in [self.total].iter().chain(&self.partners) {
             out.extend(n.to_be_bytes());
         }
     }
 
+    /// Reads the counts from a record.
     fn get(bytes: &[u8]) -> Self {
         Seen { total: u64_at(bytes, 0), partners: [1, 2, 3].map(|k| u64_at(bytes, k)) }
     }
 }
 
-/// A count as a whole number, at least 1.
+/// Returns a count rounded to a whole number, at least 1.
 fn times(count: u64) -> usize {
     (real(count).round() as usize).max(1)
 }
 
+/// Returns a count in units as a number of occurrences.
 fn real(count: u64) -> f64 {
     count as f64 / UNIT
 }
 
-/// The k-th number of some.
+/// Returns the k-th 64-bit number in `bytes`.
 fn u64_at(bytes: &[u8], k: usize) -> u64 {
     bytes.as_chunks::<8>().0.get(k).map_or(0, |b| u64::from_be_bytes(*b))
 }
 
-/// Pairs in order with the counts of their sources, and the counts of their targets in the same order.
+/// Returns the pairs in order with the counts of their sources, and the counts of their targets in the same
+/// order.
 fn count(
     mut found: Sorted<Counted>,
     job: &Job<'_>,
@@ -565,20 +596,21 @@ fn count(
     Ok((counter.tape.finish()?, count_targets(counter.by_target.finish()?, job)?))
 }
 
-/// Hands on pairs, source by source.
+/// Counter of pairs, source by source.
 struct Counter<'a> {
     /// Pairs in order, with the counts of their sources.
     tape: Sorter<'a, Counted>,
+    /// Targets with the numbers of their pairs, sorted by target.
     by_target: Sorter<'a, Counted>,
-    /// Pairs so far.
+    /// Number of pairs so far.
     number: u64,
-    /// How many pairs were seen 0 to 4 times.
+    /// Counts of counts: number of pairs seen 0 to 4 times.
     by_times: [u64; 5],
     key: Vec<u8>,
 }
 
 impl Counter<'_> {
-    /// Ends a source, all targets of which are in the group.
+    /// Writes the records of a source, all targets of which are in `group`.
     fn close(&mut self, source: &[u8], group: &mut Vec<Pair>) -> Result<()> {
         let mut seen = Seen::default();
         for pair in group.iter() {
@@ -611,7 +643,7 @@ impl Counter<'_> {
 }
 
 impl Report {
-    /// Discounts by how many pairs were seen 0 to 4 times.
+    /// Computes the discounts from the counts of counts: the number of pairs seen 0 to 4 times.
     fn smooth(&mut self, by_times: &[u64; 5]) {
         let found = discounts(by_times);
         let sound = by_times[1..].iter().all(|&t| t > 0)
@@ -621,13 +653,13 @@ impl Report {
     }
 }
 
-/// Length of the symbols up to the mark of their end, that included.
+/// Returns the length in bytes of the symbols up to and including their end mark.
 fn symbols_end(bytes: &[u8], end: u32) -> usize {
     let end = end.to_be_bytes();
     bytes.as_chunks::<4>().0.iter().position(|c| *c == end).map_or(bytes.len(), |p| 4 * (p + 1))
 }
 
-/// By number of the pair: how often its target was seen, and with how many sources.
+/// Returns the counts of the target of each pair, in the order of the pairs.
 fn count_targets(mut sorted: Sorted<Counted>, job: &Job<'_>) -> Result<Sorted<Counted>> {
     let meter = Meter::new(job.progress, "pairs", 0);
     let mut back = job.sorter(false);
@@ -659,7 +691,7 @@ fn count_targets(mut sorted: Sorted<Counted>, job: &Job<'_>) -> Result<Sorted<Co
     back.finish()
 }
 
-/// Scores of all pairs.
+/// Scores all pairs and calls `each` with every entry.
 fn score(
     mut pairs: Sorted<Counted>,
     mut totals: Sorted<Counted>,
@@ -702,15 +734,17 @@ fn score(
     meter.finish()
 }
 
-/// How counts become probabilities.
+/// Estimator of translation probabilities from counts.
 struct Scores {
+    /// Kneser–Ney discounts; `None` for relative frequencies.
     discounts: Option<[f64; 3]>,
+    /// Number of different pairs.
     pairs: u64,
 }
 
 impl Scores {
-    /// p(other | given). With discounts, what is taken from the pairs of the given phrase goes to the other phrases by
-    /// how many partners they have.
+    /// Returns p(other | given). With discounts, the mass discounted from the pairs of the given phrase is
+    /// distributed in proportion to the number of partners of the other phrase.
     fn given(&self, joint: u64, given: &Seen, other: &Seen) -> f64 {
         let total = real(given.total);
         let Some(d) = self.discounts else { return real(joint) / total };
@@ -721,7 +755,7 @@ impl Scores {
     }
 }
 
-/// Orientation probabilities: each way, half a count is added to each orientation.
+/// Returns the orientation probabilities, with 0.5 added to the count of each orientation in each direction.
 fn smoothed(counts: &[f64; 6]) -> [f64; 6] {
     let mut p = [0.0; 6];
     for (p, c) in p.chunks_exact_mut(3).zip(counts.chunks_exact(3)) {

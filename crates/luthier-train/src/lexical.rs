@@ -1,16 +1,16 @@
-//! Word translation probabilities of an alignment, and lexical weights of phrases (Koehn et al. 2003, section 4.4).
+//! Word translation probabilities of an alignment, and lexical weights of phrases (Koehn et al. 2003).
 //!
-//! w(e | f) = c(e, f)/Σₑ c(e, f) over the links of the corpus, words without a link counted with the null word. The lexical
-//! weight of a phrase is Πₑ of the mean of w(e | f) over the words f that e is linked to. Counting is one pass over the
-//! links.
+//! w(e | f) = c(e, f)/Σₑ c(e, f), where c counts the links of the corpus; words without a link count as
+//! linked to the null word. The lexical weight of a phrase is the product over its words e of the mean of w(e
+//! | f) over the words f that e is linked to. Counting takes one pass over the links.
 
 use crate::{Corpus, Link};
 use luthier_core::{Progress, Result};
 use luthier_io::Meter;
 use rustc_hash::FxHashMap;
 
-/// Word translation probabilities: relative frequencies of links, in both directions. A word without a link is linked to
-/// the null word.
+/// Word translation probabilities: relative frequencies of links, in both directions. A word without a link
+/// counts as linked to the null word.
 ///
 /// ```
 /// # use luthier_core::Progress;
@@ -27,22 +27,29 @@ use rustc_hash::FxHashMap;
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Lexicon {
+    /// Number of links of each word pair.
     pairs: FxHashMap<u64, u32>,
+    /// Number of links of each source word.
     source_total: Vec<u32>,
+    /// Number of links of each target word.
     target_total: Vec<u32>,
+    /// Number of target words without a link.
     null_source: u32,
+    /// Number of source words without a link.
     null_target: u32,
 }
 
+/// Number of the null word.
 const NULL: u32 = u32::MAX;
 
+/// Returns the key of a word pair.
 fn key(source: u32, target: u32) -> u64 {
     (u64::from(source) << 32) | u64::from(target)
 }
 
 impl Lexicon {
-    /// Counts the links of a corpus, one list for each pair. Reports `lines`; fails with kind
-    /// [`Interrupted`](luthier_core::ErrorKind::Interrupted) when `progress` answers *stop*.
+    /// Counts the links of a corpus, given as one list per sentence pair. Reports `lines`. Fails with kind
+    /// [`Interrupted`](luthier_core::ErrorKind::Interrupted) if `progress` returns *stop*.
     pub fn new(corpus: &Corpus, links: &[Vec<Link>], progress: Progress<'_>) -> Result<Self> {
         let meter = Meter::new(progress, "lines", links.len());
         let mut new = Lexicon {
@@ -76,31 +83,34 @@ impl Lexicon {
         Ok(new)
     }
 
+    /// Counts a link; `None` is the null word.
     fn count(&mut self, source: Option<u32>, target: Option<u32>) {
         *self.pairs.entry(key(source.unwrap_or(NULL), target.unwrap_or(NULL))).or_insert(0) += 1;
         *source.map_or(&mut self.null_source, |w| &mut self.source_total[w as usize]) += 1;
         *target.map_or(&mut self.null_target, |w| &mut self.target_total[w as usize]) += 1;
     }
 
+    /// Returns the number of links between two words; `None` is the null word.
     fn pair(&self, source: Option<u32>, target: Option<u32>) -> f64 {
         let found = self.pairs.get(&key(source.unwrap_or(NULL), target.unwrap_or(NULL)));
         f64::from(found.copied().unwrap_or(0))
     }
 
-    /// p(target word | source word), from 0 to 1; `None` is the null word.
+    /// Returns w(target word | source word), from 0 to 1; `None` is the null word.
     pub fn target_given_source(&self, source: Option<u32>, target: Option<u32>) -> f64 {
         let total = source.map_or(self.null_source, |w| self.source_total[w as usize]);
         self.pair(source, target) / f64::from(total.max(1))
     }
 
-    /// p(source word | target word), from 0 to 1; `None` is the null word.
+    /// Returns w(source word | target word), from 0 to 1; `None` is the null word.
     pub fn source_given_target(&self, source: Option<u32>, target: Option<u32>) -> f64 {
         let total = target.map_or(self.null_target, |w| self.target_total[w as usize]);
         self.pair(source, target) / f64::from(total.max(1))
     }
 
-    /// Lexical weights of a phrase pair or rule (Koehn et al. 2003): of the source given the target, then of the target given
-    /// the source. `links` are pairs of positions in `source` and `target`; symbols for which `is_word` is false do not count.
+    /// Returns the lexical weights of a phrase pair or rule (Koehn et al. 2003): of the source given the
+    /// target, then of the target given the source. `links` are pairs of positions in `source` and `target`;
+    /// symbols for which `is_word` returns false are ignored.
     pub fn weights(
         &self,
         source: &[u32],
@@ -123,6 +133,7 @@ impl Lexicon {
     }
 }
 
+/// Returns the mean of numbers; `None` if there are none.
 fn mean(numbers: impl Iterator<Item = f64>) -> Option<f64> {
     let (mut total, mut n) = (0.0, 0.0);
     for p in numbers {

@@ -1,8 +1,9 @@
-//! From parallel text to translation models: word alignment, phrases, lexical reordering, hierarchical rules.
+//! Training of translation models from parallel text: word alignment, phrases, lexical reordering,
+//! hierarchical rules.
 //!
-//! A [`Corpus`] holds the text, [`align::Model`] finds word alignments, [`extract::extract`] makes a scored table of phrases
-//! or rules of them. Every step is bit-for-bit reproducible on any number of threads, reports its progress and can be
-//! stopped by the same callback ([`luthier_core::Progress`]).
+//! A [`Corpus`] holds the text, [`align::Model`] aligns its words, and [`extract::extract`] extracts a scored
+//! table of phrases or rules. Every step is bit-for-bit reproducible on any number of threads, reports its
+//! progress and can be stopped through the same callback ([`luthier_core::Progress`]).
 
 pub mod align;
 mod corpus;

@@ -1,8 +1,9 @@
-//! Word alignments: links, their text in Pharaoh format, symmetrisation of two directions, and the alignment error rate.
+//! Word alignments: links, Pharaoh format, symmetrisation of two directions, and the alignment error rate.
 //!
-//! Symmetrisation (Och and Ney 2003; Koehn et al. 2003, section 3) begins with the links that both directions have, adds
-//! neighbouring links of their union while a word has none, and may add links of words that are still without. It costs
-//! O(I·J) per round over the grid of a pair of sentences, and stops when a round adds no link.
+//! Symmetrisation by grow-diag (Och and Ney 2003; Koehn et al. 2003) starts from the intersection of both
+//! directions and adds links of the union that are adjacent to a link, if one of their words is unaligned;
+//! the final step may add links of words that are still unaligned. Each round over a sentence pair of I and J
+//! words costs O(I·J); growing stops when a round adds no link.
 
 use crate::Corpus;
 use luthier_core::{Error, Result};
@@ -10,10 +11,10 @@ use luthier_io::Input;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// A link between a source word and a target word: their positions in the sentence, from 0.
+/// A link between a source word and a target word: their positions in the sentence pair, from 0.
 pub type Link = (u16, u16);
 
-/// Symmetrisation: how the alignments of both directions become one.
+/// Symmetrisation heuristic, which combines the alignments of both directions into one.
 ///
 /// ```
 /// use luthier_train::{Symmetrization, links::symmetrize};
@@ -25,25 +26,25 @@ pub type Link = (u16, u16);
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Symmetrization {
-    /// Links that both directions have.
+    /// Links in both directions.
     Intersection,
-    /// Links that either direction has.
+    /// Links in either direction.
     Union,
-    /// The intersection, and neighbouring links of the union as long as one of the two words has none.
+    /// Intersection plus adjacent links of the union of which at least one word is unaligned.
     GrowDiag,
-    /// As grow-diag, then links of either direction of which one of the words has none.
+    /// Grow-diag plus links of either direction of which at least one word is unaligned.
     GrowDiagFinal,
-    /// As grow-diag, then links of either direction of which both words have none.
+    /// Grow-diag plus links of either direction of which both words are unaligned.
     #[default]
     GrowDiagFinalAnd,
-    /// Links of source to target alone: each target word has at most one link.
+    /// Source-to-target alignment only: each target word has at most one link.
     Forward,
-    /// Links of target to source alone: each source word has at most one link.
+    /// Target-to-source alignment only: each source word has at most one link.
     Backward,
 }
 
-/// Reads links in Pharaoh format, `0-0 1-2`, into `links`, sorted and each once, for a pair of sentences of `source` and
-/// `target` words. Fails if a link is not of that form or lies outside the sentences.
+/// Parses links in Pharaoh format, `0-0 1-2`, into `links`, sorted and without duplicates, for a sentence
+/// pair of `source` and `target` words. Fails if a link is malformed or out of range.
 ///
 /// ```
 /// let mut links = Vec::new();
@@ -67,7 +68,7 @@ pub fn parse(text: &str, source: usize, target: usize, links: &mut Vec<Link>) ->
                 "the link {word} is out of range: the source has {source} words and the target {target}"
             ))
             .hint(
-                "positions count from 0; do text and alignment belong together, and is the source first?",
+                "positions are numbered from 0; check that the alignment belongs to this text, source first",
             ));
         }
         links.push((s, t));
@@ -85,8 +86,8 @@ pub fn write(links: &[Link], out: &mut String) {
     }
 }
 
-/// Word alignment of a corpus in Pharaoh format, one line of links per line of the text; `aligned` has the links of the pairs
-/// that are kept, and the others have an empty line.
+/// Returns the word alignment of a corpus in Pharaoh format, one line of links per line of the text;
+/// `aligned` has the links of the sentence pairs that are kept, and lines that were left out are empty.
 ///
 /// ```
 /// use luthier_core::Progress;
@@ -115,9 +116,9 @@ pub fn to_text(corpus: &Corpus, aligned: &[Vec<Link>]) -> String {
     text
 }
 
-/// Reads a word alignment in Pharaoh format, one line of links per line of the text, and returns the links of the pairs of a
-/// corpus that are kept. Fails if the file has another number of lines than the text, and if a link is not of the form `0-1`
-/// or lies outside its sentences.
+/// Reads a word alignment in Pharaoh format, one line of links per line of the text, and returns the links of
+/// the sentence pairs of a corpus that are kept. Fails if the file and the text differ in their number of
+/// lines, or if a link is malformed or out of range.
 pub fn read(path: &Path, corpus: &Corpus) -> Result<Vec<Vec<Link>>> {
     let mut input = Input::open(path)?;
     let (mut buffer, mut all) = (Vec::new(), Vec::with_capacity(corpus.len()));
@@ -137,13 +138,13 @@ pub fn read(path: &Path, corpus: &Corpus) -> Result<Vec<Vec<Link>>> {
             input.name(),
             format!("has {} lines, but the text has {}", input.line_number(), corpus.total),
         )
-        .hint("expected a line of links for each line of text"));
+        .hint("expected one line of links per line of text"));
     }
     Ok(all)
 }
 
-/// Makes one alignment of the links of both directions, each sorted, over a pair of sentences with these numbers of source
-/// and target words. Returns sorted links.
+/// Combines the links of both directions, each sorted, of a sentence pair with these numbers of source and
+/// target words; returns sorted links.
 pub fn symmetrize(
     forward: &[Link],
     backward: &[Link],
@@ -170,16 +171,22 @@ pub fn symmetrize(
     joined.links()
 }
 
-/// Links of one pair of sentences as a table of bits.
+/// Alignment matrix of a sentence pair.
 struct Grid {
+    /// Number of source words.
     source: usize,
+    /// Number of target words.
     target: usize,
+    /// Whether two words are linked, by source position, then target position.
     linked: Vec<bool>,
+    /// Whether each source word has a link.
     source_has: Vec<bool>,
+    /// Whether each target word has a link.
     target_has: Vec<bool>,
 }
 
 impl Grid {
+    /// Returns a matrix without links.
     fn new(source: usize, target: usize) -> Self {
         Grid {
             source,
@@ -202,12 +209,14 @@ impl Grid {
         }
     }
 
+    /// Returns all links in order.
     fn links(&self) -> Vec<Link> {
         let at = |k: usize| ((k / self.target) as u16, (k % self.target) as u16);
         self.linked.iter().enumerate().filter(|l| *l.1).map(|(k, _)| at(k)).collect()
     }
 
-    /// Takes in neighbours of links, until nothing changes.
+    /// Adds links of the union that are adjacent to a link, if one of their words is unaligned, until nothing
+    /// changes.
     fn grow(&mut self, directions: &[&[Link]]) {
         let mut union = Grid::new(self.source, self.target);
         union.extend(directions.iter().copied().flatten());
@@ -240,7 +249,8 @@ impl Grid {
         }
     }
 
-    /// Takes in links of words without any, if `allowed` by which of the two words has none.
+    /// Adds links for which `allowed` returns true, given whether the source word and the target word are
+    /// unaligned.
     fn fill(&mut self, directions: &[&[Link]], allowed: fn(bool, bool) -> bool) {
         for &(s, t) in directions.iter().copied().flatten() {
             if allowed(!self.source_has[s as usize], !self.target_has[t as usize]) {
@@ -250,7 +260,7 @@ impl Grid {
     }
 }
 
-/// Counts of links for the alignment error rate (Och and Ney 2003), added up over pairs of sentences.
+/// Counts of links for the alignment error rate (Och and Ney 2003), summed over sentence pairs.
 ///
 /// ```
 /// let mut agreement = luthier_train::Agreement::default();
@@ -259,23 +269,24 @@ impl Grid {
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Agreement {
-    /// Number of links of the alignment that is evaluated.
+    /// Number of links in the evaluated alignment.
     pub found: u64,
-    /// Number of links of the reference alignment.
+    /// Number of links in the reference alignment.
     pub expected: u64,
-    /// Number of links that both alignments have.
+    /// Number of links in both alignments.
     pub common: u64,
 }
 
 impl Agreement {
-    /// Adds the links of one pair of sentences; both lists are sorted.
+    /// Adds the links of one sentence pair; both lists must be sorted.
     pub fn add(&mut self, found: &[Link], expected: &[Link]) {
         self.found += found.len() as u64;
         self.expected += expected.len() as u64;
         self.common += found.iter().filter(|l| expected.binary_search(l).is_ok()).count() as u64;
     }
 
-    /// Alignment error rate, from 0 to 1: 1 − 2·common/(found + expected), with all links of the reference taken as sure.
+    /// Returns the alignment error rate, from 0 to 1: 1 − 2·common/(found + expected), where all links of the
+    /// reference count as sure.
     pub fn error_rate(&self) -> f64 {
         1.0 - 2.0 * self.common as f64 / (self.found + self.expected).max(1) as f64
     }
@@ -301,7 +312,8 @@ mod tests {
 
     #[test]
     fn grow_diag_final_and_by_hand() {
-        // Intersection 0-0; 1-0 is beside it and 1 has no link; 3-3 is far away but both words are free.
+        // The intersection is 0-0; 1-0 is adjacent and source word 1 is unaligned; 3-3 is not adjacent, but
+        // both of its words are unaligned.
         let (forward, backward) = (vec![(0, 0), (3, 3)], vec![(0, 0), (1, 0), (2, 3)]);
         let made = |how| symmetrize(&forward, &backward, (4, 4), how);
         assert_eq!(made(Symmetrization::Intersection), [(0, 0)]);
@@ -313,7 +325,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn who_holds_whom(
+        fn heuristics_are_nested(
             forward in proptest::collection::btree_set((0u16..7, 0u16..6), 0..12),
             backward in proptest::collection::btree_set((0u16..7, 0u16..6), 0..12),
         ) {
@@ -327,7 +339,7 @@ mod tests {
             prop_assert!(all.windows(2).all(|pair| within(&pair[0], &pair[1])));
             let and = made(Symmetrization::GrowDiagFinalAnd);
             prop_assert!(within(&all[1], &and) && within(&and, &all[3]));
-            // Words that the union links are linked by grow-diag-final.
+            // Words that have a link in the union have one in grow-diag-final.
             for &(s, t) in &all[3] {
                 prop_assert!(all[2].iter().any(|l| l.0 == s) && all[2].iter().any(|l| l.1 == t));
             }

@@ -1,20 +1,22 @@
-//! Phrases and rules of one pair of sentences.
+//! Extraction of phrases and rules from one sentence pair.
 //!
-//! A pair of spans is *consistent* if it contains a link and no link leads out of it (Och and Ney 2004). Phrases are
-//! consistent pairs of spans. Rules (Chiang 2007) are phrases in which smaller phrases have been replaced by
-//! gaps. For a target of J words and spans of at most m words, phrases cost O(J·m²), rules O(m⁴) per phrase at worst.
+//! A source span and a target span are *consistent* with the word alignment if at least one link is inside
+//! both, and no link connects a word inside with a word outside (Och and Ney 2004). Phrases are consistent
+//! pairs of spans. Rules (Chiang 2007) are phrases in which smaller phrases are replaced by gaps
+//! (non-terminals). For a target of J words and spans of at most m words, extracting phrases costs O(J·m²),
+//! and rules O(m⁴) per phrase in the worst case.
 
 use crate::Link;
 use serde::{Deserialize, Serialize};
 
-/// Smoothing of phrase translation probabilities: how counts become p(target | source) and p(source | target).
+/// Smoothing of the phrase translation probabilities p(target | source) and p(source | target).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Smoothing {
     /// Relative frequencies, as in Moses.
     None,
-    /// Modified Kneser–Ney for phrases (Foster et al. 2006).
+    /// Modified Kneser–Ney smoothing (Foster et al. 2006).
     #[default]
     KneserNey,
 }
@@ -30,7 +32,7 @@ pub enum Smoothing {
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct PhraseSettings {
-    /// Longest phrase, in words on each side.
+    /// Maximum phrase length, in words on each side.
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "N", default_value_t = PhraseSettings::default().max_length,
@@ -43,37 +45,41 @@ pub struct PhraseSettings {
 }
 
 impl Default for PhraseSettings {
-    /// Moses' length and Kneser–Ney smoothing, which is worth half a point of BLEU on real text; Moses has none.
+    /// Returns the maximum length of Moses, 7, and Kneser–Ney smoothing, which gains about half a BLEU point
+    /// over Moses' default, no smoothing.
     fn default() -> Self {
         PhraseSettings { max_length: 7, smoothing: Smoothing::default() }
     }
 }
 
-/// Orientation of a phrase towards the phrase before or after it in the target, by the word alignment (msd).
+/// Orientation of a phrase with respect to the previous or next phrase of the target, by the word alignment
+/// (msd).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Orientation {
-    /// The neighbour in the target is also the neighbour in the source, in the same order.
+    /// The adjacent phrase of the target is also adjacent in the source, in the same order.
     Monotone,
-    /// The neighbour in the target is the neighbour in the source, in the opposite order.
+    /// The adjacent phrase of the target is adjacent in the source, in the opposite order.
     Swap,
-    /// The neighbour in the target is not adjacent in the source.
+    /// The adjacent phrase of the target is not adjacent in the source.
     Discontinuous,
 }
 
-/// A source span and a target span that are consistent with the word alignment: a phrase pair by its positions.
+/// A phrase pair by its positions: a source span and a target span that are consistent with the word
+/// alignment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Spans {
     /// Position of the first source word, from 0.
     pub source_start: usize,
-    /// Position behind the last source word.
+    /// Position after the last source word.
     pub source_end: usize,
     /// Position of the first target word, from 0.
     pub target_start: usize,
-    /// Position behind the last target word.
+    /// Position after the last target word.
     pub target_end: usize,
 }
 
-/// One pair of sentences with its word alignment, prepared for the search of phrases. Keeps its buffers from pair to pair.
+/// A sentence pair with its word alignment, indexed for phrase extraction. Its buffers are reused for further
+/// pairs.
 ///
 /// ```
 /// use luthier_train::{Linked, Orientation};
@@ -85,16 +91,20 @@ pub struct Spans {
 /// ```
 #[derive(Debug, Default)]
 pub struct Linked {
+    /// Number of source words.
     source: usize,
+    /// Number of target words.
     target: usize,
-    /// Source position behind each target position and the other way round, as (least, greatest); (MAX, 0) if none.
+    /// Smallest and largest source position linked to each target position; (MAX, 0) if there is none.
     of_target: Vec<(usize, usize)>,
+    /// Smallest and largest target position linked to each source position; (MAX, 0) if there is none.
     of_source: Vec<(usize, usize)>,
+    /// Whether two words are linked, by source position, then target position.
     grid: Vec<bool>,
 }
 
 impl Linked {
-    /// Begins a pair of sentences of `source` and `target` words with these links.
+    /// Sets the sentence pair: its numbers of source and target words, and its links.
     pub fn set(&mut self, source: usize, target: usize, links: &[Link]) {
         (self.source, self.target) = (source, target);
         for (list, n) in [(&mut self.of_target, target), (&mut self.of_source, source)] {
@@ -111,8 +121,8 @@ impl Linked {
         }
     }
 
-    /// Writes all phrases of at most `max` words on each side to `found`. Unaligned words at the edges of the source may
-    /// belong to them.
+    /// Writes all phrases of at most `max` words on each side to `found`, including those with unaligned
+    /// words at the edges.
     pub fn phrases(&self, max: usize, found: &mut Vec<Spans>) {
         found.clear();
         for target_start in 0..self.target {
@@ -149,18 +159,19 @@ impl Linked {
         }
     }
 
+    /// Returns whether a source word has a link.
     fn has_links(&self, source: usize) -> bool {
         self.of_source[source].0 != usize::MAX
     }
 
-    /// Whether a link of these source positions leads out of the target span.
+    /// Returns whether a link of these source positions is to a word outside the target span.
     fn leaves(&self, source: std::ops::Range<usize>, target_start: usize, target_end: usize) -> bool {
         let out =
             |&(low, high): &(usize, usize)| low != usize::MAX && (low < target_start || high >= target_end);
         self.of_source[source].iter().any(out)
     }
 
-    /// Whether the first and the last word of both spans have links.
+    /// Returns whether the first and the last word of both spans have links.
     pub fn is_tight(&self, s: &Spans) -> bool {
         self.has_links(s.source_start)
             && self.has_links(s.source_end - 1)
@@ -168,16 +179,18 @@ impl Linked {
             && self.of_target[s.target_end - 1].0 != usize::MAX
     }
 
+    /// Returns whether two words are linked; `None` is the position before the sentence, and both of these
+    /// are linked.
     fn link(&self, source: Option<usize>, target: Option<usize>) -> bool {
         match (source, target) {
             (Some(s), Some(t)) => s < self.source && t < self.target && self.grid[s * self.target + t],
-            // The beginning of a sentence is linked to the beginning.
             (None, None) => true,
             _ => false,
         }
     }
 
-    /// Orientations of a phrase: towards the phrase before it in the target, and towards the one after it.
+    /// Returns the orientations of a phrase with respect to the previous and to the next phrase of the
+    /// target.
     pub fn orientations(&self, s: &Spans) -> [Orientation; 2] {
         let (before_s, before_t) = (s.source_start.checked_sub(1), s.target_start.checked_sub(1));
         let last = s.source_end == self.source && s.target_end == self.target;
@@ -197,7 +210,7 @@ impl Linked {
         [backward, forward]
     }
 
-    /// Calls `each` for every link inside a phrase, with positions counted from the beginnings of its spans.
+    /// Calls `each` for every link inside a phrase, with positions relative to the starts of its spans.
     pub fn inner(&self, s: &Spans, mut each: impl FnMut(usize, usize)) {
         for i in s.source_start..s.source_end {
             for j in s.target_start..s.target_end {
@@ -208,7 +221,7 @@ impl Linked {
         }
     }
 
-    /// Whether a link connects words outside the gaps of a rule.
+    /// Returns whether a rule has a link between words outside its gaps.
     fn lexical(&self, whole: &Spans, gaps: &[Spans]) -> bool {
         let outside = |i: usize, j: usize| {
             gaps.iter().all(|g| {
@@ -221,6 +234,7 @@ impl Linked {
     }
 }
 
+/// Extends a range of positions to include `to`.
 fn widen(range: &mut (usize, usize), to: usize) {
     *range = (range.0.min(to), range.1.max(to));
 }
@@ -229,7 +243,7 @@ fn widen(range: &mut (usize, usize), to: usize) {
 ///
 /// ```
 /// use luthier_train::RuleLimits;
-/// // The limits of Moses: unaligned words at the edges, and gaps of two words at least.
+/// // The limits of Moses: unaligned words at the edges, and gaps of at least two words.
 /// let moses = RuleLimits { loose: true, min_gap: 2, ..RuleLimits::default() };
 /// assert_eq!((moses.max_span, moses.max_symbols), (10, 5));
 /// ```
@@ -237,21 +251,21 @@ fn widen(range: &mut (usize, usize), to: usize) {
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 pub struct RuleLimits {
-    /// Longest phrase that rules are made from, in words on each side.
+    /// Maximum length of the phrases that rules are extracted from, in words on each side.
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "N", default_value_t = RuleLimits::default().max_span,
             value_parser = clap::value_parser!(u8).range(1..=30))
     )]
     pub max_span: u8,
-    /// Most words and gaps of a rule's source.
+    /// Maximum number of words and gaps in the source of a rule.
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "N", default_value_t = RuleLimits::default().max_symbols,
             value_parser = clap::value_parser!(u8).range(1..=30))
     )]
     pub max_symbols: u8,
-    /// Fewest source words that a gap stands for.
+    /// Minimum number of source words covered by a gap.
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "N", default_value_t = RuleLimits::default().min_gap,
@@ -269,16 +283,16 @@ impl Default for RuleLimits {
     }
 }
 
-/// A hierarchical rule by its positions: a phrase with up to two gaps, in the order of the source.
+/// A hierarchical rule by its positions: a phrase with up to two gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
-    /// The phrase that the rule is made from.
+    /// Phrase that the rule is extracted from.
     pub whole: Spans,
-    /// The smaller phrases that gaps stand for, in the order of the source; `None` where there is no gap.
+    /// Smaller phrases that are replaced by gaps, in source order; `None` for missing gaps.
     pub gaps: [Option<Spans>; 2],
 }
 
-/// Finds the rules of pairs of sentences. Keeps its buffers from pair to pair.
+/// Extractor of the rules of sentence pairs. Its buffers are reused for further pairs.
 ///
 /// ```
 /// use luthier_train::{Linked, RuleFinder, RuleLimits};
@@ -291,11 +305,12 @@ pub struct Rule {
 #[derive(Debug, Default)]
 pub struct RuleFinder {
     phrases: Vec<Spans>,
+    /// Phrases that start at each source position.
     by_source: Vec<Vec<Spans>>,
 }
 
 impl RuleFinder {
-    /// Calls `each` with the rules of every phrase of a pair of sentences, phrase by phrase.
+    /// Calls `each` with all rules of one phrase, for every phrase of a sentence pair.
     pub fn rules(&mut self, linked: &Linked, limits: &RuleLimits, mut each: impl FnMut(&[Rule])) {
         let most_symbols = usize::from(limits.max_symbols);
         linked.phrases(limits.max_span.into(), &mut self.phrases);
@@ -322,7 +337,7 @@ impl RuleFinder {
                 if words < most_symbols && linked.lexical(whole, &[*first]) {
                     rules.push(Rule { whole: *whole, gaps: [Some(*first), None] });
                 }
-                // A word stands between two gaps.
+                // Gaps must not be adjacent in the source.
                 for second in self.inside(whole, first.source_end + 1, limits) {
                     let words = words - (second.source_end - second.source_start);
                     if words + 2 <= most_symbols
@@ -339,7 +354,7 @@ impl RuleFinder {
         }
     }
 
-    /// Phrases inside another one that begin at a source position or later.
+    /// Iterates over the phrases inside another one that start at source position `from` or later.
     fn inside<'a>(
         &'a self,
         whole: &'a Spans,
@@ -355,6 +370,7 @@ impl RuleFinder {
     }
 }
 
+/// Returns whether two phrases do not overlap in the target.
 fn apart(a: &Spans, b: &Spans) -> bool {
     a.target_end <= b.target_start || b.target_end <= a.target_start
 }

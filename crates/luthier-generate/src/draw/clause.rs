@@ -1,8 +1,9 @@
-//! Drawing clauses: what happens, how something is, what there is, what the weather does.
+//! Random generation of clauses: actions, descriptions, existence ("es gibt"), weather, passives.
 //!
-//! A verb says in the lexicon what it takes; [`clause`] fills this frame with phrases and adds adverbials.
-//! Its richness is how often, in percent, the optional ones are there: clauses that stand alone are rich,
-//! those beside another one are not, so that all sentences are of about the same length.
+//! The lexicon gives the frame of each verb, that is, its complements; [`clause`] fills this frame with
+//! phrases and adds adverbials. The parameter `richness` is the probability, in per cent, of optional parts:
+//! it is high for clauses that stand alone and low for joined clauses, so that all sentences have a similar
+//! length.
 
 use super::phrase::{
     Role, adjective, any_subject, direction, in_city, name, noun_phrase, noun_with, object, person, place,
@@ -19,18 +20,19 @@ use crate::lexicon::names::{Class, Group, Kind, ModalName, Position, Pronoun, Us
 use crate::lexicon::{Adjective, Noun, Verb, lexicon};
 use crate::tree::{Clause, Det, Head, Phrase, Post, Predicate, Prepositional, Tense};
 
-/// An ordinary verb that fits.
+/// Draws a verb of the group `Action` for which `fits` returns true; the first verb of the group if there is
+/// none.
 pub(super) fn verb_with(dice: &mut Dice, fits: impl Fn(&Verb) -> bool) -> &'static Verb {
     let verbs = lexicon().verbs(Group::Action);
     dice.pick_where(verbs, fits).unwrap_or(&verbs[0])
 }
 
-/// A tense for a main clause.
+/// Draws a tense for a main clause.
 pub(super) fn any_tense(dice: &mut Dice) -> Tense {
     [Tense::Past, Tense::Present, Tense::Habit, Tense::Future][dice.weighted(&[44, 18, 18, 20])]
 }
 
-/// A clause with a verb and perhaps a given subject.
+/// Draws a clause with this verb; the subject is drawn as well if it is `None`.
 pub(super) fn clause(
     dice: &mut Dice,
     verb: &'static Verb,
@@ -52,12 +54,12 @@ pub(super) fn clause(
     c
 }
 
-/// Whether the verb says something that does not change, so that no time is given.
+/// Returns whether the verb expresses a permanent state, with which no time is given.
 fn is_lasting(verb: &Verb) -> bool {
     verb.is(traits::STATE) && verb.subject & PERSON == 0 && verb.object == 0 && verb.fixed.is_empty()
 }
 
-/// The tense in which a verb is naturally said.
+/// Returns the tense that is natural for a verb in place of `tense`.
 fn natural_tense(verb: &Verb, tense: Tense, richness: usize) -> Tense {
     let since = verb.is(traits::SINCE) && richness > 40 && tense == Tense::Habit;
     let tense = if since { Tense::Since } else { tense };
@@ -65,7 +67,7 @@ fn natural_tense(verb: &Verb, tense: Tense, richness: usize) -> Tense {
     if general && verb.kind != Kind::Like { Tense::Habit } else { tense }
 }
 
-/// A clause with nothing but verb and subject.
+/// Returns a clause with only verb and subject.
 pub(super) fn bare_clause(dice: &mut Dice, verb: &'static Verb, subject: Phrase, tense: Tense) -> Clause {
     Clause {
         mark: dice.mark(),
@@ -92,7 +94,7 @@ pub(super) fn bare_clause(dice: &mut Dice, verb: &'static Verb, subject: Phrase,
     }
 }
 
-/// Adds the objects the verb takes.
+/// Adds the objects in the frame of the verb.
 fn add_objects(dice: &mut Dice, c: &mut Clause) {
     let verb = c.verb;
     if verb.object != 0 {
@@ -111,7 +113,8 @@ fn add_objects(dice: &mut Dice, c: &mut Clause) {
     }
 }
 
-/// Replaces objects that would be the same pronoun as the subject, and lets possessives follow the subject.
+/// Replaces objects that are the same pronoun as the subject, and often makes possessives refer to the
+/// subject.
 fn avoid_echo(dice: &mut Dice, c: &mut Clause) {
     let subject = c.subject.stand_in();
     for phrase in [&mut c.object, &mut c.dative].into_iter().flatten() {
@@ -135,10 +138,10 @@ fn avoid_echo(dice: &mut Dice, c: &mut Clause) {
     }
 }
 
-/// Adds the place, the direction and the company.
+/// Adds place, direction and company (with whom or by which vehicle).
 fn add_surroundings(dice: &mut Dice, c: &mut Clause, richness: usize) {
     let verb = c.verb;
-    // What a verb nearly always has is not a matter of richness.
+    // Parts that a verb nearly always has do not depend on richness.
     let wanted = |percent: usize| if percent > 85 { percent } else { percent * (richness + 25) / 100 };
     if verb.place != 0 && dice.chance(wanted(verb.place_percent)) {
         let beside = if verb.place_percent == 100 { 25 } else { 12 };
@@ -152,7 +155,7 @@ fn add_surroundings(dice: &mut Dice, c: &mut Clause, richness: usize) {
     }
 }
 
-/// Whether "with somebody" can be said of a verb without being taken for its object.
+/// Returns whether "with somebody" can be added to a verb without being mistaken for its object.
 pub(super) fn allows_company(verb: &Verb) -> bool {
     verb.subject & PERSON != 0
         && verb.preposition.is_none()
@@ -161,7 +164,7 @@ pub(super) fn allows_company(verb: &Verb) -> bool {
         && !verb.is(traits::STATE)
 }
 
-/// Somebody or some vehicle somebody goes with.
+/// Draws company, a person ("with") or a means of transport ("by"); `None` if the person is a pronoun.
 fn company(dice: &mut Dice, verb: &Verb) -> Option<Prepositional> {
     if verb.is(traits::BY_VEHICLE) && dice.chance(65) {
         let noun = noun_with(dice, VEHICLE | RIDE | AIR, 0);
@@ -174,7 +177,7 @@ fn company(dice: &mut Dice, verb: &Verb) -> Option<Prepositional> {
     (!phrase.is_pronoun()).then(|| Prepositional::dative("mit", "with", phrase))
 }
 
-/// Adds time, frequency or attitude, and manner.
+/// Adds adverbials of time, of frequency or attitude, and of manner.
 fn add_adverbials(dice: &mut Dice, c: &mut Clause, richness: usize) {
     let verb = c.verb;
     let often = if verb.is(traits::STATE) && c.tense == Tense::Habit { 0 } else { richness * 7 / 10 };
@@ -187,21 +190,21 @@ fn add_adverbials(dice: &mut Dice, c: &mut Clause, richness: usize) {
     }
 }
 
-/// Adds modals, "gern" and negation, and takes out adverbs that do not go with them.
+/// Adds modals, "gern" and negation, and removes adverbs that are not compatible with them.
 fn add_modality(dice: &mut Dice, c: &mut Clause, richness: usize) {
     let plain = matches!(c.verb.kind, Kind::Plain | Kind::Like) && c.verb.object & (PRICE | SPAN) == 0;
     let people = c.subject.class() & PERSON != 0;
     if people && plain && !c.verb.is(traits::STATE) && !matches!(c.tense, Tense::Before | Tense::Since) {
         if dice.chance(20) {
             let modal = dice.pick(&lexicon().modals);
-            // "möchte" has no past of its own.
+            // "möchte" has no past tense.
             let past_wish = c.tense == Tense::Past && modal.name == ModalName::WouldLike;
             c.modal = Some(if past_wish { lexicon().modal(ModalName::Can) } else { modal });
         } else if c.tense == Tense::Habit && dice.chance(15) && c.adverb.is_none() && c.manner.is_none() {
             c.gladly = true;
         }
     }
-    // How often something happens is said once, and not of wishes.
+    // Frequency is expressed only once, and not with modals.
     let frequent = c.tense == Tense::Habit && (c.modal.is_some() || !c.times.is_empty());
     c.adverb.take_if(|adverb| frequent && adverb.0.german != "auch");
     let free = c.manner.is_none()
@@ -213,7 +216,7 @@ fn add_modality(dice: &mut Dice, c: &mut Clause, richness: usize) {
     }
 }
 
-/// Negates with "kein" where the object has no or an indefinite article, otherwise with "nicht".
+/// Negates a clause: with "kein" if the object has no article or an indefinite one, otherwise with "nicht".
 fn negate(c: &mut Clause) {
     match &mut c.object {
         Some(object)
@@ -228,7 +231,7 @@ fn negate(c: &mut Clause) {
     }
 }
 
-/// A clause that says how something of a class is.
+/// Draws a description: a clause with "sein" and an adjective for a subject of these classes.
 pub(super) fn being(
     dice: &mut Dice,
     mut subject: Phrase,
@@ -244,7 +247,7 @@ pub(super) fn being(
     };
     c.negated = dice.chance(12);
     let predicate = predicate(dice, adjective, class, c.negated);
-    // What lasts is not said of a day.
+    // Permanent properties have no adverbial of time.
     let passing = adjective.passing || class & WEATHER != 0;
     if passing && predicate.than.is_none() && tense != Tense::Habit {
         c.times = times(dice, tense, richness * 7 / 10);
@@ -255,7 +258,7 @@ pub(super) fn being(
     c
 }
 
-/// An adjective, perhaps compared or with a degree.
+/// Draws a predicate: an adjective, optionally as a comparative or with a degree adverb.
 fn predicate(dice: &mut Dice, adjective: &'static Adjective, class: Class, negated: bool) -> Predicate {
     let mut predicate = Predicate { mark: dice.mark(), degree: None, adjective, than: None };
     let degrees = &lexicon().degrees;
@@ -272,7 +275,7 @@ fn predicate(dice: &mut Dice, adjective: &'static Adjective, class: Class, negat
     predicate
 }
 
-/// A clause about the weather.
+/// Draws a clause about the weather.
 pub(super) fn weather(dice: &mut Dice, tense: Tense) -> Clause {
     let mut c = match dice.roll(10) {
         0..5 => {
@@ -302,7 +305,7 @@ pub(super) fn weather(dice: &mut Dice, tense: Tense) -> Clause {
     c
 }
 
-/// A passive clause.
+/// Draws a passive clause.
 fn passive(dice: &mut Dice, tense: Tense) -> Clause {
     let verb = verb_with(dice, |verb| {
         verb.object & !(PRICE | SPAN | PERSON) != 0
@@ -331,7 +334,7 @@ fn passive(dice: &mut Dice, tense: Tense) -> Clause {
     c
 }
 
-/// Any clause with the given tense.
+/// Draws a clause of any type with this tense.
 pub(super) fn any_clause(dice: &mut Dice, tense: Tense, richness: usize) -> Clause {
     match dice.roll(100) {
         0..74 => action(dice, tense, richness),
@@ -346,7 +349,7 @@ pub(super) fn any_clause(dice: &mut Dice, tense: Tense, richness: usize) -> Clau
     }
 }
 
-/// A clause with an ordinary verb, perhaps with a relative clause.
+/// Draws a clause with a verb of the group `Action`, optionally with a relative clause.
 fn action(dice: &mut Dice, tense: Tense, richness: usize) -> Clause {
     let verb = dice.pick(lexicon().verbs(Group::Action));
     let mut c = clause(dice, verb, None, tense, richness);
@@ -357,7 +360,7 @@ fn action(dice: &mut Dice, tense: Tense, richness: usize) -> Clause {
     match &mut c.object {
         Some(object) if verb.dative == 0 && dice.chance(65) => {
             relate(dice, object);
-            // What would follow the relative clause could be taken for a part of it.
+            // Parts that follow the relative clause could be mistaken for parts of it.
             if object.has_relative() {
                 c.place = None;
                 c.company = None;
@@ -370,7 +373,7 @@ fn action(dice: &mut Dice, tense: Tense, richness: usize) -> Clause {
     c
 }
 
-/// A clause that says how something is.
+/// Draws a description of a drawn subject.
 fn description(dice: &mut Dice, tense: Tense, richness: usize) -> Clause {
     const KINDS: [Class; 13] =
         [SIGHT, PERSON, LODGE, VEHICLE, EVENT, FOOD, ROOM, EATERY, TICKET, CLOTH, LUGGAGE, DEVICE, READ];
@@ -383,7 +386,7 @@ fn description(dice: &mut Dice, tense: Tense, richness: usize) -> Clause {
     being(dice, subject, class, tense, richness)
 }
 
-/// A clause with "es gibt".
+/// Draws a clause with "es gibt".
 fn existence(dice: &mut Dice, tense: Tense, richness: usize) -> Clause {
     let tense = tense.lasting();
     let subject = pronoun(dice, Pronoun::It);
@@ -407,7 +410,7 @@ fn existence(dice: &mut Dice, tense: Tense, richness: usize) -> Clause {
     c
 }
 
-/// Tries to give a noun phrase a relative clause.
+/// Adds a relative clause to a noun phrase if one is possible.
 fn relate(dice: &mut Dice, phrase: &mut Phrase) {
     let Head::Noun(noun, _) = phrase.head else { return };
     let plain = matches!(
@@ -424,7 +427,7 @@ fn relate(dice: &mut Dice, phrase: &mut Phrase) {
     }
 }
 
-/// A clause with a relative pronoun as place, object or subject.
+/// Draws a clause with a relative pronoun as place, object or subject; `None` if no verb fits.
 fn relative_clause(dice: &mut Dice, noun: &Noun, relative: Phrase) -> Option<Clause> {
     let tense = *dice.pick(&[Tense::Past, Tense::Habit, Tense::Past]);
     match dice.roll(10) {
@@ -451,7 +454,7 @@ fn relative_clause(dice: &mut Dice, noun: &Noun, relative: Phrase) -> Option<Cla
     }
 }
 
-/// A clause that gives a reason or a circumstance for what a subject does.
+/// Draws a clause that gives a reason or circumstance for another clause with this subject.
 pub(super) fn reason(dice: &mut Dice, subject: &Phrase, tense: Tense) -> Clause {
     let class = subject.class();
     match dice.roll(100) {
@@ -481,7 +484,7 @@ pub(super) fn reason(dice: &mut Dice, subject: &Phrase, tense: Tense) -> Clause 
     }
 }
 
-/// An infinitive whose subject is that of another clause.
+/// Draws an infinitive clause whose subject is that of another clause.
 pub(super) fn infinitive(dice: &mut Dice, subject: &Phrase) -> Clause {
     let verb = verb_with(dice, |verb| {
         verb.subject & PERSON != 0 && !verb.is(traits::STATE) && verb.kind == Kind::Plain
@@ -494,7 +497,7 @@ pub(super) fn infinitive(dice: &mut Dice, subject: &Phrase) -> Clause {
     c
 }
 
-/// Takes away what only main clauses should have.
+/// Removes parts that occur only in main clauses: modal, negation, "gern" and adverbs.
 pub(super) fn make_plain(c: &mut Clause) {
     c.modal = None;
     c.negated = false;

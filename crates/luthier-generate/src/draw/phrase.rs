@@ -1,7 +1,7 @@
-//! Drawing noun phrases: things, people, places and directions.
+//! Random generation of noun phrases: things, people, places and directions.
 //!
-//! A phrase is drawn by meaning: the caller gives the classes the noun may have and the role it plays, and
-//! the noun then decides which determiners, adjectives and additions are natural.
+//! A phrase is drawn by meaning: the caller gives the semantic classes of the noun and the role of the
+//! phrase; determiners, adjectives and modifiers then depend on the noun.
 
 use crate::dice::Dice;
 use crate::lexicon::names::class::{
@@ -12,7 +12,7 @@ use crate::lexicon::names::{Case, Class, Named, Pronoun, Usage, class, traits};
 use crate::lexicon::{Adjective, Noun, Preposition, Verb, lexicon};
 use crate::tree::{Det, Head, Phrase, Post, Prepositional};
 
-/// The role of a noun phrase; it decides about determiners.
+/// Role of a noun phrase, on which the choice of the determiner depends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Subject,
@@ -20,30 +20,30 @@ pub(super) enum Role {
     Place,
 }
 
-/// A phrase that is nothing but its head.
+/// Returns a phrase that consists of its head only.
 pub(super) fn simple(dice: &mut Dice, head: Head) -> Phrase {
     Phrase::new(dice.mark(), head)
 }
 
-/// A phrase that is a pronoun.
+/// Returns a phrase that consists of a pronoun.
 pub(super) fn pronoun(dice: &mut Dice, pronoun: Pronoun) -> Phrase {
     simple(dice, Head::Pronoun(pronoun))
 }
 
-/// A noun with one of the classes in the first set and none of those in the second.
+/// Draws a noun with at least one of the classes `class` and none of the classes `without`.
 pub(super) fn noun_with(dice: &mut Dice, class: Class, without: Class) -> &'static Noun {
     let nouns = &lexicon().nouns;
     let fits = |noun: &Noun| noun.class & class != 0 && noun.class & without == 0;
     dice.pick_where(nouns, fits).unwrap_or(&nouns[0])
 }
 
-/// A number from two upwards, mostly small.
+/// Draws a number of at least two and below `most`, small ones with a higher probability.
 pub(super) fn number(dice: &mut Dice, most: usize) -> usize {
     let most = if dice.chance(60) { most.min(6) } else { most };
     2 + dice.skew(most.saturating_sub(2))
 }
 
-/// A determiner for a noun.
+/// Draws a determiner for a noun.
 fn determiner(dice: &mut Dice, noun: &Noun, plural: bool, role: Role) -> Det {
     if noun.class & NAMED != 0 {
         return Det::Bare;
@@ -65,7 +65,7 @@ fn determiner(dice: &mut Dice, noun: &Noun, plural: bool, role: Role) -> Det {
     count_determiner(dice, noun, plural, role)
 }
 
-/// A possessive, or a name in the genitive.
+/// Draws a possessive pronoun, or a name in the genitive.
 fn owner(dice: &mut Dice, plural: bool) -> Det {
     use Pronoun::{He, I, She, They, We, You};
     if dice.chance(12) && !plural {
@@ -77,7 +77,7 @@ fn owner(dice: &mut Dice, plural: bool) -> Det {
     }
 }
 
-/// A determiner for a noun that can be counted.
+/// Draws a determiner for a countable noun.
 fn count_determiner(dice: &mut Dice, noun: &Noun, plural: bool, role: Role) -> Det {
     let weights = match (plural, role) {
         // none, the, number, quantity, this, all, a, each
@@ -100,7 +100,8 @@ fn count_determiner(dice: &mut Dice, noun: &Noun, plural: bool, role: Role) -> D
     }
 }
 
-/// An adjective for something of these classes, before the noun or as a predicate.
+/// Draws an adjective for a noun of these classes, before the noun or as a predicate; `None` if there is
+/// none.
 pub(super) fn adjective(dice: &mut Dice, class: Class, predicate: bool) -> Option<&'static Adjective> {
     dice.pick_where(&lexicon().adjectives, |adjective| {
         let fits = match adjective.usage {
@@ -112,7 +113,7 @@ pub(super) fn adjective(dice: &mut Dice, class: Class, predicate: bool) -> Optio
     })
 }
 
-/// A noun phrase with a noun of one of the classes in the first set and none of those in the second.
+/// Draws a noun phrase whose noun has at least one of the classes `class` and none of the classes `without`.
 pub(super) fn noun_phrase(dice: &mut Dice, class: Class, without: Class, role: Role) -> Phrase {
     let noun = noun_with(dice, class, without);
     let part = (!noun.parts.is_empty() && (noun.class & NAMED != 0 || dice.chance(45)))
@@ -142,7 +143,7 @@ pub(super) fn noun_phrase(dice: &mut Dice, class: Class, without: Class, role: R
     phrase
 }
 
-/// Adds an adjective now and then.
+/// Adds an adjective to some noun phrases.
 fn describe(dice: &mut Dice, phrase: &mut Phrase, noun: &Noun) {
     if dice.chance(30)
         && noun.class & (NAMED | PRICE | SPAN) == 0
@@ -157,7 +158,7 @@ fn describe(dice: &mut Dice, phrase: &mut Phrase, noun: &Noun) {
     }
 }
 
-/// A glass, cup, bottle or piece of something.
+/// Returns a measure phrase: a glass, cup, bottle or piece of something.
 fn measured(dice: &mut Dice, unit: &str, mut what: Phrase) -> Phrase {
     let Some(noun) = lexicon().measure(unit) else { return what };
     what.det = Det::None;
@@ -171,7 +172,7 @@ fn measured(dice: &mut Dice, unit: &str, mut what: Phrase) -> Phrase {
     phrase
 }
 
-/// Adds an owner or a place to a definite noun phrase now and then.
+/// Adds an owner in the genitive or a place to some definite noun phrases.
 fn postmodify(dice: &mut Dice, phrase: &mut Phrase, class: Class) {
     if class & (THING | LUGGAGE | RIDE | CLOTH | ROOM) != 0 && dice.chance(22) {
         let mut owner = noun_phrase(dice, PERSON, 0, Role::Subject);
@@ -192,7 +193,8 @@ fn postmodify(dice: &mut Dice, phrase: &mut Phrase, class: Class) {
     }
 }
 
-/// A place where something is; the percentage says how often it is given as being near something.
+/// Draws a place where something happens, of one of the classes; `beside` is the probability, in per cent, of
+/// a preposition such as "near".
 pub(super) fn place(dice: &mut Dice, class: Class, beside: usize) -> Prepositional {
     let open = class & (VEHICLE | SEAT | DESK | BANK | CORNER) == 0;
     if open && dice.chance(16) {
@@ -211,26 +213,26 @@ pub(super) fn place(dice: &mut Dice, class: Class, beside: usize) -> Preposition
     Prepositional::dative(german, english, phrase)
 }
 
-/// A place of one of several kinds, each kind being as likely.
+/// Draws a place as [`place`] does, of one of the classes drawn uniformly.
 pub(super) fn place_of_a_kind(dice: &mut Dice, class: Class, beside: usize) -> Prepositional {
     let kinds = class::kinds(class);
     let index = dice.roll(kinds.len());
     place(dice, kinds[index], beside)
 }
 
-/// "In" some town or country.
+/// Draws a place "in" a town or country.
 pub(super) fn in_city(dice: &mut Dice) -> Prepositional {
     let city = city(dice);
     Prepositional::dative("in", "in", city)
 }
 
-/// A town or country.
+/// Draws the name of a town or country.
 fn city(dice: &mut Dice) -> Phrase {
     let words = dice.pick(&lexicon().cities);
     simple(dice, Head::Name(words.german.to_string(), words.english.to_string(), Pronoun::It))
 }
 
-/// A place where somebody goes.
+/// Draws the direction of a verb of motion.
 pub(super) fn direction(dice: &mut Dice, verb: &Verb) -> Prepositional {
     if !verb.is(traits::NEAR) && dice.chance(40) {
         let city = city(dice);
@@ -247,11 +249,11 @@ pub(super) fn direction(dice: &mut Dice, verb: &Verb) -> Prepositional {
     Prepositional { preposition: Preposition { german, case, english: "to" }, phrase }
 }
 
-/// A person: pronoun, name or noun.
+/// Draws a phrase for a person: pronoun, name or noun.
 pub(super) fn person(dice: &mut Dice, class: Class, role: Role) -> Phrase {
     let noun = class & (KIN | STAFF) != 0 && class & PERSON == 0;
     let kind = if noun { 9 } else { dice.roll(10) };
-    // By the order of the pronouns: I, we, he, she, they, you (one), you (all), you (polite), one.
+    // In the order of the pronouns: I, we, he, she, they, you (du), you (ihr), you (Sie), one.
     match (kind, role) {
         (0..4, Role::Subject) => weighted_pronoun(dice, &[26, 24, 14, 14, 10, 4, 2, 0, 8]),
         (0..2, _) => weighted_pronoun(dice, &[30, 20, 16, 16, 12, 6]),
@@ -271,13 +273,13 @@ pub(super) fn person(dice: &mut Dice, class: Class, role: Role) -> Phrase {
     }
 }
 
-/// A pronoun by weights in the order of the pronouns.
+/// Draws a pronoun with these weights, in the order of the pronouns.
 fn weighted_pronoun(dice: &mut Dice, weights: &[usize]) -> Phrase {
     let index = dice.weighted(weights);
     pronoun(dice, Pronoun::ALL[index].1)
 }
 
-/// Somebody by their name: first name, or title and family name.
+/// Draws a personal name: a first name, or title and family name.
 pub(super) fn name(dice: &mut Dice) -> Phrase {
     let woman = dice.chance(50);
     let pronoun = if woman { Pronoun::She } else { Pronoun::He };
@@ -292,7 +294,8 @@ pub(super) fn name(dice: &mut Dice) -> Phrase {
     simple(dice, head)
 }
 
-/// A subject of one of the classes that takes up another phrase if possible.
+/// Returns a pronoun for `phrase` if it has one of the classes and a pronoun is natural; else draws a
+/// subject.
 pub(super) fn same_or_new(dice: &mut Dice, phrase: &Phrase, class: Class) -> Phrase {
     match phrase.stand_in() {
         Some(index) if phrase.class() & class != 0 => pronoun(dice, index),
@@ -300,7 +303,7 @@ pub(super) fn same_or_new(dice: &mut Dice, phrase: &Phrase, class: Class) -> Phr
     }
 }
 
-/// A subject of one of the classes.
+/// Draws a subject of one of the classes.
 pub(super) fn any_subject(dice: &mut Dice, class: Class) -> Phrase {
     if class & (PERSON | STAFF) == 0 || (class & !(PERSON | STAFF | KIN) != 0 && dice.chance(60)) {
         noun_phrase(dice, class & !(PERSON | STAFF), PERSON, Role::Subject)
@@ -310,9 +313,9 @@ pub(super) fn any_subject(dice: &mut Dice, class: Class) -> Phrase {
     }
 }
 
-/// An object of one of the classes.
+/// Draws an object of one of the classes.
 pub(super) fn object(dice: &mut Dice, class: Class) -> Phrase {
-    // Choose one of the kinds first so that large groups of nouns do not crowd out small ones.
+    // The class is drawn first, so that its probability does not depend on its number of nouns.
     let kinds = class::kinds(class);
     let index = dice.roll(kinds.len());
     let kind = kinds.get(index).copied().unwrap_or(class);

@@ -1,4 +1,4 @@
-//! Drawing direct and indirect questions.
+//! Random generation of direct and indirect questions.
 
 use super::clause::{allows_company, clause, make_plain, verb_with};
 use super::phrase::{Role, noun_phrase, pronoun};
@@ -9,10 +9,10 @@ use crate::lexicon::names::{Asks, Kind, Pronoun, traits};
 use crate::lexicon::{Question, Verb, Words, lexicon};
 use crate::tree::{Clause, Det, Mood, Sentence, Tense};
 
-/// The word of an indirect question that asks for yes or no.
+/// Conjunction of an indirect yes–no question.
 const WHETHER: Words = Words { german: "ob", english: "whether/if" };
 
-/// A direct or indirect question.
+/// Draws a direct or indirect question.
 pub(super) fn question(dice: &mut Dice, mark: u32) -> Sentence {
     let tense = *dice.pick(&[Tense::Past, Tense::Future, Tense::Habit]);
     let kind = dice.roll(10);
@@ -38,7 +38,7 @@ pub(super) fn question(dice: &mut Dice, mark: u32) -> Sentence {
     Sentence { mark, mood: mood(dice, word, indirect), main, joined: None }
 }
 
-/// The mood of a question with or without a question word.
+/// Returns the mood of a question with or without a question word.
 fn mood(dice: &mut Dice, word: Option<&Question>, indirect: bool) -> Mood {
     if indirect {
         let opening = dice.pick(&lexicon().openings);
@@ -48,7 +48,7 @@ fn mood(dice: &mut Dice, word: Option<&Question>, indirect: bool) -> Mood {
     word.map_or(Mood::YesNo, |word| Mood::Question(dice.expression(word.words)))
 }
 
-/// Whether a question about something is natural with a verb.
+/// Returns whether a question for this part of the clause is natural with a verb.
 fn can_ask(verb: &Verb, asks: Asks) -> bool {
     match asks {
         Asks::Place => verb.place_percent >= 50 && !verb.is(traits::STATE),
@@ -60,7 +60,7 @@ fn can_ask(verb: &Verb, asks: Asks) -> bool {
     }
 }
 
-/// Takes out of a clause what its question word asks for, and what only statements have.
+/// Removes the part of the clause that its question word asks for, and parts that only statements have.
 fn leave_out(main: &mut Clause, asks: Asks) {
     let modal = main.modal;
     make_plain(main);
@@ -82,7 +82,7 @@ fn leave_out(main: &mut Clause, asks: Asks) {
     }
 }
 
-/// A question with "wer", "was" or "welch-".
+/// Draws a question with "wer", "was" or "welch-".
 fn which_question(dice: &mut Dice, mark: u32, tense: Tense) -> Sentence {
     let things = OBJECTS | FOOD | DRINK | VEHICLE | TICKET | SIGHT | LODGE;
     let verb = verb_with(dice, |verb| verb.object & things != 0 && verb.subject & PERSON != 0);

@@ -1,4 +1,4 @@
-//! Drawing when and how something happens: adverbials of time, frequency, attitude and manner.
+//! Random generation of adverbials of time, frequency, attitude and manner.
 
 use super::phrase::number;
 use crate::dice::Dice;
@@ -7,10 +7,10 @@ use crate::lexicon::names::tense::{FUTURE, PAST, PRESENT};
 use crate::lexicon::names::{Agreement, Position, Pronoun};
 use crate::tree::{Clause, Expression, Head, Tense};
 
-/// How expressions for a day begin; a time of day can follow these.
+/// Beginnings of German expressions for a day, which a time of day can follow.
 const DAYS: [&str; 5] = ["heute", "gestern", "morgen", "am_", "jeden"];
 
-/// Adverbials of time that go with a tense; the percentage says how often there are any.
+/// Draws adverbials of time that are compatible with a tense, with probability `percent`; else returns none.
 pub(super) fn times(dice: &mut Dice, tense: Tense, percent: usize) -> Vec<Expression> {
     if tense == Tense::Since {
         return vec![since(dice)];
@@ -45,7 +45,7 @@ pub(super) fn times(dice: &mut Dice, tense: Tense, percent: usize) -> Vec<Expres
     list
 }
 
-/// Since when something has been going on.
+/// Draws an adverbial such as "seit zwei Wochen" (for two weeks).
 fn since(dice: &mut Dice) -> Expression {
     let span = dice.pick(&lexicon().spans);
     if dice.chance(25) {
@@ -61,7 +61,7 @@ fn since(dice: &mut Dice) -> Expression {
     )
 }
 
-/// How long ago something was, or in what time it will be.
+/// Draws an adverbial such as "vor zwei Wochen" (two weeks ago) or "in zwei Wochen" (in two weeks).
 fn distance(dice: &mut Dice, tense: Tense) -> Expression {
     let span = dice.pick(&lexicon().spans);
     let (german, english) = lexicon().number(number(dice, 12));
@@ -73,7 +73,7 @@ fn distance(dice: &mut Dice, tense: Tense) -> Expression {
     dice.composed(format!("{before}_1 {german}_2 {}_3", span.german_plural), english)
 }
 
-/// A time of day.
+/// Draws a time of day.
 fn clock(dice: &mut Dice) -> Expression {
     let hour = 1 + dice.roll(12);
     let next = hour % 12 + 1;
@@ -99,7 +99,7 @@ fn clock(dice: &mut Dice) -> Expression {
     dice.composed(german, english)
 }
 
-/// An adverb of frequency or attitude that goes with a tense.
+/// Draws an adverb of frequency or attitude that is compatible with a tense; `None` if there is none.
 pub(super) fn adverb(dice: &mut Dice, tense: Tense) -> Option<(Expression, Position)> {
     if tense == Tense::Before {
         return None;
@@ -108,9 +108,10 @@ pub(super) fn adverb(dice: &mut Dice, tense: Tense) -> Option<(Expression, Posit
     Some((dice.expression(adverb.words), adverb.position))
 }
 
-/// An adverbial of manner that goes with the verb and the subject of a clause.
+/// Draws an adverbial of manner that is compatible with the verb and the subject of a clause; `None` if there
+/// is none.
 pub(super) fn manner(dice: &mut Dice, c: &Clause) -> Option<Expression> {
-    // English "you" and "one" agree like plurals even where one person is meant.
+    // "you" and "one" agree like plurals in English, even if one person is meant.
     let single = matches!(c.subject.head, Head::Pronoun(Pronoun::You | Pronoun::Polite | Pronoun::One));
     let many = c.subject.agreement() == Agreement::Many && !single;
     let odd = if many { "allein" } else { "zusammen" };

@@ -1,7 +1,7 @@
-//! English inflection: plurals, verb forms, and the article.
+//! English inflection: plurals, verb forms, and the indefinite article.
 //!
-//! Irregular past forms are in the lexicon; the other forms follow from these rules, and the exceptions
-//! listed here. The rules cover the words of the lexicon, not English.
+//! Irregular past forms are in the lexicon; other forms follow from the rules and exceptions in this module,
+//! which cover the words of the lexicon only.
 
 use crate::lexicon::names::Agreement;
 
@@ -9,7 +9,7 @@ fn is_vowel(c: char) -> bool {
     "aeiou".contains(c)
 }
 
-/// The plural of a noun.
+/// Returns the plural of a noun.
 pub(super) fn plural(word: &str) -> String {
     match word {
         "child" => return "children".to_string(),
@@ -25,7 +25,7 @@ pub(super) fn plural(word: &str) -> String {
     with_s(word)
 }
 
-/// Adds the -s of plurals and of the third person.
+/// Adds the ending -s of plurals and of the third person singular.
 fn with_s(word: &str) -> String {
     let before = word.chars().rev().nth(1);
     if let Some(stem) = word.strip_suffix('y')
@@ -37,7 +37,7 @@ fn with_s(word: &str) -> String {
     format!("{word}{}", if hiss || word == "go" || word == "do" { "es" } else { "s" })
 }
 
-/// The word with its last consonant doubled where -ed and -ing ask for it.
+/// Returns a verb with its last consonant doubled if -ed and -ing require it.
 fn doubled(word: &str) -> String {
     let letters: Vec<char> = word.chars().rev().take(3).collect();
     let vowels = word.split(|c: char| !is_vowel(c)).filter(|group| !group.is_empty()).count();
@@ -55,7 +55,7 @@ fn doubled(word: &str) -> String {
     }
 }
 
-/// A form of an English verb that does not depend on its subject.
+/// Form of an English verb that does not depend on the subject.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Base,
@@ -64,7 +64,7 @@ pub(super) enum Form {
     Ing,
 }
 
-/// A form of a verb that is given as `base` or `base,past,participle`.
+/// Returns a form of a verb, which is given as `base` or `base,past,participle`.
 pub(super) fn inflect(forms: &str, form: Form) -> String {
     let mut parts = forms.split(',');
     let base = parts.next().unwrap_or("");
@@ -93,12 +93,12 @@ pub(super) fn inflect(forms: &str, form: Form) -> String {
     }
 }
 
-/// Whether a verb has one form only, as "can" has.
+/// Returns whether a verb has only one form, such as "can".
 pub(super) fn is_invariable(base: &str) -> bool {
     ["can", "could", "must", "may", "should", "would", "will"].contains(&base)
 }
 
-/// A finite form of a verb that is given as `base` or `base,past,participle`.
+/// Returns a finite form of a verb, which is given as `base` or `base,past,participle`.
 pub(super) fn finite(forms: &str, past: bool, agreement: Agreement) -> String {
     let base = inflect(forms, Form::Base);
     match (base.as_str(), agreement) {
@@ -116,7 +116,7 @@ pub(super) fn finite(forms: &str, past: bool, agreement: Agreement) -> String {
     }
 }
 
-/// The indefinite article before a word.
+/// Returns the indefinite article before a word.
 pub(super) fn article(next: &str) -> &'static str {
     let odd = ["uni", "eu", "one", "use"].iter().any(|start| next.starts_with(start));
     if next.starts_with("hono") || (next.starts_with(is_vowel) && !odd) { "an" } else { "a" }

@@ -1,4 +1,4 @@
-//! English noun phrases, prepositional phrases and predicates.
+//! Realisation of English noun phrases, prepositional phrases and predicates.
 
 use super::Shape;
 use super::inflect::{article, plural};
@@ -8,7 +8,7 @@ use crate::lexicon::{Noun, lexicon};
 use crate::links::{Line, mark};
 use crate::tree::{Det, Head, Phrase, Post, Predicate, Prepositional};
 
-/// A noun phrase with everything that belongs to it, in the form of a subject or of an object.
+/// Realises a noun phrase with its modifiers, in the form of a subject or of an object.
 pub(super) fn phrase(dice: &mut Dice, phrase: &Phrase, subject: bool) -> Line {
     let mark = phrase.mark;
     let mut out = match &phrase.head {
@@ -35,11 +35,11 @@ pub(super) fn phrase(dice: &mut Dice, phrase: &Phrase, subject: bool) -> Line {
         Some(Post::Place(place)) => out.append(prepositional(dice, place, false)),
         Some(Post::Of(what)) => {
             out.put("of", &[]);
-            // What is measured takes no article and no "some".
+            // The noun after a measure has no article and no "some", like a subject.
             out.append(self::phrase(dice, what, true));
         }
         Some(Post::Relative(clause)) => out.append(super::clause(dice, clause, Shape::Sub, None)),
-        // The owner has been said with the determiner.
+        // The owner is realised with the determiner.
         Some(Post::Genitive(_)) | None => {}
     }
     if let Some(other) = &phrase.and {
@@ -49,7 +49,7 @@ pub(super) fn phrase(dice: &mut Dice, phrase: &Phrase, subject: bool) -> Line {
     out
 }
 
-/// The adjectives, the first part of a compound, and the noun.
+/// Realises the adjectives, the first part of a compound, and the noun.
 fn noun_words(dice: &mut Dice, phrase: &Phrase, noun: &Noun, part: &str) -> Line {
     let mark = phrase.mark;
     let mut words = Line::new();
@@ -65,7 +65,7 @@ fn noun_words(dice: &mut Dice, phrase: &Phrase, noun: &Noun, part: &str) -> Line
     words
 }
 
-/// Puts the determiner or the owner before the words of a noun.
+/// Adds the determiner, or the owner ("'s" or "of"), to the words of a noun.
 fn with_determiner(dice: &mut Dice, phrase: &Phrase, noun: &Noun, mut words: Line, subject: bool) -> Line {
     let det = [phrase.mark + mark::DETERMINER];
     let mut out = Line::new();
@@ -93,7 +93,7 @@ fn with_determiner(dice: &mut Dice, phrase: &Phrase, noun: &Noun, mut words: Lin
     out
 }
 
-/// The words of a determiner.
+/// Returns the words of a determiner.
 fn determiner(dice: &mut Dice, phrase: &Phrase, noun: &Noun, words: &Line) -> String {
     let uncounted = noun.plural.is_empty() || phrase.plural;
     let text = match phrase.det {
@@ -116,7 +116,8 @@ fn determiner(dice: &mut Dice, phrase: &Phrase, noun: &Noun, words: &Line) -> St
     text.to_string()
 }
 
-/// A prepositional phrase; a verb can swallow the preposition.
+/// Realises a prepositional phrase; if `swallow`, without its preposition, because the English verb takes a
+/// direct object.
 pub(super) fn prepositional(dice: &mut Dice, p: &Prepositional, swallow: bool) -> Line {
     let mark = p.phrase.mark + mark::PREPOSITION;
     if let Head::Relative(..) = p.phrase.head {
@@ -132,13 +133,13 @@ pub(super) fn prepositional(dice: &mut Dice, p: &Prepositional, swallow: bool) -
     if !swallow {
         out.put(dice.alternative(p.preposition.english), &[mark]);
     }
-    // Places take no "some", which subjects do not take either.
+    // Places are realised like subjects, which have no "some".
     let plain = p.preposition.case == Case::Dat && !p.phrase.is_pronoun();
     out.append(phrase(dice, &p.phrase, plain));
     out
 }
 
-/// An adjective after a verb.
+/// Realises a predicative adjective, optionally with a degree adverb or as a comparative.
 pub(super) fn predicate(dice: &mut Dice, p: &Predicate) -> Line {
     let mut out = Line::new();
     if let Some(degree) = p.degree {

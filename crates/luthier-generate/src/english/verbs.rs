@@ -1,8 +1,8 @@
-//! English verb groups: which helpers express the tense of a clause, and in which forms.
+//! Realisation of English verb groups: auxiliaries and verb forms that express the tense of a clause.
 //!
-//! German tenses and English ones do not match one to one: a German perfect can be a past or a perfect, a
-//! German present a simple present, a progressive or a future. A [`Plan`] says which one is drawn; what
-//! follows from it is a matter of forms.
+//! German and English tenses do not correspond one to one: a German perfect can be a simple past or a present
+//! perfect, and a German present a simple present, a progressive or a future. A [`Plan`] is the English tense
+//! that is drawn; the verb forms follow from it.
 
 use super::Shape;
 use super::inflect::{Form, finite, inflect, is_invariable};
@@ -12,41 +12,47 @@ use crate::lexicon::names::{Agreement, traits};
 use crate::links::{Line, mark};
 use crate::tree::{Clause, Tense};
 
-/// What the rest of the clause says about its verb.
+/// Properties of a clause on which its verb group depends.
 #[derive(Clone, Copy)]
 pub(super) struct Setting {
+    /// Construction of the clause.
     pub(super) shape: Shape,
+    /// Agreement of the verb with the subject.
     pub(super) agreement: Agreement,
+    /// Whether the verb is negated with "not".
     pub(super) negated: bool,
-    /// There is an adverbial of time.
+    /// Whether the clause has an adverbial of time.
     pub(super) timed: bool,
 }
 
-/// The verbs of a clause.
+/// Verb group of a clause.
 #[derive(Default)]
 pub(super) struct Verbs {
+    /// Finite verb.
     pub(super) finite: Line,
-    /// The finite verb inverts and takes "not".
+    /// Whether the finite verb is an auxiliary, which is inverted in questions and takes "not".
     pub(super) helper: bool,
+    /// Verb forms after the finite verb.
     pub(super) rest: Line,
-    /// A particle that objects may precede.
+    /// Particle of a phrasal verb, which may follow the object; empty if there is none.
     pub(super) particle: &'static str,
-    /// The preposition of the prepositional object is dropped.
+    /// Whether the preposition of the prepositional object is dropped.
     pub(super) swallow: bool,
-    /// The dative needs "to".
+    /// Whether the dative object requires "to".
     pub(super) to: bool,
 }
 
-/// The main verb as the lexicon gives it.
+/// Main verb of a clause, from the lexicon.
 struct Main {
-    /// Base, or base, past and participle, of the verb that is inflected: in the passive that is "be".
+    /// Forms of the verb that is inflected, as `base` or `base,past,participle`; "be" in the passive.
     forms: &'static str,
+    /// Marks of that verb.
     marks: Vec<u32>,
-    /// What always follows the verb.
+    /// Words that follow the verb: the participle of a passive, fixed words.
     tail: Line,
 }
 
-/// The verbs of a clause in their forms.
+/// Realises the verb group of a clause.
 pub(super) fn verbs(dice: &mut Dice, c: &Clause, setting: Setting) -> Verbs {
     let mut out = Verbs { helper: true, ..Verbs::default() };
     let mut main = main_verb(dice, c, &mut out);
@@ -70,10 +76,10 @@ pub(super) fn verbs(dice: &mut Dice, c: &Clause, setting: Setting) -> Verbs {
     out
 }
 
-/// Draws one of the English alternatives of the verb and reads its notation.
+/// Draws one of the English alternatives of the verb and parses its notation.
 fn main_verb(dice: &mut Dice, c: &Clause, out: &mut Verbs) -> Main {
     let verb = c.mark + mark::VERB;
-    // Only the first alternative is sure to have a passive.
+    // Only the first alternative is guaranteed to have a passive.
     let choice = if c.passive { c.verb.first_english() } else { dice.alternative(c.verb.english) };
     let (forms, extra) = choice.split_once(' ').unwrap_or((choice, ""));
     let mut main = if c.passive {
@@ -99,17 +105,21 @@ fn main_verb(dice: &mut Dice, c: &Clause, out: &mut Verbs) -> Main {
     main
 }
 
-/// How the tense is expressed.
+/// English tense of a clause.
 enum Plan {
+    /// Simple present or past.
     Simple,
+    /// Present or past progressive.
     Progressive,
+    /// Present or past perfect.
     Perfect,
+    /// Present perfect progressive.
     PerfectProgressive,
-    /// A modal or the like in its base form.
+    /// A modal or a similar construction, such as "be going to", in its base form.
     Words(&'static str),
 }
 
-/// Draws a natural way to express the tense of a clause.
+/// Draws an English tense that is natural for a clause.
 fn plan(dice: &mut Dice, c: &Clause, setting: Setting) -> Plan {
     if let Some(modal) = c.modal {
         let words = if c.tense.is_past() {
@@ -144,13 +154,13 @@ fn plan(dice: &mut Dice, c: &Clause, setting: Setting) -> Plan {
     }
 }
 
-/// Puts the finite verb and what follows it into their forms.
+/// Inflects the finite verb and the verb forms after it.
 fn conjugate(c: &Clause, setting: Setting, plan: &Plan, main: &Main, out: &mut Verbs) {
     let finite_mark = c.mark + mark::FINITE;
     let helper_mark = if c.gladly { c.mark + mark::GLADLY } else { finite_mark };
     let perfect = matches!(plan, Plan::Perfect);
     let past = if perfect { c.tense == Tense::Before } else { c.tense.is_past() };
-    // The verb that is finite, and the form of the main verb if that is another one.
+    // The finite verb, and the form of the main verb if it is not the finite one.
     let (forms, form) = match plan {
         Plan::Simple => (main.forms, None),
         Plan::Progressive => ("be,was,been", Some(Form::Ing)),
@@ -166,7 +176,7 @@ fn conjugate(c: &Clause, setting: Setting, plan: &Plan, main: &Main, out: &mut V
         }
     };
     let base = inflect(forms, Form::Base);
-    // "have" is a helper before a participle, not in "have to".
+    // "have" is an auxiliary before a participle, but not in "have to".
     let has = base == "have" && matches!(form, Some(Form::Participle | Form::Ing));
     out.helper = base == "be" || is_invariable(&base) || has;
     let mut marks = if form.is_none() { main.marks.clone() } else { vec![helper_mark] };

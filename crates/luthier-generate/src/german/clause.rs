@@ -1,8 +1,9 @@
-//! German clauses: finding the verb forms, and putting the parts in order.
+//! Realisation of German clauses: verb forms and word order.
 //!
-//! German order is a matter of slots. Every part of a clause gets the number of the slot where it stands
-//! after the finite verb, and a weight for being moved before it, which happens to one part of every
-//! verb-second clause. Subordinate clauses keep the slots and have the finite verb at the end.
+//! Word order is modelled by slots. Every part of a clause has a slot number, which gives its position after
+//! the finite verb, and a weight, which is proportional to its probability of being moved before the finite
+//! verb, as happens to one part of every verb-second clause. Subordinate clauses use the same slots, with the
+//! finite verb at the end.
 
 use super::inflect::{auxiliary, finite, preterite};
 use super::phrase::{phrase, predicate, prepositional};
@@ -13,17 +14,20 @@ use crate::lexicon::names::{Auxiliary, Case, Kind, Person, Position, Pronoun};
 use crate::links::{Line, mark};
 use crate::tree::{Clause, Det, Head, Phrase, Post, Tense};
 
-/// Where the finite verb stands.
+/// Position of the finite verb.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
+    /// Verb-first, as in yes–no questions.
     First,
+    /// Verb-second, as in statements.
     Second,
+    /// Verb-final, as in subordinate clauses.
     Final,
-    /// There is none, but an infinitive with "zu".
+    /// No finite verb, but an infinitive with "zu" at the end.
     Infinitive,
 }
 
-/// A clause in the given order; the lead comes before the verb of a verb-second clause.
+/// Realises a clause in the given order; `lead` precedes the verb of a verb-second clause.
 pub(super) fn clause(dice: &mut Dice, c: &Clause, order: Order, lead: Option<Line>) -> Line {
     let verbs = verbs(dice, c, order);
     let (mut parts, late) = parts(dice, c);
@@ -51,22 +55,23 @@ pub(super) fn clause(dice: &mut Dice, c: &Clause, order: Order, lead: Option<Lin
     out
 }
 
-/// Which of the sorted parts comes before the verb.
+/// Draws the index of the part that precedes the verb, among parts sorted by slot.
 fn first_part(dice: &mut Dice, parts: &[Part]) -> usize {
     let asked = parts[0].slot == ASKED;
     let weights: Vec<usize> = parts.iter().map(|part| part.weight).collect();
     if asked || weights.iter().sum::<usize>() == 0 { 0 } else { dice.weighted(&weights) }
 }
 
-/// The verbs of a clause.
+/// Verb forms of a clause.
 struct Verbs {
+    /// Finite verb.
     finite: Line,
     /// Participles, infinitives and particles at the end of the clause.
     end: Line,
 }
 
 impl Verbs {
-    /// A finite form with the mark of a helper, and the main verb at the end.
+    /// Returns the finite form of an auxiliary, and the main verb at the end of the clause.
     fn with_helper(c: &Clause, finite: &str, end: &str) -> Self {
         Verbs {
             finite: Line::of(finite, &[c.mark + mark::FINITE]),
@@ -75,7 +80,7 @@ impl Verbs {
     }
 }
 
-/// The forms of the verb and its helpers.
+/// Returns the forms of the verb and its auxiliaries.
 fn verbs(dice: &mut Dice, c: &Clause, order: Order) -> Verbs {
     if order == Order::Infinitive {
         return Verbs { finite: Line::new(), end: infinitive(c) };
@@ -115,7 +120,7 @@ fn verbs(dice: &mut Dice, c: &Clause, order: Order) -> Verbs {
     Verbs { finite: Line::of(&form, &marks), end: Line::of(verb.particle, &[c.mark + mark::VERB]) }
 }
 
-/// The infinitive with "zu", which comes between particle and verb.
+/// Returns the infinitive with "zu", which follows a separable particle.
 fn infinitive(c: &Clause) -> Line {
     let (verb, to) = (c.mark + mark::VERB, c.mark + mark::TO);
     if !c.verb.particle.is_empty() {
@@ -126,9 +131,9 @@ fn infinitive(c: &Clause) -> Line {
     out
 }
 
-/// Whether the past of a clause is the preterite, not the perfect.
+/// Returns whether the past of a clause is expressed by the preterite rather than the perfect.
 fn takes_preterite(c: &Clause, person: Person) -> bool {
-    // Hardly anybody says "du fandest".
+    // The preterite is rare in the second person ("du fandest").
     let second = matches!(person, Person::SecondSingular | Person::SecondPlural);
     let spoken = second && c.verb.kind != Kind::Link;
     (c.narrative && !spoken)
@@ -136,17 +141,19 @@ fn takes_preterite(c: &Clause, person: Person) -> bool {
         || c.verb.kind == Kind::Exist
 }
 
-/// The slot of question words and relative pronouns, which come first in every order.
+/// Slot of question words and relative pronouns, which come first in every order.
 const ASKED: u32 = 0;
 
-/// A part of a clause with its place in the German order and its weight for coming first.
+/// A part of a clause.
 struct Part {
+    /// Position after the finite verb: parts are sorted by slot.
     slot: u32,
+    /// Relative probability of preceding the finite verb.
     weight: usize,
     words: Line,
 }
 
-/// The parts of a clause apart from the verbs, and the relative clause that comes after everything.
+/// Returns the parts of a clause except the verbs, and the relative clause of the object, which comes last.
 fn parts(dice: &mut Dice, c: &Clause) -> (Vec<Part>, Line) {
     let mut parts = Vec::new();
     let mut late = Line::new();
@@ -178,7 +185,7 @@ fn parts(dice: &mut Dice, c: &Clause) -> (Vec<Part>, Line) {
     (parts, late)
 }
 
-/// The slot and the weight of an accusative object.
+/// Returns slot and weight of an accusative object.
 fn object_order(dice: &mut Dice, object: &Phrase, beside_dative: bool) -> (u32, usize) {
     let definite = !matches!(
         object.det,
@@ -196,12 +203,12 @@ fn object_order(dice: &mut Dice, object: &Phrase, beside_dative: bool) -> (u32, 
     if object.has_relative() {
         return (slot.max(60), 0);
     }
-    // Only a masculine accusative is sure to be told from the subject.
+    // Only a masculine accusative is always distinct from the nominative.
     let clear = matches!(object.head, Head::Noun(noun, _) if object.column(noun) == Column::Masculine);
     (slot, if definite && clear { 8 } else { 0 })
 }
 
-/// The reflexive pronoun.
+/// Returns the reflexive pronoun.
 fn reflexive(case: Case, person: Person) -> &'static str {
     match person {
         Person::FirstSingular if case == Case::Dat => "mir",
@@ -214,7 +221,7 @@ fn reflexive(case: Case, person: Person) -> &'static str {
     }
 }
 
-/// Adds everything but subject and objects.
+/// Adds all parts except subject and objects.
 fn add_adverbials(dice: &mut Dice, c: &Clause, add: &mut impl FnMut(u32, usize, Line)) {
     if let Some((adverb, position)) = &c.adverb {
         let fixed = matches!(adverb.german.as_str(), "auch" | "nie" | "schon" | "immer");
@@ -261,7 +268,7 @@ fn add_adverbials(dice: &mut Dice, c: &Clause, add: &mut impl FnMut(u32, usize, 
     }
 }
 
-/// The relative clause of a noun phrase between commas, if it has one.
+/// Realises the relative clause of a noun phrase between commas; empty if it has none.
 fn relative(dice: &mut Dice, phrase: &Phrase) -> Line {
     let Some(Post::Relative(inner)) = &phrase.post else { return Line::new() };
     let mut out = Line::of(",", &[]);

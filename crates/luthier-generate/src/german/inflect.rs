@@ -1,46 +1,46 @@
 //! German inflection: declension of determiners, adjectives and nouns, conjugation of verbs.
 //!
-//! The lexicon gives few forms of each word; the others follow from these rules, and the exceptions listed
-//! here. The rules cover the words of the lexicon, not German.
+//! The lexicon gives a few forms of each word; other forms follow from the rules and exceptions in this
+//! module, which cover the words of the lexicon only.
 
 use crate::lexicon::names::class::{MEASURE, PRICE};
 use crate::lexicon::names::{Case, Person};
 use crate::lexicon::{Column, Noun, Verb, lexicon};
 use crate::tree::Det;
 
-/// Forms or endings by case, then by column: masculine, feminine, neuter, plural.
+/// A table of forms or endings by case, then by column: masculine, feminine, neuter, plural.
 pub(super) struct Endings([[&'static str; 4]; 4]);
 
 impl Endings {
-    /// The ending for a case and column.
+    /// Returns the ending for a case and column.
     pub(super) fn get(&self, case: Case, column: Column) -> &'static str {
         self.0[case as usize][column as usize]
     }
 }
 
-/// The definite article.
+/// Forms of the definite article.
 pub(super) const DER: Endings = Endings([
     ["der", "die", "das", "die"],
     ["den", "die", "das", "die"],
     ["dem", "der", "dem", "den"],
     ["des", "der", "des", "der"],
 ]);
-/// The endings of "dieser", and of adjectives without determiner.
+/// Strong endings, of "dieser" and of adjectives without determiner.
 const STRONG: Endings = Endings([
     ["er", "e", "es", "e"],
     ["en", "e", "es", "e"],
     ["em", "er", "em", "en"],
     ["es", "er", "es", "er"],
 ]);
-/// The endings of "ein".
+/// Endings of "ein".
 const EIN: Endings =
     Endings([["", "e", "", "e"], ["en", "e", "", "e"], ["em", "er", "em", "en"], ["es", "er", "es", "er"]]);
-/// The endings of adjectives after "der".
+/// Weak endings, of adjectives after "der".
 const WEAK: Endings = Endings([["e", "e", "e", "en"], ["en", "e", "e", "en"], ["en"; 4], ["en"; 4]]);
-/// The endings of adjectives after "ein".
+/// Mixed endings, of adjectives after "ein".
 const MIXED: Endings = Endings([["er", "e", "es", "en"], ["en", "e", "es", "en"], ["en"; 4], ["en"; 4]]);
 
-/// A noun in a case.
+/// Returns a noun in a case and number.
 pub(super) fn noun(noun: &Noun, case: Case, plural: bool) -> String {
     if plural {
         let bare =
@@ -54,7 +54,7 @@ pub(super) fn noun(noun: &Noun, case: Case, plural: bool) -> String {
     format!("{}{}", noun.german, if genitive { genitive_ending(noun.german) } else { "" })
 }
 
-/// The genitive ending of a noun that is not feminine.
+/// Returns the genitive ending of a masculine or neuter noun.
 fn genitive_ending(word: &str) -> &'static str {
     let vowels = "aeiouäöüy";
     let groups = word.split(|c: char| !vowels.contains(c)).filter(|group| !group.is_empty()).count();
@@ -65,7 +65,7 @@ fn genitive_ending(word: &str) -> &'static str {
     if hiss || short { "es" } else { "s" }
 }
 
-/// A determiner and the endings that adjectives take after it.
+/// Returns a determiner, and the endings of adjectives after it.
 pub(super) fn determiner(det: &Det, case: Case, column: Column) -> (String, Endings) {
     let with = |stem: &str, endings: &Endings| format!("{stem}{}", endings.get(case, column));
     match det {
@@ -89,7 +89,7 @@ pub(super) fn determiner(det: &Det, case: Case, column: Column) -> (String, Endi
     }
 }
 
-/// An adjective before a noun.
+/// Returns an attributive adjective with its ending.
 pub(super) fn adjective(adjective: &str, ending: &str) -> String {
     let stem = match adjective {
         "teuer" => "teur",
@@ -100,7 +100,7 @@ pub(super) fn adjective(adjective: &str, ending: &str) -> String {
     format!("{stem}{ending}")
 }
 
-/// Present forms that the rules do not give.
+/// Irregular present forms: infinitive, and forms by person.
 const IRREGULAR: &[(&str, [&str; 6])] = &[
     ("sein", ["bin", "bist", "ist", "sind", "seid", "sind"]),
     ("werden", ["werde", "wirst", "wird", "werden", "werdet", "werden"]),
@@ -110,17 +110,17 @@ const IRREGULAR: &[(&str, [&str; 6])] = &[
     ("haben", ["habe", "hast", "hat", "haben", "habt", "haben"]),
 ];
 
-/// Whether an "e" is needed before an ending with t.
+/// Returns whether a stem needs an "e" before the ending -t.
 fn is_dental(stem: &str) -> bool {
     stem.ends_with(['t', 'd']) || stem.ends_with("ffn") || stem.ends_with("gn")
 }
 
-/// A finite form of a verb, without its particle.
+/// Returns a finite form of a verb, without its particle.
 pub(super) fn finite(verb: &Verb, person: Person, past: bool) -> String {
     if past { preterite(verb.preterite, person) } else { present(verb.infinitive, verb.present, person) }
 }
 
-/// A preterite, from that of the third person singular.
+/// Returns a preterite form, from that of the third person singular.
 pub(super) fn preterite(third: &str, person: Person) -> String {
     let dental = is_dental(third);
     match person {
@@ -135,7 +135,7 @@ pub(super) fn preterite(third: &str, person: Person) -> String {
     }
 }
 
-/// A present form, from the infinitive and the third person singular.
+/// Returns a present form, from the infinitive and the third person singular.
 fn present(infinitive: &str, third: &str, person: Person) -> String {
     if let Some(entry) = IRREGULAR.iter().find(|entry| entry.0 == infinitive) {
         return entry.1[person as usize].to_string();
@@ -156,7 +156,7 @@ fn present(infinitive: &str, third: &str, person: Person) -> String {
     }
 }
 
-/// A finite form of "sein", "haben" or "werden".
+/// Returns a finite form of "sein", "haben" or "werden".
 pub(super) fn auxiliary(infinitive: &str, person: Person, past: bool) -> String {
     if !past {
         return present(infinitive, "", person);

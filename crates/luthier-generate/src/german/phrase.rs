@@ -1,4 +1,4 @@
-//! German noun phrases, prepositional phrases and predicates.
+//! Realisation of German noun phrases, prepositional phrases and predicates.
 
 use super::inflect;
 use crate::lexicon::Noun;
@@ -7,7 +7,7 @@ use crate::lexicon::{Column, Words, lexicon};
 use crate::links::{Line, mark};
 use crate::tree::{Det, Head, Phrase, Post, Predicate, Prepositional};
 
-/// A noun phrase without its relative clause, whose place depends on the rest of the sentence.
+/// Realises a noun phrase without its relative clause, whose position depends on the rest of the sentence.
 pub(super) fn phrase(phrase: &Phrase, case: Case) -> Line {
     let mark = phrase.mark;
     let mut out = match &phrase.head {
@@ -40,7 +40,7 @@ pub(super) fn phrase(phrase: &Phrase, case: Case) -> Line {
     out
 }
 
-/// A noun with its determiner and adjectives.
+/// Realises a noun, optionally as a compound, with its determiner and adjectives.
 fn with_noun(phrase: &Phrase, noun: &Noun, part: Option<Words>, case: Case) -> Line {
     let mark = phrase.mark;
     let column = phrase.column(noun);
@@ -55,7 +55,7 @@ fn with_noun(phrase: &Phrase, noun: &Noun, part: Option<Words>, case: Case) -> L
     out
 }
 
-/// Prepositions that merge with an article.
+/// Contractions: preposition, article, contracted form.
 const CONTRACTED: &[(&str, &str, &str)] = &[
     ("an", "dem", "am"),
     ("in", "dem", "im"),
@@ -67,7 +67,7 @@ const CONTRACTED: &[(&str, &str, &str)] = &[
     ("von", "dem", "vom"),
 ];
 
-/// A prepositional phrase.
+/// Realises a prepositional phrase, with contraction of preposition and article.
 pub(super) fn prepositional(p: &Prepositional) -> Line {
     let mut out = Line::of(p.preposition.german, &[p.phrase.mark + mark::PREPOSITION]);
     let mut words = phrase(&p.phrase, p.preposition.case);
@@ -84,7 +84,7 @@ pub(super) fn prepositional(p: &Prepositional) -> Line {
     out
 }
 
-/// An adjective after a verb.
+/// Realises a predicative adjective, optionally with a degree adverb or as a comparative.
 pub(super) fn predicate(p: &Predicate) -> Line {
     let mut out = Line::new();
     if let Some(degree) = p.degree {

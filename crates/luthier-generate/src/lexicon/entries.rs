@@ -1,7 +1,7 @@
-//! The entries of the lexicon: one type per file, and how a row becomes an entry.
+//! Entries of the lexicon: one type per file, with its parser.
 //!
-//! Every reader takes all fields of its row and checks what can be told from the row alone, such as that a
-//! noun without singular has a plural. What concerns several rows or files is checked in the parent module.
+//! Every parser reads all fields of a row and checks conditions on the row alone, such as that a noun without
+//! singular has a plural. Conditions on several rows or files are checked in the parent module.
 
 use super::names::{
     Agreement, Asks, Auxiliary, CalendarKind, Case, Class, Connective, Flag, Gender, Group, Join, Kind,
@@ -18,19 +18,19 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// Reads plain words; the English side may have alternatives.
+    /// Parses words without marks; the English side may have alternatives.
     pub(super) fn read(row: &mut Row<'_>) -> Self {
         Words { german: row.words("german"), english: row.alternatives("english") }
     }
 
-    /// Reads an expression whose words carry marks.
+    /// Parses an expression whose words have marks.
     pub(super) fn read_marked(row: &mut Row<'_>) -> Self {
         let (german, english) = row.expression("german", "english");
         Words { german, english }
     }
 }
 
-/// A column in tables of German endings.
+/// Column in tables of German endings: gender in the singular, or plural.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Column {
     Masculine,
@@ -42,24 +42,25 @@ pub(crate) enum Column {
 /// A noun.
 #[derive(Debug)]
 pub(crate) struct Noun {
-    /// The German singular, empty if there is none.
+    /// German singular; empty if there is none.
     pub(crate) german: &'static str,
-    /// The German plural, empty if there is none.
+    /// German plural; empty if there is none.
     pub(crate) plural: &'static str,
-    /// The endings of its determiners and adjectives in the singular.
+    /// Column of the endings of its determiners and adjectives in the singular.
     pub(crate) column: Column,
-    /// Whether every form but the nominative singular is that of the plural.
+    /// Whether the noun has weak declension: every form except the nominative singular equals the plural.
     pub(crate) weak: bool,
-    /// English singulars, as alternatives.
+    /// English singular, as alternatives.
     pub(crate) english: &'static str,
+    /// Semantic classes of the noun.
     pub(crate) class: Class,
-    /// The German preposition that says "there", empty if there is none.
+    /// German preposition for being at this place; empty if the noun is not a place.
     pub(crate) there: &'static str,
-    /// The English prepositions that say "there", as alternatives.
+    /// English prepositions for being at this place, as alternatives.
     pub(crate) english_there: &'static str,
-    /// The name of the list of its compound parts, empty if there is none.
+    /// Name of the list of first parts of its compounds; empty if there is none.
     pub(super) compounds: &'static str,
-    /// The first parts of the compounds that end in this noun.
+    /// First parts of the compounds that end in this noun.
     pub(crate) parts: Vec<Words>,
 }
 
@@ -72,7 +73,10 @@ impl Noun {
             !plural.is_empty() || !matches!(gender, Gender::Plural | Gender::Weak),
             "nouns of gender p and w need a plural",
         );
-        row.check(row.has_both_or_none("there", "english_there"), "there and english_there go together");
+        row.check(
+            row.has_both_or_none("there", "english_there"),
+            "there and english_there must be given together",
+        );
         Noun {
             german,
             plural,
@@ -92,7 +96,7 @@ impl Noun {
     }
 }
 
-/// The first part of compounds, with the name of the list it belongs to.
+/// First part of compounds, with the name of its list and its line in the file.
 #[derive(Debug)]
 pub(super) struct Compound {
     pub(super) list: &'static str,
@@ -109,17 +113,19 @@ impl Compound {
 /// An adjective.
 #[derive(Debug)]
 pub(crate) struct Adjective {
+    /// German base form.
     pub(crate) german: &'static str,
-    /// English, as alternatives.
+    /// English translations, as alternatives.
     pub(crate) english: &'static str,
+    /// Positions in which the adjective can be used.
     pub(crate) usage: Usage,
-    /// Whether it is said of what passes, so that a time can be given.
+    /// Whether it expresses a temporary property, with which a time can be given.
     pub(crate) passing: bool,
-    /// The German comparative, empty if there is none.
+    /// German comparative; empty if there is none.
     pub(crate) comparative: &'static str,
-    /// The English comparatives as alternatives, empty if there are none.
+    /// English comparatives, as alternatives; empty if there are none.
     pub(crate) english_comparative: &'static str,
-    /// What it can be said of.
+    /// Classes of the nouns that it can describe.
     pub(crate) class: Class,
 }
 
@@ -128,7 +134,7 @@ impl Adjective {
         let usage = row.named("usage");
         row.check(
             row.has_both_or_none("comparative", "english_comparative"),
-            "comparative and english_comparative go together",
+            "comparative and english_comparative must be given together",
         );
         let compared = row.has("comparative");
         row.check(!compared || usage == Usage::Plain, "only plain adjectives have a comparative");
@@ -144,17 +150,17 @@ impl Adjective {
     }
 }
 
-/// A first name or a family name.
+/// Parses a first name or a family name.
 pub(super) fn read_name(row: &mut Row<'_>) -> (NameKind, &'static str) {
     (row.named("kind"), row.words("name"))
 }
 
-/// A weekday or a month.
+/// Parses a weekday or a month.
 pub(super) fn read_date(row: &mut Row<'_>) -> (CalendarKind, Words) {
     (row.named("kind"), Words::read(row))
 }
 
-/// A number word. The values are those needed to build all numbers below a hundred, in order.
+/// Parses a number word. The values must be those from which all numbers below a hundred are built, in order.
 pub(super) fn read_number(row: &mut Row<'_>) -> Words {
     let value = row.number("value");
     // The header is on the first line.
@@ -162,7 +168,7 @@ pub(super) fn read_number(row: &mut Row<'_>) -> Words {
     let wanted = if at < 20 { at } else { 10 * (at - 18) };
     row.check(
         value == wanted && value < 100,
-        &format!("value: {wanted} should be here, and nothing over 90"),
+        &format!("value: found {value}, expected {wanted}, at most 90"),
     );
     Words::read(row)
 }
@@ -170,6 +176,7 @@ pub(super) fn read_number(row: &mut Row<'_>) -> Words {
 /// An adverbial of time.
 #[derive(Debug)]
 pub(crate) struct Time {
+    /// Tenses that it is compatible with.
     pub(crate) tenses: Tenses,
     pub(crate) words: Words,
 }
@@ -180,13 +187,14 @@ impl Time {
     }
 }
 
-/// A unit of time after a preposition with the dative.
+/// A unit of time, for use after a preposition with the dative.
 #[derive(Debug)]
 pub(crate) struct Span {
-    /// One of them, with its article.
+    /// German dative singular with the indefinite article, such as "einer woche".
     pub(crate) german: &'static str,
+    /// German dative plural.
     pub(crate) german_plural: &'static str,
-    /// The English singular.
+    /// English singular.
     pub(crate) english: &'static str,
 }
 
@@ -203,8 +211,10 @@ impl Span {
 /// An adverb of frequency or attitude.
 #[derive(Debug)]
 pub(crate) struct Adverb {
+    /// Tenses that it is compatible with.
     pub(crate) tenses: Tenses,
     pub(crate) words: Words,
+    /// Position in an English clause.
     pub(crate) position: Position,
 }
 
@@ -221,6 +231,7 @@ impl Adverb {
 /// An adverbial of manner.
 #[derive(Debug)]
 pub(crate) struct Manner {
+    /// Kinds of manner that it expresses.
     pub(crate) manners: Manners,
     pub(crate) words: Words,
 }
@@ -231,12 +242,12 @@ impl Manner {
     }
 }
 
-/// A preposition with the case it takes.
+/// A German preposition with the case that it governs, and its translation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Preposition {
     pub(crate) german: &'static str,
     pub(crate) case: Case,
-    /// English, as alternatives; empty if the English verb takes a plain object instead.
+    /// English translations, as alternatives; empty if the English verb takes a direct object instead.
     pub(crate) english: &'static str,
 }
 
@@ -249,7 +260,7 @@ impl Preposition {
         }
     }
 
-    /// The preposition of a verb, from the columns of the verb file.
+    /// Parses the preposition of a verb from the columns of the verb file.
     fn of_verb(row: &mut Row<'_>) -> Self {
         Preposition {
             german: row.words("preposition"),
@@ -259,45 +270,50 @@ impl Preposition {
     }
 }
 
-/// A verb with its frame: what it takes and what goes with it.
+/// A verb with its frame: its complements and the adverbials that it is compatible with.
 #[derive(Debug)]
 pub(crate) struct Verb {
+    /// Syntactic type of the verb.
     pub(crate) kind: Kind,
-    /// The separable particle, or nothing.
+    /// German separable particle; empty if there is none.
     pub(crate) particle: &'static str,
-    /// The German principal parts, without the particle.
+    /// German infinitive, without the particle.
     pub(crate) infinitive: &'static str,
-    /// Third person singular of the present.
+    /// German third person singular of the present, without the particle.
     pub(crate) present: &'static str,
-    /// Third person singular of the preterite.
+    /// German third person singular of the preterite, without the particle.
     pub(crate) preterite: &'static str,
+    /// Auxiliary of the German perfect.
     pub(crate) auxiliary: Auxiliary,
+    /// German past participle, without the particle.
     pub(crate) participle: &'static str,
     /// English alternatives in the notation of the verb file.
     pub(crate) english: &'static str,
-    /// What the subject can be.
+    /// Classes of the subject.
     pub(crate) subject: Class,
-    /// What the accusative object can be; empty if there is none.
+    /// Classes of the accusative object; empty if the verb has none.
     pub(crate) object: Class,
-    /// What the dative object can be; empty if there is none.
+    /// Classes of the dative object; empty if the verb has none.
     pub(crate) dative: Class,
-    /// The preposition of the prepositional object, and what that can be.
+    /// Preposition and classes of the prepositional object; `None` if the verb has none.
     pub(crate) preposition: Option<(Preposition, Class)>,
-    /// Kinds of places where it can happen.
+    /// Classes of the places where the action can happen.
     pub(crate) place: Class,
-    /// How often a place is said, in percent.
+    /// Probability of a place, in per cent.
     pub(crate) place_percent: usize,
-    /// How often a direction is said, in percent.
+    /// Probability of a direction, in per cent.
     pub(crate) direction_percent: usize,
+    /// Kinds of manner that the verb is compatible with.
     pub(crate) manner: Manners,
-    /// German words fixed before the verb, or nothing.
+    /// Fixed German words before the verb; empty if there are none.
     pub(crate) fixed: &'static str,
-    /// The case of the reflexive pronoun.
+    /// Case of the German reflexive pronoun; `None` if the verb is not reflexive.
     pub(crate) reflexive: Option<Case>,
+    /// Further properties of the verb.
     pub(crate) traits: Traits,
 }
 
-/// The particles that separate from their verbs.
+/// German separable particles.
 const PARTICLES: &[&str] =
     &["ab", "an", "auf", "aus", "ein", "mit", "statt", "um", "vor", "vorbei", "zu", "zurück"];
 
@@ -331,19 +347,22 @@ impl Verb {
         (group, verb)
     }
 
-    /// Notes what does not fit together in a row.
+    /// Reports fields of a row that contradict each other.
     fn check(&self, row: &mut Row<'_>, group: Group) {
         let whole = ["case", "prepositional_object"].iter().all(|c| row.has(c) == self.preposition.is_some());
-        row.check(whole, "preposition, case and prepositional_object go together");
-        row.check(row.has_both_or_none("place", "place_percent"), "place and place_percent go together");
+        row.check(whole, "preposition, case and prepositional_object must be given together");
+        row.check(
+            row.has_both_or_none("place", "place_percent"),
+            "place and place_percent must be given together",
+        );
         let known = self.particle.is_empty() || PARTICLES.contains(&self.particle);
         row.check(known, "particle: not a known separable particle");
-        row.check(self.infinitive.ends_with('n'), "infinitive: should end in n");
-        row.check(self.participle.ends_with(['n', 't']), "participle: should end in n or t");
+        row.check(self.infinitive.ends_with('n'), "infinitive: must end in n");
+        row.check(self.participle.ends_with(['n', 't']), "participle: must end in n or t");
         let inflected = [self.infinitive, self.present, self.preterite, self.participle];
-        row.check(inflected.iter().all(|form| is_word(form)), "German forms are single words");
-        row.check(!matches!(self.reflexive, Some(Case::Nom | Case::Gen)), "reflexive: acc or dat");
-        row.check(self.kind != Kind::Like || self.dative != 0, "dative: verbs of kind like need one");
+        row.check(inflected.iter().all(|form| is_word(form)), "German forms must be single words");
+        row.check(!matches!(self.reflexive, Some(Case::Nom | Case::Gen)), "reflexive: must be acc or dat");
+        row.check(self.kind != Kind::Like || self.dative != 0, "dative: required by verbs of kind like");
         let kinds: &[Kind] = match group {
             Group::Action => &[Kind::Plain, Kind::Like, Kind::Link],
             Group::Speech => &[Kind::Say, Kind::Try],
@@ -352,9 +371,12 @@ impl Verb {
             Group::Weather => &[Kind::Rain],
             Group::Shine => &[Kind::Plain],
         };
-        row.check(kinds.contains(&self.kind), "kind: not one of this group");
+        row.check(kinds.contains(&self.kind), "kind: not allowed in this group");
         let impersonal = matches!(group, Group::Be | Group::Exist | Group::Weather);
-        row.check((self.subject == 0) == impersonal, "subject: missing, or given where the grammar sets it");
+        row.check(
+            (self.subject == 0) == impersonal,
+            "subject: missing, or given although the grammar sets it",
+        );
         for alternative in self.english.split('/') {
             if let Err(what) = check_english(alternative) {
                 row.fault(format!("english: {alternative:?}: {what}"));
@@ -362,35 +384,35 @@ impl Verb {
         }
     }
 
-    /// Whether the verb has all of these traits.
+    /// Returns whether the verb has all of these traits.
     pub(crate) fn is(&self, traits: Traits) -> bool {
         self.traits & traits == traits
     }
 
-    /// The first English alternative.
+    /// Returns the first English alternative.
     pub(crate) fn first_english(&self) -> &'static str {
         self.english.split('/').next().unwrap_or("")
     }
 
-    /// Whether the first English alternative has further words that nothing can be put between.
+    /// Returns whether the first English alternative has further words from which it cannot be separated.
     pub(crate) fn is_wordy(&self) -> bool {
         let first = self.first_english();
         first.contains(' ') && !first.contains('+')
     }
 }
 
-/// Checks one English alternative of a verb.
+/// Fails with a message if an English alternative of a verb is not in the notation of the verb file.
 fn check_english(alternative: &str) -> Result<(), &'static str> {
     let mut words = alternative.split(' ');
     let forms: Vec<&str> = words.next().unwrap_or("").split(',').collect();
     if !matches!(forms.len(), 1 | 3) {
-        return Err("a verb is given by its base, or by base, past and participle");
+        return Err("expected the base form, or base form, past and participle");
     }
     if !forms.iter().all(|form| is_word(form)) {
-        return Err("forms are lower-case words");
+        return Err("forms must be lower-case words");
     }
     if words.any(|word| word != "=" && word != ">" && !is_word(word.strip_prefix('+').unwrap_or(word))) {
-        return Err("further words are lower-case, perhaps after +, or the signs = and >");
+        return Err("further words must be lower-case, optionally after +, or one of = and >");
     }
     Ok(())
 }
@@ -399,9 +421,9 @@ fn check_english(alternative: &str) -> Result<(), &'static str> {
 #[derive(Debug)]
 pub(crate) struct Modal {
     pub(crate) name: ModalName,
-    /// The German present, by person.
+    /// German present forms, by person.
     pub(crate) present: [&'static str; 6],
-    /// The German preterite of the third person singular.
+    /// German third person singular of the preterite.
     pub(crate) preterite: &'static str,
     /// English alternatives for the present.
     pub(crate) english: &'static str,
@@ -431,18 +453,20 @@ impl Modal {
     }
 }
 
-/// The forms of a pronoun.
+/// Forms of a pronoun.
 #[derive(Debug)]
 pub(crate) struct PronounForms {
     pub(crate) name: Pronoun,
     /// German nominative, accusative and dative.
     pub(crate) german: [&'static str; 3],
-    /// The stem of the German possessive.
+    /// Stem of the German possessive.
     pub(crate) possessive: &'static str,
+    /// German person and number of the verb.
     pub(crate) person: Person,
     pub(crate) english_subject: &'static str,
     pub(crate) english_object: &'static str,
     pub(crate) english_possessive: &'static str,
+    /// English agreement with the verb.
     pub(crate) agreement: Agreement,
 }
 
@@ -469,6 +493,7 @@ pub(crate) struct Conjunction {
     pub(crate) german: &'static str,
     /// English alternatives.
     pub(crate) english: &'static str,
+    /// Construction of the clause after the conjunction.
     pub(crate) join: Join,
 }
 
@@ -483,10 +508,11 @@ impl Conjunction {
     }
 }
 
-/// A question word, or several.
+/// A question word or expression.
 #[derive(Debug)]
 pub(crate) struct Question {
     pub(crate) words: Words,
+    /// Part of the clause that it asks for.
     pub(crate) asks: Asks,
 }
 
@@ -496,18 +522,18 @@ impl Question {
     }
 }
 
-/// The opening of an indirect question.
+/// Opening of an indirect question, such as "ich weiß nicht".
 #[derive(Debug)]
 pub(crate) struct Opening {
     pub(crate) words: Words,
-    /// The punctuation at the end of the sentence.
+    /// Punctuation at the end of the sentence.
     pub(crate) stop: &'static str,
 }
 
 impl Opening {
     pub(super) fn read(row: &mut Row<'_>) -> Self {
         let stop = row.raw("stop");
-        row.check(matches!(stop, "." | "?"), "stop: should be . or ?");
+        row.check(matches!(stop, "." | "?"), "stop: must be . or ?");
         Opening { words: Words::read_marked(row), stop }
     }
 }

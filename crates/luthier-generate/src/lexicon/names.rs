@@ -1,12 +1,12 @@
-//! The names that stand for meanings and grammatical features in the lexicon files.
+//! Names of semantic and grammatical features in the lexicon files.
 //!
-//! A row of a lexicon file says what a word means and how it behaves with names such as `person` or `front`.
-//! Only the names declared here are known, so a misspelt one is found when the file is read. There are two
-//! sorts of them. Names from a [`Named`] enumeration stand alone in their column. Names of sets, like
-//! [`class`] and [`tense`], can be joined by `|` and are kept as bits, so that asking whether two words go
-//! together takes one instruction.
+//! The rows of a lexicon file describe the meaning and grammar of words by names such as `person` or `front`.
+//! Only the names declared here are allowed, so that a misspelt one is found when the file is parsed. Names
+//! of a [`Named`] enumeration are alternatives: a field has one of them. Names of sets, such as [`class`] and
+//! [`tense`], can be joined by `|`; sets are bit sets, so that two words are tested for compatibility with
+//! one instruction.
 
-/// A set of meaning classes from [`class`], one bit each.
+/// A set of semantic classes from [`class`], one bit each.
 pub(crate) type Class = u64;
 /// A set of tenses from [`tense`], one bit each.
 pub(crate) type Tenses = u64;
@@ -15,10 +15,10 @@ pub(crate) type Manners = u64;
 /// A set of verb traits from [`traits`], one bit each.
 pub(crate) type Traits = u64;
 
-/// The names of a set with their bits; the files write the names in lower case.
+/// Names of the elements of a set with their bits; in the files, the names are in lower case.
 pub(crate) type Bits = &'static [(&'static str, u64)];
 
-/// Declares constants of one bit each, and the table by which their names are looked up.
+/// Declares constants of one bit each, and a table of their names.
 macro_rules! bits {
     ($($(#[$note:meta])* $name:ident = $bit:literal),+ $(,)?) => {
         $($(#[$note])* pub(crate) const $name: u64 = 1 << $bit;)+
@@ -27,147 +27,180 @@ macro_rules! bits {
     };
 }
 
-/// What nouns mean, as far as verbs, adjectives and prepositions care.
+/// Semantic classes of nouns, by which verbs, adjectives and prepositions select nouns.
 ///
-/// The order of the bits is part of the grammar: where a verb goes with several classes, one of them is drawn
-/// by its place in this list.
+/// The order of the bits is part of the grammar: if a verb is compatible with several classes, one of them is
+/// drawn by its index in this list.
 pub(crate) mod class {
     use super::Class;
 
     bits! {
+        /// Noun class: people.
         PERSON = 0,
-        /// Relatives, friends and others who are somebody's.
+        /// Noun class: relatives and friends, such as sisters.
         KIN = 1,
+        /// Noun class: food, such as bread.
         FOOD = 2,
+        /// Noun class: drinks, such as coffee.
         DRINK = 3,
-        /// What passengers get on.
+        /// Noun class: public transport, such as trains.
         VEHICLE = 4,
-        /// What people drive or ride themselves.
+        /// Noun class: vehicles for individual transport, such as cars.
         RIDE = 5,
+        /// Noun class: places to go to, such as museums.
         PLACE = 6,
+        /// Noun class: sights, such as castles.
         SIGHT = 7,
+        /// Noun class: tickets and reservations.
         TICKET = 8,
+        /// Noun class: portable objects, such as keys.
         THING = 9,
-        /// What can be read.
+        /// Noun class: things to read, such as newspapers.
         READ = 10,
+        /// Noun class: rooms and flats.
         ROOM = 11,
+        /// Noun class: events, such as concerts.
         EVENT = 12,
-        /// What can be opened and closed.
+        /// Noun class: things that can be opened and closed, such as windows.
         DOOR = 13,
-        /// What can break and be repaired.
+        /// Noun class: things that can break and be repaired, such as lamps.
         DEVICE = 14,
-        /// What people sit on.
+        /// Noun class: things to sit on, such as benches.
         SEAT = 15,
+        /// Noun class: domestic and wild animals outside a zoo, such as dogs.
         ANIMAL = 16,
+        /// Noun class: clothes, such as coats.
         CLOTH = 17,
-        /// Where vehicles stop.
+        /// Noun class: places where vehicles stop, such as stations.
         STOP = 18,
-        /// Where people turn.
+        /// Noun class: places to turn at or to pass, such as crossings.
         CORNER = 19,
-        /// What can be sent.
+        /// Noun class: things that can be sent, such as letters.
         SEND = 20,
+        /// Noun class: flowers, such as roses.
         FLOWER = 21,
+        /// Noun class: money, such as coins.
         MONEY = 22,
-        /// What is filled in or signed.
+        /// Noun class: documents to fill in or sign, such as contracts.
         FORM = 23,
+        /// Noun class: streets, such as lanes.
         STREET = 24,
-        /// Streets and squares with a proper name.
+        /// Noun class: streets and squares with a proper name.
         NAMED = 25,
+        /// Noun class: maps, timetables and guidebooks.
         MAP = 26,
-        /// What can be painted.
+        /// Noun class: things that can be painted, such as walls.
         WALL = 27,
+        /// Noun class: places to eat and drink, such as restaurants.
         EATERY = 28,
+        /// Noun class: accommodation, such as hotels.
         LODGE = 29,
+        /// Noun class: shops, such as bakeries.
         SHOP = 30,
-        /// Counters and other places where tickets are sold.
+        /// Noun class: counters, such as ticket offices.
         DESK = 31,
-        /// Units of money.
+        /// Noun class: units of money, such as euros.
         PRICE = 32,
-        /// Units of time.
+        /// Noun class: units of time, such as hours.
         SPAN = 33,
+        /// Noun class: the sun.
         SKY = 34,
+        /// Class of adjectives that describe the weather; it has no nouns.
         WEATHER = 35,
+        /// Noun class: people by their job, such as waiters.
         STAFF = 36,
+        /// Noun class: places at the water, such as lakes.
         WATER = 37,
+        /// Noun class: banks and exchange offices.
         BANK = 38,
+        /// Noun class: luggage, such as suitcases.
         LUGGAGE = 39,
+        /// Noun class: animals in a zoo, such as elephants.
         ZOO = 40,
+        /// Noun class: buttons, switches and bells.
         BUTTON = 41,
-        /// Glasses, cups and the like.
+        /// Noun class: measures of food and drink, such as cups.
         MEASURE = 42,
-        /// What flies.
+        /// Noun class: aeroplanes.
         AIR = 43,
-        /// Food that comes in pieces.
+        /// Noun class: food that is served in pieces, such as cake.
         PIECE = 44,
-        /// Drinks that come in cups.
+        /// Noun class: hot drinks, which are served in cups, such as tea.
         HOT = 45,
     }
 
-    /// Things somebody may call their own.
+    /// Classes of nouns that can have a possessive, such as "my suitcase".
     pub(crate) const OWN: Class = KIN | RIDE | TICKET | THING | READ | ROOM | CLOTH | SEND | LUGGAGE | MAP;
-    /// Things that are measured by a cup or a glass, or not counted at all.
+    /// Classes of nouns that can be mass nouns, such as "water".
     pub(crate) const MASS: Class = FOOD | DRINK | MONEY;
-    /// Things that are bought, carried, lost and found.
+    /// Classes of movable objects, which can be bought, carried, lost and found.
     pub(crate) const OBJECTS: Class = THING | CLOTH | LUGGAGE | READ;
 
-    /// The single classes of a set, in the order of their bits.
+    /// Returns the single classes of a set, in the order of their bits.
     pub(crate) fn kinds(set: Class) -> Vec<Class> {
         (0..Class::BITS).map(|bit| 1 << bit).filter(|kind| set & kind != 0).collect()
     }
 }
 
-/// The tenses that adverbials of time go with.
+/// Tenses that adverbials of time are compatible with.
 pub(crate) mod tense {
     bits! {
+        /// Tense: present, an action in progress, as with "now".
         PRESENT = 0,
+        /// Tense: past, as with "yesterday".
         PAST = 1,
+        /// Tense: future, as with "tomorrow".
         FUTURE = 2,
-        /// What happens again and again.
+        /// Tense: habitual or repeated actions, as with "every day".
         HABIT = 3,
     }
 }
 
-/// Kinds of manner, so that only fitting adverbials go with a verb.
+/// Kinds of manner, by which verbs select adverbials.
 pub(crate) mod manner {
     bits! {
+        /// Adverbials of speed, such as "slowly".
         SPEED = 0,
+        /// Adverbials of company: "alone" and "together".
         COMPANY = 1,
+        /// Adverbials of going on foot.
         FOOT = 2,
+        /// Adverbials of care or help, such as "carefully".
         CARE = 3,
-        /// How long something goes on.
+        /// Adverbials of duration, such as "for a long time".
         LONG = 4,
-        /// How something is paid.
+        /// Adverbials of payment, such as "in cash".
         CASH = 5,
-        /// Which way somebody turns; said with every verb that allows it.
+        /// Adverbials of turning, "left" and "right"; always present with a verb of this kind.
         TURN = 6,
-        /// Whether something is on time.
+        /// Adverbials of punctuality, such as "on time".
         CLOCK = 7,
     }
 }
 
-/// What sets a verb apart from others with the same frame.
+/// Properties that distinguish verbs with the same frame.
 pub(crate) mod traits {
     bits! {
-        /// Takes no progressive and no modal.
+        /// Verb trait: expresses a state; has no progressive and no modal.
         STATE = 0,
-        /// Can go on since some time, as in "seit einer Woche".
+        /// Verb trait: is compatible with "since" or "for", as in "seit einer Woche".
         SINCE = 1,
-        /// Leads to places in town, never to another town.
+        /// Verb trait: has directions in town only, not another town.
         NEAR = 2,
-        /// Can be done by a means of transport, as in "mit dem Zug".
+        /// Verb trait: is compatible with a means of transport, as in "mit dem Zug".
         BY_VEHICLE = 3,
-        /// Cannot be asked of somebody.
+        /// Verb trait: has no imperative.
         NO_COMMAND = 4,
     }
 }
 
 /// An enumeration whose values have names in the lexicon files.
 pub(crate) trait Named: Copy + PartialEq + 'static {
-    /// All values with their names, in the order of their declaration.
+    /// All values with their names, in order of declaration.
     const ALL: &'static [(&'static str, Self)];
 }
 
-/// Declares an enumeration together with the names of its values.
+/// Declares an enumeration with the names of its values.
 macro_rules! named {
     ($(#[$doc:meta])* $name:ident { $($(#[$note:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -181,56 +214,56 @@ macro_rules! named {
 }
 
 named! {
-    /// A German case; as a number it is the row in tables of endings.
+    /// German case; its number is the row in tables of endings.
     Case { Nom = "nom", Acc = "acc", Dat = "dat", Gen = "gen" }
 }
 
 named! {
-    /// The gender of a German noun, and how it deviates from the usual declension.
+    /// Gender and declension of a German noun.
     Gender {
         Masculine = "m",
         Feminine = "f",
         Neuter = "n",
-        /// Masculine; every form but the nominative singular is that of the plural.
+        /// Masculine with weak declension: every form except the nominative singular equals the plural.
         Weak = "w",
-        /// Has no singular.
+        /// Plural only.
         Plural = "p",
     }
 }
 
 named! {
-    /// Where an adjective can stand and whether it has degrees.
+    /// Positions in which an adjective can be used, and whether it is gradable.
     Usage {
-        /// Before nouns and after verbs, with degrees.
+        /// Attributive and predicative, gradable.
         Plain = "plain",
-        /// "next", "second" and the like: only before nouns, and only with the definite article.
+        /// Attributive only, with the definite article, such as "next" or "second".
         Ordinal = "ordinal",
-        /// Only before nouns.
+        /// Attributive only.
         Attribute = "attribute",
-        /// Before nouns and after verbs, without degrees.
+        /// Attributive and predicative, not gradable.
         Absolute = "absolute",
-        /// Only after verbs, without degrees.
+        /// Predicative only, not gradable.
         Predicate = "predicate",
     }
 }
 
 named! {
-    /// Yes or no.
+    /// Boolean field: `-` for no, `yes` for yes.
     Flag { No = "-", Yes = "yes" }
 }
 
 named! {
-    /// What a name is the name of.
+    /// Kind of a personal name: first name of a woman or man, or family name.
     NameKind { Woman = "woman", Man = "man", Family = "family" }
 }
 
 named! {
-    /// What a name in the calendar stands for.
+    /// Kind of an entry of the calendar.
     CalendarKind { Weekday = "weekday", Month = "month" }
 }
 
 named! {
-    /// Where English puts an adverb.
+    /// Position of an adverb in English.
     Position {
         /// Before the subject.
         Front = "front",
@@ -240,50 +273,50 @@ named! {
 }
 
 named! {
-    /// The part a verb plays in the grammar: every group is drawn from at other places.
+    /// Group of a verb: the type of clause for which it can be drawn.
     Group {
-        /// Verbs of ordinary clauses.
+        /// Verb group: ordinary clauses.
         Action = "action",
-        /// Verbs that take a clause or an infinitive.
+        /// Verb group: main clauses with a "dass" clause or an infinitive, such as "sagen" and "versuchen".
         Speech = "speech",
-        /// "sein" before an adjective.
+        /// Verb group: "sein" with a predicative adjective.
         Be = "be",
-        /// "es gibt".
+        /// Verb group: "es gibt".
         Exist = "exist",
-        /// What the weather does.
+        /// Verb group: weather, such as "regnen".
         Weather = "weather",
-        /// What the sun does.
+        /// Verb group: verbs of the sun, "scheinen".
         Shine = "shine",
     }
 }
 
 named! {
-    /// What a verb does besides taking its objects.
+    /// Syntactic type of a verb.
     Kind {
-        /// Nothing.
+        /// Verb with subject and objects only.
         Plain = "plain",
-        /// "es gibt" and "there is".
+        /// Existential verb: "es gibt" and "there is".
         Exist = "exist",
-        /// The German subject is the English object, as in "gefallen".
+        /// Verb whose German subject is the English object, such as "gefallen" (like).
         Like = "like",
-        /// Takes an adjective.
+        /// Linking verb with a predicative adjective.
         Link = "link",
-        /// Takes a "dass" clause.
+        /// Verb with a "dass" clause.
         Say = "say",
-        /// Takes an infinitive with "zu".
+        /// Verb with an infinitive with "zu".
         Try = "try",
-        /// Has the subject "es" and nothing else.
+        /// Impersonal verb with the subject "es" and no objects.
         Rain = "rain",
     }
 }
 
 named! {
-    /// The verb that forms the German perfect.
+    /// Auxiliary of the German perfect.
     Auxiliary { Haben = "hat", Sein = "ist" }
 }
 
 named! {
-    /// A German person and number; as a number it is the column in tables of verb forms.
+    /// German person and number; its number is the column in tables of verb forms.
     Person {
         FirstSingular = "first_singular",
         SecondSingular = "second_singular",
@@ -295,31 +328,31 @@ named! {
 }
 
 named! {
-    /// English agreement of a subject with its verb.
+    /// English agreement of a verb with its subject: first person singular, third person singular, or other.
     Agreement { I = "i", One = "one", Many = "many" }
 }
 
 named! {
-    /// A pronoun; as a number it is the row in the file of pronouns.
+    /// Pronoun; its number is the row in the file of pronouns.
     Pronoun {
         I = "i",
         We = "we",
         He = "he",
         She = "she",
         They = "they",
-        /// "du".
+        /// Pronoun "du" (informal singular).
         You = "you",
-        /// "ihr".
+        /// Pronoun "ihr" (informal plural).
         YouAll = "you_all",
-        /// "Sie".
+        /// Pronoun "Sie" (polite).
         Polite = "polite",
-        /// "man".
+        /// Pronoun "man" (impersonal).
         One = "one",
-        /// "es", also where it stands for nothing.
+        /// Pronoun "es", also as an expletive subject.
         It = "it",
-        /// "er" for a thing.
+        /// Pronoun "er" for a thing.
         ItMasculine = "it_masculine",
-        /// "sie" for a thing.
+        /// Pronoun "sie" for a thing.
         ItFeminine = "it_feminine",
         Who = "who",
         What = "what",
@@ -327,7 +360,7 @@ named! {
 }
 
 named! {
-    /// A modal verb; as a number it is the row in the file of modals.
+    /// Modal verb; its number is the row in the file of modals.
     ModalName {
         WouldLike = "would_like",
         Can = "can",
@@ -339,7 +372,7 @@ named! {
 }
 
 named! {
-    /// A conjunction by its meaning; as a number it is the row in the file of conjunctions.
+    /// Conjunction by its meaning; its number is the row in the file of conjunctions.
     Connective {
         Because = "because",
         Although = "although",
@@ -352,11 +385,11 @@ named! {
         That = "that",
         InOrder = "in_order",
         Without = "without",
-        /// Nothing, before the infinitive after "versuchen" and the like.
+        /// No conjunction, before the infinitive after verbs such as "versuchen".
         Bare = "bare",
         And = "and",
         But = "but",
-        /// "denn".
+        /// Coordinating "denn".
         For = "for",
         Therefore = "therefore",
         Nevertheless = "nevertheless",
@@ -364,36 +397,36 @@ named! {
 }
 
 named! {
-    /// How a clause is joined to another one.
+    /// Construction of a clause after a conjunction.
     Join {
-        /// Verb-final clause.
+        /// Verb-final subordinate clause.
         Final = "final",
-        /// Main clause after the conjunction.
+        /// Verb-second main clause.
         Second = "second",
-        /// The conjunction is an adverb that inverts the clause.
+        /// Main clause with inversion after a conjunctional adverb, such as "deshalb".
         Inverted = "inverted",
-        /// Infinitive with "zu", English "to".
+        /// Infinitive with "zu", in English with "to".
         To = "to",
-        /// Infinitive with "zu", English "-ing".
+        /// Infinitive with "zu", in English a gerund ("-ing").
         Ing = "ing",
     }
 }
 
 named! {
-    /// What a question word asks for, and the clause therefore leaves out.
+    /// Part of the clause that a question word asks for, and that the clause therefore does not have.
     Asks {
         Time = "time",
         Place = "place",
-        /// Something no part of the clause could say, such as a reason.
+        /// No part of the clause, as with questions for a reason.
         Nothing = "nothing",
         Direction = "direction",
         Company = "company",
-        /// Since when.
+        /// Starting time, as in "seit wann".
         Since = "since",
     }
 }
 
-/// The value with a name, if there is one.
+/// Returns the value with a name; `None` if there is none.
 pub(crate) fn by_name<T: Named>(name: &str) -> Option<T> {
     T::ALL.iter().find(|entry| entry.0 == name).map(|entry| entry.1)
 }

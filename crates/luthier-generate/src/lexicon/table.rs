@@ -1,18 +1,18 @@
-//! Reading tab-separated files row by row, with everything that is wrong in them reported at once.
+//! Parser of tab-separated files that reports all errors at once.
 //!
-//! Whoever edits the lexicon should not have to mend it one error at a time. Reading therefore never stops
-//! at a fault: it is noted with file and line, a placeholder takes the place of the bad field, and the next
-//! field is read. The caller looks at the list of faults when all files have been read.
+//! Parsing does not stop at an error, so that an editor of the lexicon can fix all errors together: each
+//! error is recorded with file and line, a placeholder replaces the invalid field, and parsing continues. The
+//! caller inspects the list of errors after all files have been parsed.
 
 use super::names::{Bits, Named, by_name};
 use std::fmt;
 
-/// Something wrong in a lexicon file.
+/// An error in a lexicon file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// The name of the file, without its directory.
+    /// Name of the file, without its directory.
     pub(crate) file: &'static str,
-    /// The line, counted from one; zero if the file as a whole is at fault.
+    /// Line, counted from 1; 0 if the error concerns the file as a whole.
     pub(crate) line: usize,
     /// What is wrong.
     pub(crate) what: String,
@@ -28,14 +28,14 @@ impl fmt::Display for Fault {
     }
 }
 
-/// A lexicon file: its name, its text, and the columns its header line must name.
+/// A lexicon file: its name, its text, and the columns that its header line must have.
 pub(crate) struct File {
     pub(crate) name: &'static str,
     pub(crate) text: &'static str,
     pub(crate) columns: &'static [&'static str],
 }
 
-/// Reads all rows below the header of a file. Rows with a wrong number of fields are noted and left out.
+/// Parses all rows below the header of a file. Rows with a wrong number of fields are reported and skipped.
 pub(crate) fn rows<T>(
     file: &File,
     faults: &mut Vec<Fault>,
@@ -46,7 +46,7 @@ pub(crate) fn rows<T>(
         let mut row = Row { file, line, fields: text.split('\t').collect(), faults };
         if line == 1 {
             if row.fields != file.columns {
-                row.fault(format!("the header should be {:?}", file.columns.join("\t")));
+                row.fault(format!("the header must be {:?}", file.columns.join("\t")));
             }
         } else if row.is_complete() {
             list.push(read(&mut row));
@@ -58,7 +58,7 @@ pub(crate) fn rows<T>(
     list
 }
 
-/// One row of a file. Fields are asked for by the name of their column.
+/// A row of a file. Fields are accessed by the name of their column.
 pub(crate) struct Row<'a> {
     file: &'a File,
     line: usize,
@@ -67,44 +67,44 @@ pub(crate) struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// Notes that something is wrong in this row.
+    /// Records an error in this row.
     pub(crate) fn fault(&mut self, what: impl Into<String>) {
         self.faults.push(Fault { file: self.file.name, line: self.line, what: what.into() });
     }
 
-    /// Notes a fault unless the condition holds.
+    /// Records an error unless the condition holds.
     pub(crate) fn check(&mut self, holds: bool, what: &str) {
         if !holds {
             self.fault(what);
         }
     }
 
-    /// The line of the file this row is on, counted from one.
+    /// Returns the line of the row in the file, counted from 1.
     pub(crate) fn line(&self) -> usize {
         self.line
     }
 
-    /// Whether there is a field for every column, and none of them is empty.
+    /// Returns whether the row has a field for every column; records an error if not, or if a field is empty.
     fn is_complete(&mut self) -> bool {
         let (found, wanted) = (self.fields.len(), self.file.columns.len());
         if found != wanted {
-            self.fault(format!("{found} fields instead of {wanted}"));
+            self.fault(format!("found {found} fields, expected {wanted}"));
             return false;
         }
         for n in 0..wanted {
             let field = self.fields[n];
             if field.is_empty() || field.trim() != field {
                 let column = self.file.columns[n];
-                self.fault(format!("{column}: {field:?} is empty or has blanks around it; write - for none"));
+                self.fault(format!("{column}: {field:?} is empty or has spaces around it; write - for none"));
             }
         }
         true
     }
 
-    /// The field as it stands in the file.
+    /// Returns a field as written in the file.
     ///
     /// # Panics
-    /// If the file has no such column, which no text of the file can cause.
+    /// If the file has no such column, which is an error in the code, not in the file.
     pub(crate) fn raw(&self, column: &str) -> &'static str {
         match self.file.columns.iter().position(|name| *name == column) {
             Some(n) => self.fields[n],
@@ -112,62 +112,65 @@ impl Row<'_> {
         }
     }
 
-    /// Whether the field is there; "-" stands for none.
+    /// Returns whether a field has a value, that is, is not "-".
     pub(crate) fn has(&self, column: &str) -> bool {
         self.raw(column) != "-"
     }
 
-    /// Whether two fields are both there or both missing.
+    /// Returns whether both fields have a value, or neither has.
     pub(crate) fn has_both_or_none(&self, one: &str, other: &str) -> bool {
         self.has(one) == self.has(other)
     }
 
-    /// A text of one or more words, such as "in der nähe von".
+    /// Returns a field of one or more words, such as "in der nähe von".
     pub(crate) fn words(&mut self, column: &str) -> &'static str {
         let text = self.raw(column);
         if !text.split(' ').all(is_word) {
-            self.fault(format!("{column}: {text:?} is not made of lower-case words"));
+            self.fault(format!("{column}: {text:?} does not consist of lower-case words"));
         }
         text
     }
 
-    /// A text of one or more words, or nothing if the field is "-".
+    /// Returns a field of one or more words; empty if the field is "-".
     pub(crate) fn optional(&mut self, column: &str) -> &'static str {
         if self.has(column) { self.words(column) } else { "" }
     }
 
-    /// Alternatives separated by "/", each a text of one or more words, or "~" for saying nothing.
+    /// Returns a field of alternatives separated by "/", each of one or more words, or "~" for no words.
     pub(crate) fn alternatives(&mut self, column: &str) -> &'static str {
         let text = self.raw(column);
         for alternative in text.split('/') {
             if alternative != "~" && !alternative.split(' ').all(is_word) {
-                self.fault(format!("{column}: {alternative:?} is not made of lower-case words"));
+                self.fault(format!("{column}: {alternative:?} does not consist of lower-case words"));
             }
         }
         text
     }
 
-    /// Alternatives separated by "/", or nothing if the field is "-".
+    /// Returns a field of alternatives separated by "/"; empty if the field is "-".
     pub(crate) fn optional_alternatives(&mut self, column: &str) -> &'static str {
         if self.has(column) { self.alternatives(column) } else { "" }
     }
 
-    /// A German and an English expression whose words may carry marks, as in `am_1 abend_2`. The English side
-    /// may have alternatives, and may only use marks of the German side.
+    /// Returns a German and an English expression whose words may have marks, as in `am_1 abend_2`. The
+    /// English side may have alternatives, and only marks of the German side.
     pub(crate) fn expression(&mut self, german: &str, english: &str) -> (&'static str, &'static str) {
         let (source, target) = (self.raw(german), self.raw(english));
         let known = self.marks(german, source);
         for alternative in target.split('/') {
             for mark in self.marks(english, alternative) {
                 if !known.contains(&mark) {
-                    self.fault(format!("{english}: {alternative:?} has the mark {mark}, unlike {source:?}"));
+                    self.fault(format!(
+                        "{english}: {alternative:?} has the mark {mark}, which {source:?} does not have"
+                    ));
                 }
             }
         }
         (source, target)
     }
 
-    /// The marks of an expression without alternatives; a word without any has the mark 0, "_-" means none.
+    /// Returns the marks of an expression without alternatives; a word without "_" has the mark 0, one with
+    /// "_-" none.
     fn marks(&mut self, column: &str, text: &str) -> Vec<char> {
         let mut all = Vec::new();
         for item in text.split(' ') {
@@ -181,22 +184,22 @@ impl Row<'_> {
         all
     }
 
-    /// A value by its name.
+    /// Returns the value whose name is in the field.
     pub(crate) fn named<T: Named>(&mut self, column: &str) -> T {
         let name = self.raw(column);
         by_name(name).unwrap_or_else(|| {
             let known: Vec<&str> = T::ALL.iter().map(|entry| entry.0).collect();
-            self.fault(format!("{column}: {name:?} is none of {}", known.join(", ")));
+            self.fault(format!("{column}: {name:?} is not one of {}", known.join(", ")));
             T::ALL[0].1
         })
     }
 
-    /// A value by its name, or none if the field is "-".
+    /// Returns the value whose name is in the field; `None` if the field is "-".
     pub(crate) fn optional_named<T: Named>(&mut self, column: &str) -> Option<T> {
         self.has(column).then(|| self.named(column))
     }
 
-    /// A set of names joined by "|"; "-" is the empty set.
+    /// Returns a set of names joined by "|"; "-" is the empty set.
     pub(crate) fn set(&mut self, column: &str, names: Bits) -> u64 {
         let text = self.raw(column);
         if text == "-" {
@@ -207,21 +210,21 @@ impl Row<'_> {
             let lower = !name.contains(|c: char| c.is_ascii_uppercase());
             match names.iter().find(|entry| lower && entry.0.eq_ignore_ascii_case(name)) {
                 Some(&(_, bit)) if set & bit == 0 => set |= bit,
-                Some(_) => self.fault(format!("{column}: {name:?} is there twice")),
+                Some(_) => self.fault(format!("{column}: {name:?} occurs twice")),
                 None => self.fault(format!("{column}: {name:?} is not a known name")),
             }
         }
         set
     }
 
-    /// A set of names joined by "|" with at least one name in it.
+    /// Returns a set of at least one name, joined by "|".
     pub(crate) fn some(&mut self, column: &str, names: Bits) -> u64 {
         let set = self.set(column, names);
         self.check(set != 0, &format!("{column}: at least one name is needed"));
         set
     }
 
-    /// A percentage; "-" is zero.
+    /// Returns a percentage from 1 to 100; "-" is 0.
     pub(crate) fn percent(&mut self, column: &str) -> usize {
         if !self.has(column) {
             return 0;
@@ -231,7 +234,7 @@ impl Row<'_> {
         number
     }
 
-    /// A whole number.
+    /// Returns a whole number.
     pub(crate) fn number(&mut self, column: &str) -> usize {
         let text = self.raw(column);
         text.parse().unwrap_or_else(|_| {
@@ -241,7 +244,7 @@ impl Row<'_> {
     }
 }
 
-/// Whether a text is one lower-case word; hyphens and apostrophes may be part of it.
+/// Returns whether a text is one lower-case word, in which hyphens and apostrophes are allowed.
 pub(crate) fn is_word(text: &str) -> bool {
     text.starts_with(char::is_alphabetic) && text.chars().all(|c| c.is_lowercase() || c == '-' || c == '\'')
 }
@@ -251,7 +254,7 @@ mod tests {
     use super::super::names::{Case, class};
     use super::*;
 
-    /// All faults found in rows of three columns: a German and an English expression, and a case.
+    /// Returns the errors in rows of three columns: a German and an English expression, and a case.
     fn faults(text: &'static str) -> Vec<String> {
         let file = File { name: "test.tsv", text, columns: &["german", "english", "case"] };
         let mut faults = Vec::new();
@@ -276,11 +279,11 @@ mod tests {
         assert_eq!(
             faults(text),
             [
-                "test.tsv:2: 2 fields instead of 3",
-                "test.tsv:3: english: \"in_3\" has the mark 3, unlike \"am_1\"",
+                "test.tsv:2: found 2 fields, expected 3",
+                "test.tsv:3: english: \"in_3\" has the mark 3, which \"am_1\" does not have",
                 "test.tsv:4: german: \"Um\" is not a word with marks",
-                "test.tsv:4: case: \"dative\" is none of nom, acc, dat, gen",
-                "test.tsv:5: german: \" \" is empty or has blanks around it; write - for none",
+                "test.tsv:4: case: \"dative\" is not one of nom, acc, dat, gen",
+                "test.tsv:5: german: \" \" is empty or has spaces around it; write - for none",
                 "test.tsv:5: german: \"\" is not a word with marks",
                 "test.tsv:5: german: \"\" is not a word with marks",
             ]
@@ -291,7 +294,7 @@ mod tests {
     fn wrong_headers_and_empty_files_are_reported() {
         assert_eq!(
             faults("german\tenglish\n"),
-            ["test.tsv:1: the header should be \"german\\tenglish\\tcase\"", "test.tsv: has no usable row"]
+            ["test.tsv:1: the header must be \"german\\tenglish\\tcase\"", "test.tsv: has no usable row"]
         );
     }
 

@@ -1,44 +1,46 @@
-//! Which word of a sentence gives rise to which word of its translation: priors over positions, and what the words
-//! say together with them.
+//! Priors over alignment positions, and inference of links from priors and translation probabilities.
 //!
-//! An iteration costs O(I·J) per pair of sentences for independent links, O(I²·J) for the HMM.
+//! Every word of the *generated* sentence, of J words, is aligned with one word of the *given* sentence, of I
+//! words, or with the null word (with probability `null`). Inference costs O(I·J) per sentence pair for the
+//! IBM models, in which links are independent, and O(I²·J) for the HMM.
 //!
-//! A *generated* sentence of J words has, for each word, one word of the *given* sentence of I words behind it, or
-//! none (the null word, with probability `null`).
-//!
-//! The HMM (Vogel et al. 1996) has a state for each given word, one for the beginning, and a copy of each for the null
-//! word that keeps the place (Och and Ney 2003). A step from i′ to i has the probability
-//! (1 − ε)·s(i − i′)/Σₗ s(l − i′) + ε/I. Its maximum-likelihood s has no closed form under that normalisation, so each
-//! round raises the likelihood by steps of the minorise–maximise kind for choice models (Hunter 2004): s(d) becomes
-//! the expected number of steps d over Σ n(i′)/Z(i′), where n counts how often d was there to be chosen.
+//! The HMM (Vogel et al. 1996) has one state per given word, an initial state, and for each of them a null
+//! state, which keeps its position (Och and Ney 2003). The transition from position i′ to i has the
+//! probability (1 − ε)·s(i − i′)/Z(i′) + ε/I with Z(i′) = Σₗ s(l − i′) and ε = 0.01. The maximum-likelihood s
+//! has no closed form, because Z depends on the sentence length. The M-step therefore takes ten
+//! minorise–maximise steps (Hunter 2004), which never decrease the likelihood: s(d) becomes the expected
+//! number of transitions of distance d, divided by Σ n(i′)/Z(i′), where n(i′) is the expected number of
+//! transitions from i′ and the sum is over all positions i′ from which distance d is possible.
 
 use luthier_core::Result;
 use luthier_io::Meter;
 use rustc_hash::FxHashMap;
 
-/// Probability of a step to anywhere.
+/// Probability ε of a transition to a position drawn uniformly.
 const ANYWHERE: f64 = 0.01;
-/// States with less than this share of the probability are not followed.
+/// States with a smaller forward probability are skipped.
 const NEGLIGIBLE: f64 = 1e-13;
-/// Steps farther than this are alike.
+/// Largest transition distance that has a weight of its own.
 const FAR: usize = 20;
-/// Kinds of steps: −FAR…FAR, and those farther to either side.
+/// Number of distance classes: −FAR to FAR, and one for larger distances in each direction.
 pub(super) const STEPS: usize = 2 * FAR + 3;
-/// Kinds of first steps: to position 0…FAR, and farther.
+/// Number of classes of first positions: 0 to FAR, and one for later positions.
 pub(super) const FIRST: usize = FAR + 2;
 
-/// Prior over the position of the word behind a generated word, before words are looked at.
+/// Prior over the position of the given word that a generated word is aligned with.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Positions {
-    /// All positions are equally likely: IBM Model 1.
+    /// Uniform prior: IBM Model 1.
     Uniform,
-    /// Positions near the diagonal are likelier, with this tension λ > 0: IBM Model 2 as in `fast_align` (Dyer et al. 2013).
+    /// Prior ∝ exp(−λ |i/I − j/J|), which favours the diagonal, with this λ > 0: IBM Model 2 as in
+    /// `fast_align` (Dyer et al. 2013).
     Diagonal(f64),
-    /// Positions by their distance from the one of the word before: the HMM (Vogel et al. 1996).
+    /// Prior by the distance from the position of the previous word: the HMM (Vogel et al. 1996).
     Steps(Steps),
 }
 
-/// Weights of the steps of the HMM aligner from one source position to the next; only their ratios matter.
+/// Transition weights s of the HMM aligner by distance between the positions of consecutive words; only their
+/// ratios matter.
 ///
 /// ```
 /// let steps = luthier_train::align::Steps::default();
@@ -47,15 +49,15 @@ pub enum Positions {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steps {
-    /// Weight of each distance, above 0: one for all steps back by more than 20, then −20 to 20, then one for all steps on
-    /// by more than 20.
+    /// Weight of each distance, above 0: one for all distances below −20, then those of −20 to 20, then one
+    /// for all distances above 20.
     pub by_distance: Vec<f64>,
-    /// Weight of each first position, above 0: 0 to 20, then one for all later positions.
+    /// Weight of each first position, above 0: those of 0 to 20, then one for all later positions.
     pub first: Vec<f64>,
 }
 
 impl Default for Steps {
-    /// The next word is likeliest.
+    /// Returns weights that are largest for distance 1 and for first position 0.
     fn default() -> Self {
         let near = |d: f64| 1.0 / (1.0 + (d - 1.0).abs());
         Steps {
@@ -65,36 +67,42 @@ impl Default for Steps {
     }
 }
 
-/// Kind of the step between positions.
+/// Returns the distance class of the transition between two positions.
 #[inline]
 fn step(from: usize, to: usize) -> usize {
     (to + FAR + 1).saturating_sub(from).min(STEPS - 1)
 }
 
-/// Priors by length of the given sentence, ready for use.
+/// Prior over positions with precomputed transition probabilities.
 pub(super) struct Prepared<'a> {
     positions: &'a Positions,
+    /// Probability of an alignment with the null word.
     null: f64,
-    /// For the HMM: rows from the beginning (0) and from position i′ (i′ + 1), each with I columns.
+    /// Transition probabilities of the HMM by length I of the given sentence: row 0 from the initial state,
+    /// row i′ + 1 from position i′, with I columns each.
     tables: FxHashMap<usize, Vec<f64>>,
 }
 
-/// What one round of expectations leaves for the next maximisation.
+/// Expected counts of the E-step, from which the M-step computes the prior over positions.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Expected {
+    /// Sum of ln p(generated | given) over sentence pairs.
     pub(super) log_likelihood: f64,
+    /// Expected number of transitions of each distance class.
     steps: Vec<f64>,
+    /// Expected number of each class of first positions.
     first: Vec<f64>,
-    /// Steps taken from the beginning and from each position, by length: I(I + 1)/2 numbers for all shorter lengths before.
+    /// Expected number of transitions from the initial state and from each position, by length I of the given
+    /// sentence; those of length I start at I(I + 1)/2.
     from: Vec<f64>,
-    /// Σ over links of the distance to the diagonal.
+    /// Expected sum of |i/I − j/J| over links.
     distance: f64,
-    /// Words with a link, by lengths.
+    /// Expected number of links of each generated position, by the lengths I and J.
     linked: FxHashMap<(usize, usize), Vec<f64>>,
 }
 
 impl Expected {
-    /// Adds another part; parts come in a fixed order.
+    /// Adds the expected counts of other sentence pairs; must be called in a fixed order.
     pub(super) fn add(&mut self, other: Expected) {
         self.log_likelihood += other.log_likelihood;
         self.distance += other.distance;
@@ -108,7 +116,7 @@ impl Expected {
                 *m += t;
             }
         }
-        // Each entry is added to one other: the order of entries does not matter.
+        // The order of iteration does not matter, because each entry is added to one other.
         #[allow(clippy::iter_over_hash_type)]
         for (lengths, theirs) in other.linked {
             let mine = self.linked.entry(lengths).or_insert_with(|| vec![0.0; theirs.len()]);
@@ -119,37 +127,43 @@ impl Expected {
     }
 }
 
-/// Buffers for one pair of sentences; `posterior` and `null` are the answer.
+/// Input, output and working memory of inference for one sentence pair.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    /// p(generated j | given i) at j·I + i, to be filled before.
+    /// Input: t(generated word j | given word i) at j·I + i.
     pub(super) words: Vec<f64>,
-    /// p(generated j | null word), to be filled before.
+    /// Input: t(generated word j | null word).
     pub(super) of_null: Vec<f64>,
-    /// Probability that i is behind j, at j·I + i.
+    /// Output: posterior probability that j is aligned with i, at j·I + i.
     pub(super) posterior: Vec<f64>,
-    /// Probability that the null word is behind j.
+    /// Output: posterior probability that j is aligned with the null word.
     pub(super) null: Vec<f64>,
+    /// Scaled forward probabilities of the states after each word.
     forward: Vec<f64>,
+    /// Scaling factor of each word.
     scale: Vec<f64>,
+    /// Scaled backward probabilities of the states.
     backward: Vec<f64>,
+    /// Emission times backward probability of each position.
     next: Vec<f64>,
+    /// Expected transitions between states, without the factor of the transition probability.
     counts: Vec<f64>,
+    /// Back pointers of the Viterbi algorithm.
     back: Vec<u16>,
 }
 
-/// Where the lengths below I end in a triangle of numbers.
+/// Returns the start of the numbers of length I = `given` in the field `from` of [`Expected`].
 fn triangle(given: usize) -> usize {
     given * (given + 1) / 2
 }
 
-/// Distance of a link from the diagonal.
+/// Returns the distance |i/I − j/J| of a link from the diagonal, with positions from 1.
 fn off_diagonal(i: usize, j: usize, given: usize, generated: usize) -> f64 {
     ((i + 1) as f64 / given as f64 - (j + 1) as f64 / generated as f64).abs()
 }
 
 impl<'a> Prepared<'a> {
-    /// For sentences of these lengths.
+    /// Prepares a prior for given sentences of these lengths.
     pub(super) fn new(positions: &'a Positions, null: f64, lengths: impl Iterator<Item = usize>) -> Self {
         let mut tables = FxHashMap::default();
         if let Positions::Steps(steps) = positions {
@@ -160,7 +174,8 @@ impl<'a> Prepared<'a> {
         Prepared { positions, null, tables }
     }
 
-    /// Probabilities of links given both sentences; adds to what is expected, and returns ln p(generated | given).
+    /// E-step of one sentence pair: writes the posterior probabilities of links to `scratch`, adds to the
+    /// expected counts, and returns ln p(generated | given).
     pub(super) fn infer(&self, given: usize, scratch: &mut Scratch, expected: &mut Expected) -> f64 {
         let generated = scratch.of_null.len();
         scratch.posterior.clear();
@@ -189,7 +204,7 @@ impl<'a> Prepared<'a> {
         log
     }
 
-    /// Models in which each word has its link for itself.
+    /// E-step of models with independent links, given an unnormalised prior over positions (i, j).
     fn independent(&self, given: usize, s: &mut Scratch, prior: impl Fn(usize, usize) -> f64) -> f64 {
         let mut log = 0.0;
         for (j, row) in s.words.chunks_exact(given).enumerate() {
@@ -215,12 +230,13 @@ impl<'a> Prepared<'a> {
         log
     }
 
+    /// E-step of the HMM by the forward–backward algorithm.
     fn forward_backward(&self, given: usize, s: &mut Scratch, expected: &mut Expected) -> f64 {
         let table = &self.tables[&given];
         let generated = s.of_null.len();
-        let states = given + 1; // the beginning is state 0
+        let states = given + 1; // state 0 is the initial state
         let log = self.forward(given, s);
-        // What the future says of each state, from the last word back.
+        // Backward probabilities, from the last word to the first.
         s.backward.clear();
         s.backward.resize(states, 1.0);
         s.next.resize(given.max(s.next.len()), 0.0);
@@ -240,7 +256,7 @@ impl<'a> Prepared<'a> {
             for ((n, p), b) in next.iter_mut().zip(row).zip(&s.backward[1..]) {
                 *n = (1.0 - self.null) * inverse * p * b;
             }
-            // A state's probability without what came from its null copy.
+            // Posterior of a state without the contribution of its null state.
             for (i, o) in s.posterior[j * given..(j + 1) * given].iter_mut().enumerate() {
                 *o = (now[i + 1] - before[i + 1] * null).max(0.0) * s.backward[i + 1];
             }
@@ -261,7 +277,8 @@ impl<'a> Prepared<'a> {
         log
     }
 
-    /// Probability of each state after each word, scaled to 1, at (j + 1)·states + state; returns ln of the whole.
+    /// Computes the forward probabilities, scaled to sum to 1 after each word, at (j + 1)·states + state;
+    /// returns ln p(generated | given).
     fn forward(&self, given: usize, s: &mut Scratch) -> f64 {
         let table = &self.tables[&given];
         let generated = s.of_null.len();
@@ -301,7 +318,8 @@ impl<'a> Prepared<'a> {
         log
     }
 
-    /// Expected steps of one pair: `counts` lacks the probability of the step itself.
+    /// Adds the expected transitions of one sentence pair; `counts` lacks the factor of the transition
+    /// probability.
     fn count_steps(&self, given: usize, counts: &[f64], expected: &mut Expected) {
         let table = &self.tables[&given];
         expected.steps.resize(STEPS, 0.0);
@@ -314,7 +332,7 @@ impl<'a> Prepared<'a> {
             let mut total = 0.0;
             for to in 0..given {
                 let k = i * given + to;
-                // The share that chose by distance, not blindly.
+                // Without the part of the uniform distribution ε/I.
                 let count = counts[k] * (table[k] - anywhere);
                 total += count;
                 if i == 0 {
@@ -327,7 +345,8 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// The likeliest links: the word behind each generated word, or none.
+    /// Writes the most probable alignment to `best`: the given position of each generated word, or `None` for
+    /// the null word.
     pub(super) fn best(&self, given: usize, scratch: &mut Scratch, best: &mut Vec<Option<usize>>) {
         best.clear();
         if let Positions::Steps(_) = self.positions {
@@ -345,6 +364,7 @@ impl<'a> Prepared<'a> {
         }
     }
 
+    /// Finds the most probable alignment of the HMM by the Viterbi algorithm.
     fn viterbi(&self, given: usize, s: &mut Scratch, best: &mut Vec<Option<usize>>) {
         let table = &self.tables[&given];
         let generated = s.of_null.len();
@@ -375,7 +395,7 @@ impl<'a> Prepared<'a> {
                 if i > 0 {
                     *a *= (1.0 - self.null) * row[i - 1];
                 }
-                // The null copy of a state keeps the place: it comes from the same state.
+                // The null state keeps the position: its predecessor is the same state.
                 let stay = null * before[i];
                 if stay > *a {
                     *a = stay;
@@ -407,10 +427,10 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Marks a word of the null word on the way back.
+/// Back pointer of a word aligned with the null word.
 const STAY: u16 = u16::MAX;
 
-/// Σ a·b in four lanes.
+/// Returns the dot product, with four partial sums.
 #[inline]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a4, a_rest) = a.as_chunks::<4>();
@@ -429,7 +449,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 impl Steps {
-    /// Probabilities of steps in a sentence of this length.
+    /// Returns the transition probabilities for a given sentence of this length, by state, then position.
     pub(super) fn table(&self, given: usize) -> Vec<f64> {
         let mut table = vec![0.0; (given + 1) * given];
         for (i, row) in table.chunks_exact_mut(given).enumerate() {
@@ -444,12 +464,13 @@ impl Steps {
         table
     }
 
-    /// Weight of a step from a state, of which 0 is the beginning.
+    /// Returns the weight of the transition from a state to a position; state 0 is the initial state.
     fn weight(&self, state: usize, to: usize) -> f64 {
         if state == 0 { self.first[to.min(FIRST - 1)] } else { self.by_distance[step(state - 1, to)] }
     }
 
-    /// Weights that make the expected steps likelier.
+    /// M-step of the HMM: returns weights that do not decrease the likelihood of the expected transitions.
+    /// Fails if the progress callback returns *stop*.
     fn raised(&self, expected: &Expected, meter: &Meter<'_>) -> Result<Steps> {
         let mut steps = self.clone();
         let lengths = (1..).take_while(|&g| triangle(g + 1) <= expected.from.len());
@@ -489,18 +510,20 @@ impl Steps {
 }
 
 impl Positions {
-    /// Positions that make what is expected likelier.
+    /// M-step: returns the prior over positions for the expected counts. Fails if the progress callback
+    /// returns *stop*.
     pub(super) fn raised(&self, expected: &Expected, meter: &Meter<'_>) -> Result<Positions> {
         Ok(match self {
             Positions::Uniform => Positions::Uniform,
-            Positions::Diagonal(_) => Positions::Diagonal(raised_tension(expected, meter)?),
+            Positions::Diagonal(_) => Positions::Diagonal(best_tension(expected, meter)?),
             Positions::Steps(steps) => Positions::Steps(steps.raised(expected, meter)?),
         })
     }
 }
 
-/// The expected log-probability is concave in the tension: its slope is 0 at one place, found by halving.
-fn raised_tension(expected: &Expected, meter: &Meter<'_>) -> Result<f64> {
+/// M-step of IBM Model 2: returns the λ from 0.1 to 30 that maximises the expected log-probability, which is
+/// concave in λ, by 25 bisections of its derivative. Fails if the progress callback returns *stop*.
+fn best_tension(expected: &Expected, meter: &Meter<'_>) -> Result<f64> {
     let mut lengths: Vec<_> = expected.linked.iter().collect();
     lengths.sort_unstable_by_key(|l| *l.0);
     let slope = |tension: f64| {

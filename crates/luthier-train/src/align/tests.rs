@@ -8,7 +8,7 @@ use luthier_core::{
 use luthier_io::{AtomicFile, Input};
 use std::{io::Cursor, ops::ControlFlow, path::Path, sync::atomic::AtomicUsize};
 
-/// Sentences of random words, and translations word by word with some noise.
+/// Random sentences with noisy word-by-word translations.
 fn corpus(seed: u64, sentences: usize) -> Corpus {
     let mut draw = Stream::new(seed, Purpose::Test, 0, 0);
     let (mut f, mut e) = (String::new(), String::new());
@@ -62,7 +62,7 @@ fn likelihood_never_falls() {
     }
 }
 
-/// p(generated, links) of the HMM by its definition.
+/// Joint probability p(generated, links | given) of the HMM by its definition.
 fn joint(
     steps: &Steps,
     null: f64,
@@ -187,7 +187,7 @@ fn digamma_has_its_known_values() {
     }
 }
 
-/// Training, saving, aligning and extraction into one file.
+/// Trains, saves and applies an aligner, and extracts phrases; returns their number.
 fn everything(corpus: &Corpus, path: &Path, progress: Progress<'_>) -> Result<u64> {
     let settings = Settings { first_rounds: 2, rounds: 2, ..Settings::default() };
     let model = Model::train(corpus, &settings, progress)?;
@@ -200,7 +200,7 @@ fn everything(corpus: &Corpus, path: &Path, progress: Progress<'_>) -> Result<u6
     Ok(report.pairs)
 }
 
-/// Wherever the callback answers stop, the work ends in that error, and no file is half written.
+/// Whenever the callback returns stop, the work fails with kind `Interrupted`, and no file is incomplete.
 #[test]
 fn interrupted_work_leaves_nothing() {
     let corpus = corpus(2, 300);
@@ -223,7 +223,7 @@ fn interrupted_work_leaves_nothing() {
                 break;
             }
         }
-        // What is there is whole.
+        // A file that exists is complete.
         if path.exists() {
             Model::load(&mut Input::open(&path).unwrap(), Progress::NONE).unwrap();
             std::fs::remove_file(&path).unwrap();
