@@ -1,8 +1,8 @@
-//! Processes that `mpirun` or a batch system has started, as a [`Wire`].
+//! Communication over MPI between the processes that `mpirun` or a batch system has started: the [`Wire`] of a cluster.
 //!
-//! An MPI job ends as a whole: whoever loses a process loses the job, and the run directory is what is left to go on from. So
-//! nobody here waits for ever: a panic ends the process at once (unwinding would call `MPI_Finalize`, which waits for all
-//! others), and an error that others do not know about ends the job.
+//! If one process is lost, the whole MPI job ends; the run directory can be resumed. No process may wait for a lost
+//! one: a panic aborts the process (unwinding would call `MPI_Finalize`, which waits for all processes), and an error
+//! that the other processes do not know of aborts the job.
 
 use crate::tune::{Traffic, Wire};
 use mpi::{
@@ -21,7 +21,7 @@ use std::{
     time::Instant,
 };
 
-/// The processes of the job.
+/// The processes of an MPI job, as seen by one of them.
 pub struct Cluster {
     rank: u32,
     size: u32,
@@ -29,12 +29,12 @@ pub struct Cluster {
     fails: AtomicBool,
 }
 
-/// Bytes that all processes together exchange at once: counts of MPI have 32 bits.
+/// Maximum number of bytes that all processes together exchange in one MPI call, whose counts have 32 bits.
 const AT_ONCE: usize = 1 << 30;
 
 impl Cluster {
-    /// Joins the job. When what comes with it goes, this process leaves the job in order. Nothing if MPI is in use already or
-    /// would not let threads work beside the main thread.
+    /// Initialises MPI; this process leaves the job when the returned `Universe` is dropped. Also makes panics abort
+    /// the process. Returns `None` if MPI is initialised already, or if it does not support `MPI_THREAD_FUNNELED`.
     pub fn join() -> Option<(Cluster, Universe)> {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
@@ -50,18 +50,18 @@ impl Cluster {
         Some((Cluster { rank, size, traffic: Mutex::default(), fails: AtomicBool::default() }, universe))
     }
 
-    /// The name of this machine.
+    /// Returns the name of this machine.
     pub fn host() -> String {
         processor_name().unwrap_or_else(|_| "an unnamed machine".to_owned())
     }
 
-    /// Ends all processes of the job.
+    /// Aborts all processes of the job with an exit code.
     pub fn abort(code: i32) -> ! {
         SimpleCommunicator::world().abort(code)
     }
 }
 
-/// Where each of some parts begins.
+/// Returns the offset of each part, given the numbers of bytes of all parts.
 fn starts(counts: &[Count]) -> Vec<Count> {
     let mut next = 0;
     let start = |n: &Count| {
@@ -71,31 +71,32 @@ fn starts(counts: &[Count]) -> Vec<Count> {
     counts.iter().map(start).collect()
 }
 
-/// Bytes of several processes, of which some are exchanged in each round.
+/// One round of an exchange that is larger than [`AT_ONCE`]: at most `part` bytes of each process.
 struct Rounds {
     part: usize,
     round: usize,
 }
 
 impl Rounds {
-    /// As many as the largest of some lengths takes.
+    /// Returns the rounds that the largest of all lengths, in bytes, needs.
     fn new(processes: u32, largest: u64) -> impl Iterator<Item = Rounds> {
         let part = AT_ONCE / processes as usize;
         (0..(largest as usize).div_ceil(part)).map(move |round| Rounds { part, round })
     }
 
-    /// What of so many bytes is exchanged now.
+    /// Returns the range of `length` bytes that is exchanged in this round.
     fn of(&self, length: usize) -> Range<usize> {
         length.min(self.round * self.part)..length.min((self.round + 1) * self.part)
     }
 
+    /// Returns the number of bytes of each process that is exchanged in this round.
     fn counts(&self, lengths: &[u64]) -> Vec<Count> {
         lengths.iter().map(|&n| Count::try_from(self.of(n as usize).len()).unwrap_or(0)).collect()
     }
 }
 
-/// Appends what came in to what was there.
-fn sort_out(all: &mut [Vec<u8>], bytes: &[u8], counts: &[Count]) {
+/// Appends the bytes that were received from each process to those of earlier rounds.
+fn append_parts(all: &mut [Vec<u8>], bytes: &[u8], counts: &[Count]) {
     let mut rest = bytes;
     for (to, &n) in all.iter_mut().zip(counts) {
         let (own, others) = rest.split_at(n as usize);
@@ -131,7 +132,7 @@ impl Wire for Cluster {
         let sent: Vec<u64> = parts.iter().map(|p| p.len() as u64).collect();
         let mut lengths = vec![0u64; self.size as usize];
         world.all_to_all_into(&sent[..], &mut lengths[..]);
-        // How much each process sends to others, and its largest part.
+        // Number of bytes that each process sends to others, and size of its largest part.
         let others = sent.iter().sum::<u64>() - sent[self.rank as usize];
         let mine = [others, sent.iter().copied().max().unwrap_or(0)];
         let mut sizes = vec![0u64; 2 * self.size as usize];
@@ -145,7 +146,7 @@ impl Wire for Cluster {
             let sending = Partition::new(&send[..], &out[..], starts(&out));
             let mut received = PartitionMut::new(&mut bytes[..], &back[..], starts(&back));
             world.all_to_all_varcount_into(&sending, &mut received);
-            sort_out(&mut all, &bytes, &back);
+            append_parts(&mut all, &bytes, &back);
         }
         self.count(sums.iter().sum(), clock);
         all
@@ -165,7 +166,7 @@ impl Wire for Cluster {
 }
 
 impl Cluster {
-    /// Everybody's bytes, for all or for the first process.
+    /// Gathers the bytes of all processes, in all processes or in the first one; the others return an empty vector.
     fn gathered(&self, mine: &[u8], for_all: bool) -> Vec<Vec<u8>> {
         let clock = Instant::now();
         let world = SimpleCommunicator::world();
@@ -189,7 +190,7 @@ impl Cluster {
             } else {
                 first.gather_varcount_into_root(mine, &mut parts);
             }
-            sort_out(&mut all, &bytes, &counts);
+            append_parts(&mut all, &bytes, &counts);
         }
         let copies = if for_all { u64::from(self.size) - 1 } else { 1 };
         let stays = if for_all { 0 } else { lengths[0] };
@@ -197,6 +198,7 @@ impl Cluster {
         all
     }
 
+    /// Adds bytes and elapsed time to the traffic of the job.
     fn count(&self, bytes: u64, clock: Instant) {
         let mut traffic = self.traffic.lock().unwrap_or_else(PoisonError::into_inner);
         traffic.bytes += bytes;

@@ -1,18 +1,18 @@
-//! Parallel text in a directory, as `demo` and `experiment` take it.
+//! Parallel text in a directory, the input of `demo` and `experiment`.
 
 use luthier::core::{Error, Result};
 use luthier::io::text;
 use std::path::Path;
 
-/// The endings of both sides, source first: `de-en`.
+/// Parses the file name extensions of both sides, source first: `de-en`.
 pub(crate) fn endings(text: &str) -> std::result::Result<(String, String), String> {
     match text.split_once('-') {
         Some((a, b)) if !a.is_empty() && !b.is_empty() && a != b => Ok((a.to_owned(), b.to_owned())),
-        _ => Err("expected two endings with a hyphen between them, as in de-en".to_owned()),
+        _ => Err("expected two file name extensions joined by a hyphen, such as de-en".to_owned()),
     }
 }
 
-/// Both sides must have as many lines, and some. Returns how many.
+/// Returns the number of lines of both sides. Fails if the sides differ in length or are empty.
 pub(crate) fn check_sides(source: &Path, target: &Path) -> Result<usize> {
     let (a, b) = (text::read_lines(source)?, text::read_lines(target)?);
     if a.lines.len() == b.lines.len() && !a.lines.is_empty() {

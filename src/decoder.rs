@@ -1,4 +1,4 @@
-//! Our own decoder as a source of candidates.
+//! Luthier's decoder as a source of candidates, in the process of the tuner.
 
 use crate::{
     constrained::{Forced, force, max_bleu},
@@ -20,21 +20,21 @@ use std::sync::{
 pub struct Translation {
     /// The words of the translation, separated by blanks.
     pub text: String,
-    /// The total score, unknown words included.
+    /// Model score: weights times features, plus `passed`; higher is better.
     pub score: f64,
     /// Values of the dense features, in the order of the model's names.
     pub features: Vec<f64>,
-    /// Values of the sparse features, in the order of their keys.
+    /// Keys and values of the sparse features, in the order of the keys.
     pub sparse: Vec<(FeatureKey, f64)>,
-    /// The part of the score that is not tuned: the penalty of unknown words.
+    /// Part of the score that is not tuned, 0 or less: the penalty for words that are passed through.
     pub passed: f64,
 }
 
-/// Steps that the search for another string may take.
+/// Maximum number of steps of k-best extraction between two distinct strings.
 const STEPS: usize = 100_000;
 
-/// The `k` best translations of a forest that differ in words, best first. Fails with an error of kind `Interrupted` if
-/// `progress` answers *stop*.
+/// Returns the `k` best translations of a forest that are distinct as text, best first; fewer if the forest has
+/// fewer. Fails with an error of kind `Interrupted` if `progress` answers *stop*.
 pub fn translations(
     decoder: &Decoder<'_>,
     forest: &Forest<'_>,
@@ -85,7 +85,7 @@ pub fn translations(
     Ok(found)
 }
 
-/// Names of the sparse features of some translations of a search, by key.
+/// Returns the names of the sparse features of translations that a search has found, by key.
 pub fn sparse_names(lattice: &Found<'_>, found: &[Translation]) -> FxHashMap<FeatureKey, String> {
     let wanted: FxHashSet<FeatureKey> = found.iter().flat_map(|t| t.sparse.iter().map(|f| f.0)).collect();
     let mut names = FxHashMap::default();
@@ -97,13 +97,12 @@ pub fn sparse_names(lattice: &Found<'_>, found: &[Translation]) -> FxHashMap<Fea
     names
 }
 
-/// A text as it can stand in a Moses list, where three bars would end it: they are escaped.
+/// Escapes `|||`, the field separator of n-best lists in Moses' format, in a text.
 pub fn for_lists(text: &str) -> String {
     text.replace("|||", "&#124;&#124;&#124;")
 }
 
-/// A model that translates the same sentences again and again, under new weights: the source of candidates of a tuner that
-/// decodes in process.
+/// A decoder with a fixed set of sentences and references: the source of candidates of a tuner that decodes in process.
 ///
 /// ```
 /// use luthier::{
@@ -136,16 +135,16 @@ pub struct InProcess {
     plus_one: SentenceSmoothing,
     references: Vec<Vec<String>>,
     prepared: Vec<Arc<Prepared>>,
-    /// Edges for each word of forests, if forests are what is learned from.
+    /// Maximum number of edges per source word of the forests to learn from; `None` to learn from lists.
     density: Option<usize>,
-    /// Forests of the sentences, if they have been saved.
+    /// Saved forests of the sentences, which replace parsing.
     forests: Option<Forests>,
-    /// References that no derivation has: that does not depend on weights.
+    /// Whether forced decoding has found the references of a sentence unreachable; this does not depend on weights.
     unreachable: Vec<AtomicBool>,
 }
 
 impl InProcess {
-    /// A source of `k` candidates for each sentence, scored by a metric against the references of the sentence.
+    /// Returns a source of `k` candidates per sentence, scored with a metric against the references of the sentence.
     pub fn new(
         model: Arc<Model>,
         sentences: Vec<String>,
@@ -174,21 +173,21 @@ impl InProcess {
         }
     }
 
-    /// Rescores saved forests of the sentences, in the same order, instead of parsing them in every pass.
+    /// Rescores saved forests of the sentences, in the same order, instead of parsing the sentences in every iteration.
     #[must_use]
     pub fn with_forests(mut self, forests: Option<Forests>) -> Self {
         self.forests = forests;
         self
     }
 
-    /// Gives forests to learn from instead of lists, pruned to so many edges for each word of the sentence.
+    /// Answers with forests instead of lists, pruned to `density` edges per source word; `None` keeps lists.
     #[must_use]
     pub fn on_forests(mut self, density: Option<usize>) -> Self {
         self.density = density;
         self
     }
 
-    /// Forests of a batch, pruned.
+    /// Returns the forests of a batch, pruned to `density` edges per source word.
     fn packed(
         &self,
         decoder: &Decoder<'_>,
@@ -210,14 +209,15 @@ impl InProcess {
         Ok(ForestPool { columns: columns.local.clone(), fixed, segments: segments.collect::<Result<_>>()? })
     }
 
-    /// Smooths sentence BLEU in another way when it searches for what scores best.
+    /// Sets the smoothing of sentence BLEU in the search for the translation with the highest sentence BLEU.
     #[must_use]
     pub fn smoothed(mut self, plus_one: SentenceSmoothing) -> Self {
         self.plus_one = plus_one;
         self
     }
 
-    /// The `k` best translations of what a search has found for segment `at`.
+    /// Returns the `k` best translations that a search has found for segment `at`, scored with the metric; an empty
+    /// list without a search.
     fn list(
         &self,
         decoder: &Decoder<'_>,
@@ -246,7 +246,7 @@ impl InProcess {
         });
         let mut list = Candidates::new(&columns.local, candidates, true);
         list.judge(&self.metric, &self.prepared[at], scratch);
-        // Words that are passed through cost something that is not tuned.
+        // The penalty for words that are passed through is not tuned.
         if found.iter().any(|t| t.passed != 0.0) && found.len() == list.k {
             list.fixed_score = found.iter().map(|t| t.passed).collect();
         }
@@ -257,8 +257,8 @@ impl InProcess {
         Ok(Arc::new(list))
     }
 
-    /// Candidates of the segments of a batch under given weights, for a goal. Fails with an error of kind `Interrupted` if
-    /// `progress` answers *stop*.
+    /// Returns the candidates of the segments of a batch under given weights, for a goal. Fails with an error of kind
+    /// `Interrupted` if `progress` answers *stop*.
     pub fn decode(
         &self,
         batch: &[SegmentId],
@@ -276,8 +276,8 @@ impl InProcess {
         if let (Goal::Model, Some(density)) = (goal, self.density) {
             return Ok(Evidence::Forests(self.packed(&decoder, batch, columns, density, progress)?));
         }
-        let steered = goal == Goal::Metric && !self.model.is_hierarchical();
-        let blind = steered.then(|| Decoder::blind(&self.model, self.limits));
+        let searches_bleu = goal == Goal::Metric && !self.model.is_hierarchical();
+        let blind = searches_bleu.then(|| Decoder::blind(&self.model, self.limits));
         let done = AtomicUsize::new(0);
         let lists = batch.par_iter().map_init(Scratch::default, |scratch, segment| {
             let at = segment.0 as usize;
@@ -290,7 +290,7 @@ impl InProcess {
         Ok(Evidence::Lists(lists.collect::<Result<_>>()?))
     }
 
-    /// The search of one segment for a goal; nothing where the goal cannot be reached.
+    /// Returns the result of the search of one segment for a goal; `None` if the goal is not reachable.
     fn find<'d>(
         &self,
         decoder: &'d Decoder<'_>,
@@ -303,7 +303,7 @@ impl InProcess {
         let references: Vec<&str> = self.references[at].iter().map(String::as_str).collect();
         match (goal, blind) {
             (Goal::Model, _) => decoder.search_segment(at, sentence, progress).map(Some),
-            // Rules are not steered yet: surrogates come from lists.
+            // Constrained decoding is for phrase-based models only; others take surrogates from lists.
             _ if self.model.is_hierarchical() => Ok(None),
             (Goal::Metric, Some(blind)) => {
                 let found = max_bleu(blind, decoder, sentence, &references, self.plus_one, progress)?;
@@ -319,7 +319,7 @@ impl InProcess {
     }
 }
 
-/// The dense features, in the model's order and in that of their keys.
+/// The dense features: in the order of the model, and as local columns.
 struct Columns {
     keys: Vec<FeatureKey>,
     local: Arc<Local>,

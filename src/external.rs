@@ -1,15 +1,18 @@
-//! Another program as the source of candidates: a decoder that is run anew in every iteration.
+//! External decoders as a source of candidates: a program that is run in every iteration with the current weights.
 //!
-//! The command is a shell template with these places:
+//! The program is given as a shell command with these placeholders:
 //!
-//! | place | becomes |
+//! | placeholder | replaced by |
 //! | --- | --- |
-//! | `{weights}` | a file with `name value` lines |
-//! | `{weights:moses}` | `Name= v v Other= v`, what `moses -weight-overwrite` takes, in full precision |
-//! | `{nbest}` | the file that the list must be written to; without it, the list is standard output |
-//! | `{k}` | how many candidates are wanted |
-//! | `{source}` | the text to translate |
-//! | `{iteration}` | the iteration, from 0 |
+//! | `{weights}` | path of a weights file, one `name value` per line |
+//! | `{weights:moses}` | weights as `Name= v v Other= v`, for `moses -weight-overwrite`, in full precision |
+//! | `{nbest}` | path that the n-best list must be written to; without it, the list is read from standard output |
+//! | `{k}` | number of candidates per segment |
+//! | `{source}` | path of the text to translate |
+//! | `{iteration}` | number of the iteration, from 0 |
+//!
+//! An iteration fails if the command fails or writes no list. Standard error of the command is kept in the run
+//! directory, as `decode/000.log` for iteration 0.
 
 use crate::{
     core::{Error, FeatureKey, Local, Names, Progress, Result, SegmentId, Weights},
@@ -28,33 +31,33 @@ use std::{
     },
 };
 
-/// An external decoder.
+/// An external decoder: a shell command that writes n-best lists under given weights.
 pub struct External {
-    /// The template.
+    /// Shell command with placeholders such as `{weights}`.
     pub command: String,
-    /// The text to translate.
+    /// Path of the text to translate.
     pub source: PathBuf,
-    /// How many candidates are wanted.
+    /// Number of candidates per segment that the command is asked for.
     pub k: u32,
-    /// Where its files go: `decode/` in the run directory.
+    /// Directory of the weights, lists and logs of each iteration: `decode/` in the run directory.
     pub dir: PathBuf,
-    /// The metric.
+    /// Metric that candidates are scored with.
     pub metric: Metric,
-    /// References by segment.
+    /// References of each segment.
     pub references: Vec<Vec<String>>,
-    /// The reference file, for messages.
+    /// Name of the reference file in messages.
     pub reference_file: String,
-    /// How its lists are read.
+    /// Format of the lists.
     pub options: Options,
-    /// Whether segments may have no candidate.
+    /// Whether segments without candidates are skipped; otherwise they are an error.
     pub allow_missing: bool,
-    /// Variables of the environment that it shall not see.
+    /// Environment variables that are removed for the command.
     pub hidden: Vec<OsString>,
-    /// What it has learned on the way.
+    /// State that is kept between iterations.
     pub memory: Memory,
 }
 
-/// Names and columns that the lists brought.
+/// State of an [`External`] between iterations: feature names, dense features and the number of the next iteration.
 #[derive(Default)]
 pub struct Memory {
     names: Mutex<Names>,
@@ -63,16 +66,15 @@ pub struct Memory {
 }
 
 impl External {
-    /// Checks the template before anything runs.
+    /// Fails if the command has a misspelt placeholder, or no placeholder for the weights.
     pub fn check(&self) -> Result<()> {
         let known = ["{weights}", "{weights:moses}", "{nbest}", "{k}", "{source}", "{iteration}"];
         for (i, _) in self.command.match_indices('{').filter(|(i, _)| !self.command[..*i].ends_with('$')) {
             let word = self.command[i..].split_inclusive('}').next().unwrap_or_default();
             let mistyped = known.iter().any(|k| k.len() > 3 && word.len() > 3 && word.get(..4) == k.get(..4));
             if mistyped && word.ends_with('}') && !known.contains(&word) {
-                return Err(
-                    Error::new(format!("the command has {word}, which I do not know")).hint(known.join(" "))
-                );
+                return Err(Error::new(format!("--command has the unknown placeholder {word}"))
+                    .hint(format!("known: {}", known.join(" "))));
             }
         }
         if self.command.contains("{weights}") || self.command.contains("{weights:moses}") {
@@ -82,16 +84,19 @@ impl External {
             .hint("put {weights} (a file) or '{weights:moses}' (Moses' -weight-overwrite) into --command"))
     }
 
-    /// Where the list goes. A decoder that outlived an earlier, killed luthier must not write into this one's.
+    /// Path of the n-best list of an iteration. It contains the process id, because a decoder that outlived an earlier,
+    /// killed luthier process may still write its own list.
     fn list_path(&self, iteration: u32) -> PathBuf {
         self.path(iteration, &format!("{}.nbest", std::process::id()))
     }
 
+    /// Path of a file of an iteration.
     fn path(&self, iteration: u32, ending: &str) -> PathBuf {
         self.dir.join(format!("{iteration:03}.{ending}"))
     }
 
-    /// The dense features: those of the first list, and later ones too while there are few in all.
+    /// Returns the dense features: those of the first list, and those of later lists while they are at most `SMALL` in
+    /// total.
     fn columns(&self, rows: &Rows) -> Arc<Local> {
         let mut known = self.memory.columns.lock().unwrap_or_else(PoisonError::into_inner);
         let now = columns(rows, Some(&self.metric));
@@ -107,13 +112,14 @@ impl External {
         joined
     }
 
+    /// Runs the command and returns the path of its n-best list. Fails if the command fails or writes no list.
     fn decode(&self, iteration: u32, weights: &Weights) -> Result<PathBuf> {
         let failed = |path: &Path, e: &std::io::Error| Error::io(path.display().to_string(), "write it", e);
         fs::create_dir_all(&self.dir).map_err(|e| failed(&self.dir, &e))?;
         let (file, list, log) =
             (self.path(iteration, "weights"), self.list_path(iteration), self.path(iteration, "log"));
         fs::write(&file, weights.to_text(&[])).map_err(|e| failed(&file, &e))?;
-        // A list of an earlier, broken attempt must not be taken for this one's.
+        // A list of an earlier, failed attempt must not be read as the result of this one.
         let _ = fs::remove_file(&list);
         let command = self
             .command
@@ -143,14 +149,14 @@ impl External {
                 "the decoder wrote no list at iteration {iteration}: {}",
                 last_lines(&log)
             ))
-            .hint(format!("see {}; mend it and run the same command again", log.display())));
+            .hint(format!("see {}; fix it and re-run the same command", log.display())));
         }
         Err(Error::new(format!(
             "the decoder {} at iteration {iteration}: {}",
             ended(status),
             last_lines(&log)
         ))
-        .hint(format!("see {}; mend it and run the same command again", log.display())))
+        .hint(format!("see {}; fix it and re-run the same command", log.display())))
     }
 }
 
@@ -181,7 +187,7 @@ impl Source for External {
         for name in rows.names.names() {
             names.intern(name)?;
         }
-        // The run keeps what is new in a form of its own.
+        // New candidates are stored in the run directory, in its own format.
         let _ = fs::remove_file(&path);
         Ok(Evidence::Lists(lists.into_iter().map(Arc::new).collect()))
     }
@@ -206,7 +212,7 @@ impl Source for External {
     }
 }
 
-/// `Name= v v Other= v`: blocks as Moses knows them.
+/// Formats weights for `moses -weight-overwrite`, as `Name= v v Other= v`: `Name[0]`, `Name[1]`, … become one block.
 fn overwrite(weights: &Weights) -> String {
     let mut out = String::new();
     let mut open = String::new();
@@ -228,17 +234,18 @@ fn overwrite(weights: &Weights) -> String {
     out.trim_start().to_owned()
 }
 
-/// A path as one word of a shell.
+/// Quotes a path as one word of a shell command.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_alphanumeric() || "/._-+=,@%".contains(c);
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
+/// Describes how a process ended.
 fn ended(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
-        // A shell says so of the program that it waited for.
+        // A shell reports a child that was killed by signal n as exit code 128 + n.
         (Some(code @ 129..=192), _) => format!("was killed by signal {}", code - 128),
         (Some(code), _) => format!("failed with exit code {code}"),
         (_, Some(signal)) => format!("was killed by signal {signal}"),
@@ -246,13 +253,13 @@ fn ended(status: ExitStatus) -> String {
     }
 }
 
-/// The end of a log, in one line.
+/// Returns the last three lines of a log that are not empty, joined to one line.
 fn last_lines(log: &Path) -> String {
     let text = String::from_utf8_lossy(&fs::read(log).unwrap_or_default()).into_owned();
     let text: String = text.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }).collect();
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
     if lines.is_empty() {
-        return "it said nothing".to_owned();
+        return "no output".to_owned();
     }
     lines[lines.len().saturating_sub(3)..].join(" / ")
 }

@@ -1,4 +1,4 @@
-//! Files of hypotheses and references, as `score` and `compare` read them, and their statistics.
+//! Hypothesis and reference files of `score`, `compare` and `experiment`, and their statistics.
 
 use luthier::{
     core::{Error, Result, sum},
@@ -13,18 +13,19 @@ pub(crate) struct References {
     /// Name of the first file, for messages.
     pub(crate) file: String,
     files: Vec<text::Lines>,
+    /// Whether a line can hold several references, separated by tabs.
     tabs: bool,
 }
 
 impl References {
-    /// Reads reference files; with `tabs`, a line holds several references separated by tabs.
+    /// Reads reference files; with `tabs`, a line can hold several references separated by tabs.
     pub(crate) fn read(paths: &[PathBuf], tabs: bool) -> Result<Self> {
         let files = super::command::read_references(paths)?;
         let file = files.first().map(|f| f.file.clone()).unwrap_or_default();
         Ok(References { file, files, tabs })
     }
 
-    /// The references of each segment. Fails if files differ in length.
+    /// Returns the references of each segment. Fails if files differ in length.
     pub(crate) fn by_segment(&self) -> Result<Vec<Vec<&str>>> {
         let rows = text::by_segment(&self.files)?;
         if !self.tabs {
@@ -34,12 +35,12 @@ impl References {
     }
 }
 
-/// The references in a line. Empty cells after the first are references that are not there.
+/// Returns the references of a line with tabs; empty cells after the first one are not references.
 fn cells(line: &str) -> impl Iterator<Item = &str> {
     line.split('\t').enumerate().filter(|(i, cell)| *i == 0 || !cell.is_empty()).map(|(_, cell)| cell)
 }
 
-/// Number of references per segment; `None` if segments differ in it.
+/// Returns the number of references per segment; `None` if it varies.
 pub(crate) fn reference_count(references: &[Vec<&str>]) -> Option<usize> {
     let first = references.first().map_or(0, Vec::len);
     references.iter().all(|r| r.len() == first).then_some(first)
@@ -47,18 +48,21 @@ pub(crate) fn reference_count(references: &[Vec<&str>]) -> Option<usize> {
 
 /// Hypotheses of one system.
 pub(crate) struct System {
+    /// Name of the file, for messages.
     pub(crate) file: String,
+    /// One hypothesis per segment.
     pub(crate) lines: Vec<String>,
-    /// Lines as JSON, where a metric reads a column.
+    /// Lines parsed as JSON, for metrics that read a column; else empty.
     objects: Vec<Value>,
 }
 
 impl System {
     /// Reads one hypothesis per line. With `columns`, lines are JSON objects, or plain numbers for a single column.
+    /// Fails if the file is empty, or if a line is not valid JSON.
     pub(crate) fn read(path: &Path, columns: bool) -> Result<Self> {
         let text::Lines { file, mut lines, .. } = text::read_lines(path)?;
         if lines.is_empty() {
-            return Err(Error::in_file(file, "is empty, expected one translation a line"));
+            return Err(Error::in_file(file, "is empty, expected one translation per line"));
         }
         let mut objects = Vec::new();
         if columns {
@@ -70,7 +74,7 @@ impl System {
                         i as u64 + 1,
                         format!("found `{shown}`, expected a JSON object or a number"),
                     )
-                    .hint("a column metric reads a number per segment")
+                    .hint("a column metric reads one number per segment")
                 })?;
                 value.get("text").and_then(Value::as_str).unwrap_or_default().clone_into(line);
                 objects.push(value);
@@ -79,7 +83,7 @@ impl System {
         Ok(System { file, lines, objects })
     }
 
-    /// The columns that a metric reads, segment after segment.
+    /// Returns the values of the columns that a metric reads, segment after segment. Fails if a line lacks one of them.
     fn columns(&self, metric: &Metric) -> Result<Vec<f64>> {
         let names = metric.columns();
         let mut out = Vec::with_capacity(names.len() * self.lines.len());
@@ -97,7 +101,7 @@ impl System {
         Ok(out)
     }
 
-    /// Fails unless there are `n` hypotheses, as many as there are lines in `other`.
+    /// Fails unless there are `n` hypotheses, the number of lines of the file `other`.
     pub(crate) fn check_length(&self, n: usize, other: &str) -> Result<()> {
         if self.lines.len() == n {
             return Ok(());
@@ -112,7 +116,8 @@ impl System {
     }
 }
 
-/// Statistics of every system under one metric, `metric.width()` numbers per segment.
+/// Returns the statistics of every system under one metric, `metric.width()` numbers per segment. Fails if a hypothesis
+/// lacks a column that the metric reads.
 pub(crate) fn statistics(
     metric: &Metric,
     systems: &[System],

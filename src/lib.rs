@@ -1,7 +1,7 @@
-//! Luthier builds statistical machine-translation systems and tunes their weights; and it tunes any reranker
-//! that scores n-best lists with a linear model.
+//! Luthier builds statistical machine-translation systems and tunes their weights. It also tunes other rerankers that
+//! score n-best lists with a linear model.
 //!
-//! Tuning n-best lists takes three types: [`NBest`] (candidates with features, and references), a [`Recipe`] (an algorithm
+//! Tuning on n-best lists needs an [`NBest`] (candidates with features, and references), a [`Recipe`] (an algorithm
 //! with its settings) and [`tune()`]:
 //!
 //! ```
@@ -16,7 +16,7 @@
 //! # Ok::<(), luthier::core::Error>(())
 //! ```
 //!
-//! A [`Training`] makes a translation model of parallel text, and a [`Translator`] translates with it:
+//! [`Training`] trains a translation model from parallel text, and [`Translator`] translates with it:
 //!
 //! ```no_run
 //! use luthier::{Training, Translator};
@@ -28,10 +28,10 @@
 //! # Ok::<(), luthier::core::Error>(())
 //! ```
 //!
-//! Each layer is a crate of its own, re-exported here as a module: [`metric`] scores texts, [`lm`], [`table`], [`train`] and
-//! [`decode`] build and use translation models, [`forest`] holds packed forests, [`mod@tune`] the algorithms and the one
-//! loop. Cargo features: `cli` (the binary; default), `codecs` (bz2, xz and zstd besides gzip; default), `mpi` (several
-//! processes).
+//! Each layer is a separate crate, re-exported here as a module: [`metric`] scores texts; [`lm`], [`table`],
+//! [`train`] and [`decode`] build and use translation models; [`forest`] holds packed forests; [`mod@tune`] has the
+//! tuning algorithms and the tuning loop. Cargo features: `cli` (the binary; default), `codecs` (bz2, xz and zstd
+//! besides gzip; default), `mpi` (several processes).
 
 #[cfg(feature = "mpi")]
 pub mod cluster;

@@ -1,4 +1,4 @@
-//! N-best lists of a whole text, with references: what most users of the library begin with.
+//! N-best lists of a text with features and references: the input of tuning and reranking.
 
 use crate::{
     core::{Error, Fingerprint, Result, Weights},
@@ -13,7 +13,7 @@ use crate::{
 use rayon::prelude::*;
 use std::path::Path;
 
-/// Candidates of every segment of a text with their features, and references if there are any.
+/// N-best lists of a text: the candidates of every segment with their features, and optional references.
 ///
 /// ```
 /// use luthier::NBest;
@@ -28,25 +28,26 @@ use std::path::Path;
 pub struct NBest {
     pub(crate) rows: Rows,
     pub(crate) references: Vec<Lines>,
-    /// How files were read.
+    /// Format that files were read in.
     pub(crate) options: Options,
 }
 
 impl NBest {
-    /// Reads n-best lists in any format, told by content; several files are merged. Fails on files that are no n-best lists,
-    /// naming file and line.
+    /// Reads n-best lists; the format is detected from the content, and several files are merged. Fails if a file is
+    /// not in a recognised n-best format; the error names file and line.
     pub fn read<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<Self> {
         Self::read_with(paths, &Options::default())
     }
 
-    /// Reads n-best lists of which content alone does not tell how they are to be read.
+    /// Reads n-best lists like [`NBest::read`], in a given format instead of the detected one.
     pub fn read_with<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>, options: &Options) -> Result<Self> {
         let paths: Vec<P> = paths.into_iter().collect();
         let paths: Vec<&Path> = paths.iter().map(AsRef::as_ref).collect();
         Ok(NBest { rows: read_rows(&paths, options)?, references: Vec::new(), options: options.clone() })
     }
 
-    /// Adds reference files, one segment per line; each has one reference for every segment.
+    /// Adds reference files, one line per segment; each file is one reference of every segment. Fails if a file
+    /// cannot be read, or if files differ in length.
     pub fn with_references<P: AsRef<Path>>(mut self, paths: impl IntoIterator<Item = P>) -> Result<Self> {
         for path in paths {
             self.references.push(read_lines(path.as_ref())?);
@@ -55,7 +56,8 @@ impl NBest {
         Ok(self)
     }
 
-    /// Adds references in memory: one for every segment. May be called once per set of references.
+    /// Adds one reference for every segment, in memory; call it once per set of references. Fails if sets differ in
+    /// length.
     pub fn with_reference_texts<S: Into<String>>(
         mut self,
         texts: impl IntoIterator<Item = S>,
@@ -68,8 +70,8 @@ impl NBest {
         Ok(self)
     }
 
-    /// Appends a candidate of a segment, counted from 0, with its features, and with scores that metrics may read but that
-    /// are no features.
+    /// Appends a candidate to a segment, numbered from 0, with its features and with scores that are not features but
+    /// can be read by `column` metrics. Fails if a name occurs twice or a value is not finite.
     pub fn push(
         &mut self,
         segment: u32,
@@ -80,30 +82,32 @@ impl NBest {
         self.rows.push(segment, text, features, scores)
     }
 
-    /// Number of candidates.
+    /// Returns the number of candidates of all segments.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is no candidate.
+    /// Returns whether there are no candidates.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Names of the features, in the order of their first appearance.
+    /// Returns the names of the features, in the order of their first occurrence.
     pub fn features(&self) -> &[String] {
         self.rows.names.names()
     }
 
-    /// The text of the best candidate of every segment under given weights, the first of equals. Fails where a segment has no
-    /// candidate.
+    /// Returns the text of the candidate with the highest score under given weights, for every segment; among equal
+    /// scores, the first. Fails if a segment has no candidates, or if none of the weights is for a feature of the
+    /// lists.
     pub fn rerank(&self, weights: &Weights) -> Result<Vec<&str>> {
         let best = self.best(weights)?;
         Ok(best.into_iter().map(|row| self.rows.text(row)).collect())
     }
 
-    /// The number of the best candidate of every segment under given weights, within its segment. Fails where a segment has no
-    /// candidate.
+    /// Returns the index of the candidate with the highest score under given weights, for every segment; from 0
+    /// within the segment, and among equal scores the first. Fails if a segment has no candidates, or if none of the
+    /// weights is for a feature of the lists.
     pub fn rerank_indices(&self, weights: &Weights) -> Result<Vec<usize>> {
         let groups = self.rows.by_segment(false)?;
         let best = self.best(weights)?;
@@ -111,21 +115,18 @@ impl NBest {
         Ok(groups.iter().zip(best).map(|pair| place(pair).unwrap_or(0)).collect())
     }
 
-    /// Fails if there are weights but none for any feature of the lists.
+    /// Fails if there are weights, but none for any feature of the lists.
     pub(crate) fn check_weights(&self, weights: &Weights) -> Result<()> {
         let known = self.rows.names.keys().iter().any(|&key| weights.contains(key));
         if known || weights.is_empty() || self.features().is_empty() {
             return Ok(());
         }
         let names: Vec<&str> = weights.iter().map(|w| w.0).take(5).collect();
-        Err(Error::new(format!(
-            "no weight is of a feature of the lists, which have {}",
-            self.features().join(", ")
-        ))
-        .hint(format!("the weights are of {}", names.join(", "))))
+        Err(Error::new(format!("no weight for any feature of the lists: {}", self.features().join(", ")))
+            .hint(format!("the weights are for {}", names.join(", "))))
     }
 
-    /// Files that were read, in their roles; candidates and references in memory count by their contents.
+    /// Returns the input files with their roles; candidates and references in memory are recorded by digest.
     pub(crate) fn inputs(&self) -> Vec<(&'static str, InputFile)> {
         let mut all = Vec::new();
         for f in &self.references {
@@ -140,7 +141,7 @@ impl NBest {
         all
     }
 
-    /// The row of the best candidate of every segment.
+    /// Returns the row of the best candidate of every segment.
     fn best(&self, weights: &Weights) -> Result<Vec<usize>> {
         self.check_weights(weights)?;
         let columns = columns(&self.rows, None);
@@ -154,10 +155,11 @@ impl NBest {
         Ok(best.collect())
     }
 
-    /// Lists of all segments with their features in columns and their statistics for a metric.
+    /// Returns the lists of all segments, with features in columns and with the statistics of a metric. Fails if the
+    /// metric needs references and there are none.
     pub(crate) fn judged(&self, metric: &Metric) -> Result<Vec<Candidates>> {
         if self.references.is_empty() && metric.needs_references() {
-            return Err(Error::new(format!("{} needs references, and the lists have none", metric.name()))
+            return Err(Error::new(format!("{} needs references, but the lists have none", metric.name()))
                 .hint("add them with NBest::with_references"));
         }
         let references = references_of(&self.references, &self.rows, false)?;
@@ -165,20 +167,21 @@ impl NBest {
         lists(&self.rows, &columns(&self.rows, Some(metric)), Some(judge))
     }
 
-    /// References by segment.
+    /// Returns the references of each segment. Fails if files differ in length.
     pub(crate) fn references(&self) -> Result<Vec<Vec<String>>> {
         let references = by_segment(&self.references)?;
         Ok(references.iter().map(|r| r.iter().map(ToString::to_string).collect()).collect())
     }
 }
 
-/// Digest of lines in memory.
+/// Returns the digest of lines in memory.
 fn digest(lines: &[String]) -> String {
     let add = |f: Fingerprint, line: &String| f.bytes(line.as_bytes());
     format!("{:032x}", lines.iter().fold(Fingerprint::default(), add).finish())
 }
 
-/// Reads n-best files in parallel, and joins them in the order given.
+/// Reads n-best files in parallel and merges them in the given order. Fails if a file is not in the given format, or
+/// not in a recognised one.
 pub fn read_rows(paths: &[&Path], options: &Options) -> Result<Rows> {
     let parts: Vec<Result<Rows>> = paths
         .par_iter()
@@ -195,7 +198,7 @@ pub fn read_rows(paths: &[&Path], options: &Options) -> Result<Rows> {
     Ok(rows)
 }
 
-/// Fails where a metric compares with references and there are none.
+/// Fails if a metric needs references and there are none.
 pub fn check_references(files: &[Lines], metric: &Metric) -> Result<()> {
     if files.is_empty() && metric.needs_references() {
         return Err(Error::new("no references: give them with --ref FILE"));
@@ -203,7 +206,8 @@ pub fn check_references(files: &[Lines], metric: &Metric) -> Result<()> {
     Ok(())
 }
 
-/// References by segment; without files, as many empty ones as there are segments.
+/// Returns the references of each segment; without files, no reference for each segment of the lists. Fails if files
+/// differ in length, or without files if a segment has no candidates and `allow_missing` is not set.
 pub fn references_of<'a>(files: &'a [Lines], rows: &Rows, allow_missing: bool) -> Result<Vec<Vec<&'a str>>> {
     if files.is_empty() {
         return Ok(vec![Vec::new(); rows.by_segment(allow_missing)?.len()]);
@@ -211,7 +215,7 @@ pub fn references_of<'a>(files: &'a [Lines], rows: &Rows, allow_missing: bool) -
     by_segment(files)
 }
 
-/// The reference file that messages name.
+/// Returns the name of the first reference file, for messages.
 pub fn reference_file(files: &[Lines]) -> &str {
     files.first().map_or("the n-best list", |f| &f.file)
 }

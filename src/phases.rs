@@ -1,4 +1,4 @@
-//! Progress of long work on standard error: on a terminal a line that moves, and one line for each phase that has ended.
+//! Progress of long computations on standard error: a status line on a terminal, and one line per completed phase.
 
 use crate::{
     interrupt,
@@ -11,10 +11,10 @@ use std::{
     time::Instant,
 };
 
-/// What to say about the last step of a phase; nothing, if it is not worth a line.
+/// Formats the last step of a phase as a line of progress; `None` prints nothing.
 type Line<'a> = &'a (dyn Fn(&Step) -> Option<String> + Sync);
 
-/// Shows steps. Consecutive steps that count the same things are one phase.
+/// Prints the progress of a computation. Consecutive steps that count the same things are one phase.
 pub(crate) struct Phases<'a> {
     talk: Talk,
     line: Line<'a>,
@@ -28,12 +28,12 @@ impl<'a> Phases<'a> {
         Phases { talk, line, begun: Mutex::new(Instant::now()), busy: talk.busy(""), last: Mutex::new(None) }
     }
 
-    /// Shows a step; stops the work after Ctrl-C.
+    /// Shows a step; answers *stop* after Ctrl-C.
     pub(crate) fn show(&self, step: &Step) -> ControlFlow<()> {
         if let Some(busy) = &self.busy {
             busy.show(&counted(step));
         }
-        // Sorting serves whatever phase it happens in.
+        // Sorting, which counts records, is part of the phase that it happens in.
         if step.what != "records" {
             let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(ended) = last.replace(*step).filter(|l| l.what != step.what) {
@@ -43,19 +43,19 @@ impl<'a> Phases<'a> {
         interrupt::flow()
     }
 
-    /// Says what the last phase has to say; work that failed does not get here.
+    /// Prints the line of the last phase; called only after success.
     pub(crate) fn end(&self) {
         if let Some(ended) = self.last.lock().unwrap_or_else(PoisonError::into_inner).take() {
             self.say(&ended);
         }
     }
 
-    /// Begins to count the seconds anew.
+    /// Restarts the clock.
     pub(crate) fn begin(&self) {
         *self.begun.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Prints a line, above the moving one if there is one.
+    /// Prints a line, above the status line if there is one.
     fn tell(&self, line: &str) {
         match &self.busy {
             Some(busy) => busy.say(line),
@@ -63,7 +63,7 @@ impl<'a> Phases<'a> {
         }
     }
 
-    /// Prints remarks, above the moving line if there is one.
+    /// Prints remarks, above the status line if there is one.
     pub(crate) fn remarks(&self, remarks: &[Remark]) {
         let print = || self.talk.remarks(remarks);
         match &self.busy {
@@ -72,6 +72,7 @@ impl<'a> Phases<'a> {
         }
     }
 
+    /// Prints the line of a completed phase with the time since the clock was started.
     fn say(&self, ended: &Step) {
         if let Some(line) = (self.line)(ended) {
             let begun = *self.begun.lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,7 +81,7 @@ impl<'a> Phases<'a> {
     }
 }
 
-/// `1,234 of 29,000 lines`.
+/// Formats a step as `1,234 of 29,000 lines`.
 pub(crate) fn counted(step: &Step) -> String {
     let of = if step.total > step.done {
         format!(" of {}", thousands(step.total as usize))

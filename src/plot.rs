@@ -1,4 +1,4 @@
-//! Drawings as SVG, without fonts or libraries.
+//! Plots as SVG, without fonts or libraries: error surfaces and learning curves.
 
 use luthier::{
     metric::Metric,
@@ -13,10 +13,11 @@ const RIGHT: f64 = 16.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 44.0;
 
-/// A score along a line as steps, its smoothed values beside it, in the manner of Cer et al. (2008).
+/// Plots the score along a search direction as a step function of the step size, with its smoothed values (Cer et al.
+/// 2008) if a smoothing is given.
 ///
-/// Most boundaries crowd around the middle and a few lie far out, so the picture shows the middle nine tenths of
-/// them, and always 0.
+/// Most boundaries between plateaus are close together and a few are far away, so the x axis covers the middle 90 %
+/// of the boundaries, and always 0.
 pub(crate) fn surface(surface: &Surface, smoothing: Smoothing, metric: &Metric, title: &str) -> String {
     let shown = |values: &[f64]| values.iter().map(|&v| metric.display_score(v)).collect::<Vec<f64>>();
     let scores = shown(&surface.scores);
@@ -51,19 +52,21 @@ pub(crate) fn surface(surface: &Surface, smoothing: Smoothing, metric: &Metric, 
     out + "</svg>\n"
 }
 
-/// A line through points.
+/// A curve of a plot.
 pub(crate) struct Curve {
+    /// Name in the legend.
     pub(crate) name: String,
+    /// Coordinates of the points that are joined, from left to right.
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// Colours that can be told apart, also in print and by most eyes.
+/// Colours of curves, distinguishable in print and with most colour vision deficiencies.
 const COLOURS: [&str; 10] = [
     "#1d4ed8", "#c2410c", "#15803d", "#7e22ce", "#b91c1c", "#0e7490", "#a16207", "#be185d", "#4d7c0f",
     "#475569",
 ];
 
-/// Curves over the same axis, with their names below.
+/// Plots curves over a common x axis, with a legend below.
 pub(crate) fn curves(curves: &[Curve], title: &str, axis: &str) -> String {
     let points = || curves.iter().flat_map(|c| &c.points);
     let ends = |of: fn(&(f64, f64)) -> f64| {
@@ -97,28 +100,32 @@ pub(crate) fn curves(curves: &[Curve], title: &str, axis: &str) -> String {
     out + "</svg>\n"
 }
 
-/// A little room above and below.
+/// Widens a range by a margin at both ends.
 fn widen(low: f64, high: f64) -> (f64, f64) {
     let room = if high > low { 0.06 * (high - low) } else { 0.5 };
     (low - room, high + room)
 }
 
-/// Where data land on the picture.
+/// Coordinate system of a plot.
 struct Frame {
+    /// Range of the x axis.
     x: (f64, f64),
+    /// Range of the y axis.
     y: (f64, f64),
 }
 
 impl Frame {
+    /// Returns the horizontal position of an x value, in pixels.
     fn px(&self, x: f64) -> f64 {
         LEFT + (x - self.x.0) / (self.x.1 - self.x.0) * (WIDTH - LEFT - RIGHT)
     }
 
+    /// Returns the vertical position of a y value, in pixels.
     fn py(&self, y: f64) -> f64 {
         HEIGHT - BOTTOM - (y - self.y.0) / (self.y.1 - self.y.0) * (HEIGHT - TOP - BOTTOM)
     }
 
-    /// The sheet with title, axes and their numbers, and some room below.
+    /// Returns the beginning of the SVG: title, axes and tick labels, with `below` pixels of space for a legend.
     fn open(&self, title: &str, axis: &str, below: f64) -> String {
         let mut out = format!(
             r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {0}" width="{WIDTH}" height="{0}" font-family="sans-serif" font-size="12" fill="#222">
@@ -159,7 +166,7 @@ impl Frame {
         out
     }
 
-    /// Plateaus between boundaries, to both ends of the picture.
+    /// Returns a path of horizontal steps that change at the boundaries, over the whole width of the plot.
     fn steps(&self, bounds: &[f64], values: &[f64], colour: &str, width: f64) -> String {
         let mut path = format!("M{LEFT:.1} {:.1}", self.py(values[0]));
         for (x, y) in bounds.iter().zip(&values[1..]) {
@@ -170,7 +177,7 @@ impl Frame {
     }
 }
 
-/// Four to nine round numbers between two ends.
+/// Returns round numbers in a range as tick positions, at most twenty.
 fn ticks(low: f64, high: f64) -> Vec<f64> {
     let raw = (high - low) / 5.0;
     let power = 10f64.powf(raw.log10().floor());
@@ -179,13 +186,14 @@ fn ticks(low: f64, high: f64) -> Vec<f64> {
     (first..).map(|i| i as f64 * step).take_while(|x| *x <= high).take(20).collect()
 }
 
-/// A number without the dirt of its last digits.
+/// Formats a number with up to six decimals, without trailing zeros.
 fn short(x: f64) -> String {
     let text = format!("{x:.6}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
+/// Escapes a text for XML.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

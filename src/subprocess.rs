@@ -1,4 +1,4 @@
-//! This program, started again: what `demo` and `experiment` are made of.
+//! Luthier commands as subprocesses: the steps of `demo` and `experiment`.
 
 use crate::{command::Common, talk::Talk};
 use luthier::{
@@ -15,43 +15,46 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Starts commands of this program with the same threads and seed.
+/// Runs commands of this program as subprocesses, with the same number of threads and the same seed.
 pub(crate) struct Rerun<'a> {
     program: PathBuf,
     common: &'a Common,
     talk: Talk,
     clock: Instant,
-    /// Commands so far, and in all if that is known.
+    /// Number of commands that are complete.
     done: Cell<usize>,
+    /// Total number of commands; 0 if it is not known.
     all: usize,
 }
 
 impl<'a> Rerun<'a> {
+    /// Fails if the path of this program is not known.
     pub(crate) fn new(common: &'a Common, talk: Talk) -> Result<Self> {
         let program = std::env::current_exe().map_err(|e| Error::io("luthier", "find this program", &e))?;
         Ok(Rerun { program, common, talk, clock: Instant::now(), done: Cell::new(0), all: 0 })
     }
 
-    /// Another program in place of this one.
+    /// Runs another program instead of this one.
     #[cfg(test)]
     pub(crate) fn with_program(self, program: &str) -> Self {
         Rerun { program: program.into(), ..self }
     }
 
-    /// How many commands there will be.
+    /// Sets the total number of commands, for the estimate of the remaining time.
     #[must_use]
     pub(crate) fn expecting(self, all: usize) -> Self {
         Rerun { all, ..self }
     }
 
-    /// A command that is to be started. It reads nothing.
+    /// Returns a command to be started, without progress output, with errors as JSON and with an empty standard input.
     pub(crate) fn command(&self, words: &[String]) -> Command {
         let mut command = Command::new(&self.program);
         command.args(words).args(["--quiet", "--json-errors"]).stdin(Stdio::null());
         command
     }
 
-    /// Runs a command to its end, shows it with its time, and returns what it printed.
+    /// Runs a command, prints it with its duration, and returns its standard output. Fails with the error of the
+    /// command.
     pub(crate) fn run(&self, words: &[&str]) -> Result<String> {
         let clock = Instant::now();
         let words: Vec<String> = words.iter().map(ToString::to_string).collect();
@@ -73,7 +76,8 @@ impl<'a> Rerun<'a> {
         String::from_utf8(output.stdout).map_err(|e| Error::new(format!("{shown}: {e}")))
     }
 
-    /// The same; where a process of a command that was killed is still at work in the same directory, after that.
+    /// Runs a command like [`Rerun::run`]; if another process is still using its directory, such as one of a demo or an
+    /// experiment that was killed, waits for it first.
     pub(crate) fn run_after(&self, words: &[&str]) -> Result<String> {
         let mut told = false;
         loop {
@@ -90,16 +94,16 @@ impl<'a> Rerun<'a> {
         }
     }
 
-    /// Runs a command; meanwhile a person sees how far it is.
+    /// Runs a command, and meanwhile shows its progress on a terminal.
     fn watched(&self, command: &mut Command, words: &[String], shown: &str) -> Result<Output> {
-        let failed = |e| Error::io("luthier", "start it again", &e);
+        let failed = |e| Error::io("luthier", "start a subprocess", &e);
         let Some(busy) = self.talk.busy(shown) else { return command.output().map_err(failed) };
         let run = words.iter().skip_while(|w| *w != "--run").nth(1).map(PathBuf::from);
         let (gone, done) = (self.clock.elapsed().as_secs_f64(), self.done.get());
         let far = match self.all.checked_sub(done) {
             Some(left) if done > 0 => {
                 let seconds = duration(gone / done as f64 * left as f64);
-                format!("{} of {}, some {seconds} left: ", done + 1, self.all)
+                format!("{} of {}, about {seconds} left: ", done + 1, self.all)
             }
             _ => String::new(),
         };
@@ -118,14 +122,15 @@ impl<'a> Rerun<'a> {
         })
     }
 
-    /// The same of a command that prints JSON.
+    /// Runs a command with `--json` and returns its output. Fails with the error of the command, or if the output is
+    /// not JSON.
     pub(crate) fn json(&self, words: &[&str]) -> Result<Value> {
         let text = self.run(&[words, &["--json"]].concat())?;
         serde_json::from_str(&text).map_err(|e| Error::new(format!("luthier {}: {e}", words.join(" "))))
     }
 }
 
-/// A command as one would type it.
+/// Returns a command as it would be typed in a shell.
 pub(crate) fn shell_quote(words: &[String]) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./,=:+@%".contains(c);
     let quoted = |word: &String| {
@@ -138,14 +143,14 @@ pub(crate) fn shell_quote(words: &[String]) -> String {
     std::iter::once("luthier".to_owned()).chain(words.iter().map(quoted)).collect::<Vec<_>>().join(" ")
 }
 
-/// How far a run is: `iteration 3: 41.20`.
+/// Returns the progress of a run, as `iteration 3: 41.20`; `None` if the run has no complete iteration.
 pub(crate) fn progress(run: &Path) -> Option<String> {
     let view = RunView::open(run).ok()?;
     let last = view.events.last()?;
     Some(format!("iteration {}: {:.2}", last.iteration, view.metric().ok()?.display_score(last.score)))
 }
 
-/// `40 s`, `12 min`, `3.5 h`.
+/// Formats a duration as `40 s`, `12 min` or `3.5 h`.
 pub(crate) fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 90.0 => format!("{s:.0} s"),
@@ -154,13 +159,13 @@ pub(crate) fn duration(seconds: f64) -> String {
     }
 }
 
-/// The error that a command ended with.
+/// Returns the error that a command ended with: the last line of its standard error.
 pub(crate) fn last_error(stderr: &str) -> Error {
     #[derive(serde::Deserialize)]
     struct Line {
         error: Error,
     }
-    let last = stderr.lines().rfind(|l| !l.trim().is_empty()).unwrap_or("it said nothing");
+    let last = stderr.lines().rfind(|l| !l.trim().is_empty()).unwrap_or("no error message");
     match serde_json::from_str::<Line>(last) {
         Ok(line) => line.error,
         Err(_) => Error::new(last.trim_start_matches("luthier: ")),

@@ -1,11 +1,11 @@
-//! Training of a translation model from parallel text: word alignment, phrases or rules, a language model and initial weights,
-//! written to a model directory that a decoder can open.
+//! Training of a translation model from parallel text: word alignment, a phrase or rule table, a language model and
+//! initial weights, written to a model directory that a decoder can open.
 //!
-//! The work is done in five stages: `text` (both sides are read), `align` (`alignment.gz`), `table` (`table.bin`), `lm`
-//! (`lm0.bin`) and `weights` (`weights.txt` and `luthier.toml`). Each stage that is complete has a line in `train.jsonl`;
-//! training that was interrupted is resumed behind the last of them, and `train.toml` holds the settings, which must be the
-//! same then. The files are the same, bit for bit, for any number of threads and any amount of memory. Text and word
-//! alignment are held in memory; the extraction of phrases and the counting of n-grams sort on disk what does not fit.
+//! Training has five stages: `text` (reads both sides), `align` (writes `alignment.gz`), `table` (`table.bin`), `lm`
+//! (`lm0.bin`) and `weights` (`weights.txt` and `luthier.toml`). Each complete stage has a line in `train.jsonl`;
+//! interrupted training resumes after the last of them, with the same settings, which are stored in `train.toml`. The
+//! files are bit-for-bit reproducible for any number of threads and any amount of memory. Text and word alignment are
+//! held in memory; phrase extraction and n-gram counting sort on disk if memory is not sufficient.
 
 mod spec;
 mod stages;
@@ -35,7 +35,7 @@ use std::{
     time::Instant,
 };
 
-/// Everything besides the text that decides what a trained model is.
+/// Settings of training: everything besides the text that the model depends on.
 ///
 /// ```
 /// use luthier::{train::RuleLimits, training::{LanguageModels, Settings}};
@@ -45,25 +45,25 @@ use std::{
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// What the model translates by, phrases or hierarchical rules, with the limits of their extraction.
+    /// Translation units of the model, phrases or hierarchical rules, with the limits of their extraction.
     pub what: What,
-    /// Largest number of words on a side of a sentence pair, from 1 to 1000; longer pairs are skipped, except in the language
-    /// model.
+    /// Maximum number of words on a side of a sentence pair, from 1 to 1000; longer pairs are skipped, except by the
+    /// language model.
     pub max_words: u16,
-    /// Where the word alignment comes from.
+    /// Origin of the word alignment: trained or given.
     pub alignment: Alignment,
-    /// Where the language models come from.
+    /// Origin of the language models: estimated or given.
     pub lm: LanguageModels,
-    /// Whether each language model has a feature that counts the words unknown to it.
+    /// Whether each language model gets a feature that counts the words unknown to it.
     pub oov: bool,
     /// Whether tables and language model are also written as text.
     pub text_tables: bool,
-    /// Memory and temporary directory of sorting; they do not affect the model.
+    /// Memory limit and temporary directory of sorting; they do not affect the model.
     pub sort: SortSettings,
 }
 
 impl Default for Settings {
-    /// Settings of a phrase-based model with default limits.
+    /// Returns the settings of a phrase-based model with default limits.
     fn default() -> Self {
         Settings {
             what: What::Phrases(PhraseSettings::default()),
@@ -78,28 +78,29 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Settings of a phrase-based model with lexical reordering; everything but the phrases is at its default.
+    /// Returns the settings of a phrase-based model with lexicalised reordering; all other settings have their
+    /// defaults.
     pub fn phrase(phrases: PhraseSettings) -> Self {
         Settings { what: What::Phrases(phrases), ..Settings::default() }
     }
 
-    /// Settings of a hierarchical model (Chiang 2007); everything but the rules is at its default.
+    /// Returns the settings of a hierarchical model (Chiang 2007); all other settings have their defaults.
     pub fn hiero(rules: RuleLimits) -> Self {
         Settings { what: What::Rules(rules), ..Settings::default() }
     }
 
-    /// The kind of the model, as it stands in `luthier.toml`.
+    /// Returns the kind of the model, as written to `luthier.toml`.
     pub fn kind(&self) -> ModelKind {
         if self.what.is_rules() { ModelKind::Hiero } else { ModelKind::Phrase }
     }
 
-    /// Settings of the language model of the target text, if one is estimated.
+    /// Returns the settings of the language model of the target text; `None` if language models are given.
     fn lm_settings(&self) -> Option<lm::Settings> {
         let LanguageModels::Estimate { order } = self.lm else { return None };
         Some(lm::Settings { order, prune: Vec::new(), sort: self.sort.clone() })
     }
 
-    /// Fails if a number is out of its range, or if a language model that was given cannot be opened.
+    /// Fails if a number is out of range, or if a given language model cannot be opened.
     fn check(&self) -> Result<()> {
         if !(1..=1000).contains(&self.max_words) {
             return Err(Error::new(format!("max-words is {}, expected 1 to 1000", self.max_words)));
@@ -117,43 +118,43 @@ impl Settings {
     }
 }
 
-/// Where the word alignment of the training text comes from.
+/// Origin of the word alignment of the training text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Alignment {
-    /// An aligner is trained on the text.
+    /// Train an aligner on the text and align it.
     Train(AlignSettings),
-    /// Links are read from a file in Pharaoh format, one line of links per line of text.
+    /// Read the alignment from a file in Pharaoh format, one line of links per line of text.
     Given(PathBuf),
 }
 
 impl Default for Alignment {
-    /// An aligner with default settings is trained.
+    /// Returns an aligner with default settings, to be trained on the text.
     fn default() -> Self {
         Alignment::Train(AlignSettings::default())
     }
 }
 
-/// Where the language models of a translation model come from.
+/// Origin of the language models of a translation model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LanguageModels {
-    /// One model of the target text is estimated.
+    /// Estimate one model from the target text.
     Estimate {
-        /// Longest n-gram, in words, from 1 to 6.
+        /// Order of the model, from 1 to 6.
         order: u8,
     },
-    /// Files of models, ARPA or binary; a model may be without any. Binary ones stay where they are.
+    /// Use these files, ARPA or binary; the list can be empty. Binary files are referenced by path, not copied.
     Given(Vec<PathBuf>),
 }
 
 impl Default for LanguageModels {
-    /// One model of order 5 is estimated.
+    /// Returns one model of order 5, to be estimated from the target text.
     fn default() -> Self {
         LanguageModels::Estimate { order: lm::Settings::default().order }
     }
 }
 
 impl LanguageModels {
-    /// Files of the models that were given.
+    /// Returns the files of given models; empty if a model is estimated.
     fn given(&self) -> &[PathBuf] {
         match self {
             LanguageModels::Estimate { .. } => &[],
@@ -162,32 +163,33 @@ impl LanguageModels {
     }
 }
 
-/// What happens during training, for programs that show it.
+/// An event during training, for programs that report progress.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// The parallel text has been read; nothing has been written yet.
     Read(&'a Corpus),
     /// A stage that is not complete begins.
     Begin(Stage),
-    /// Phrases or rules have been extracted, with these statistics.
+    /// Extraction of phrases or rules is complete, with these statistics.
     Extracted(&'a extract::Report),
-    /// The language model of the target text has been estimated, with these statistics.
+    /// Estimation of the language model of the target text is complete, with these statistics.
     Estimated(&'a lm::Report),
     /// A stage is complete.
     End {
         /// The stage that is complete.
         stage: Stage,
-        /// Seconds that the stage took, in this process or in the one that completed it.
+        /// Duration of the stage in seconds, in the process that completed it.
         seconds: f64,
         /// Whether an earlier process completed the stage.
         resumed: bool,
     },
 }
 
-/// A callback that hears of events, on any thread.
+/// A callback for events; may be called from any thread.
 type Observer<'a> = &'a (dyn Fn(&Event<'_>) + Sync);
 
-/// Training that has not begun: a tokenised parallel text, a model directory and settings. [`Training::run`] does the work.
+/// Builder for the training of a translation model: a tokenised parallel text, a model directory and settings.
+/// [`Training::run`] trains.
 ///
 /// ```
 /// use luthier::{Training, generate::{Generator, Part}};
@@ -227,8 +229,8 @@ impl fmt::Debug for Training<'_> {
 }
 
 impl<'a> Training<'a> {
-    /// Training on a source text and its translation, one tokenised sentence per line, with default settings. The model
-    /// directory is created, or resumed if it exists.
+    /// Prepares training on a source text and its translation, one tokenised sentence per line, with default
+    /// settings. The model directory is created, or resumed if it exists.
     pub fn new(source: impl AsRef<Path>, target: impl AsRef<Path>, model: impl AsRef<Path>) -> Self {
         Training {
             source: source.as_ref().to_owned(),
@@ -241,34 +243,35 @@ impl<'a> Training<'a> {
         }
     }
 
-    /// Trains with these settings [default: a phrase-based model].
+    /// Sets the settings of training [default: a phrase-based model].
     #[must_use]
     pub fn settings(self, settings: Settings) -> Self {
         Training { settings, ..self }
     }
 
-    /// Works on this many threads [default: those of the current thread pool]. The model does not depend on it.
+    /// Sets the number of threads [default: those of the current thread pool]; it does not affect the model.
     #[must_use]
     pub fn threads(self, threads: usize) -> Self {
         Training { threads: Some(threads), ..self }
     }
 
-    /// Reports how far each part of the work is; the callback may stop it.
+    /// Sets a callback for the progress of each stage; it can stop the training.
     #[must_use]
     pub fn progress(self, progress: Progress<'a>) -> Self {
         Training { progress, ..self }
     }
 
-    /// Tells a callback of the beginnings, ends and statistics of stages.
+    /// Sets a callback for the start, the end and the statistics of each stage.
     #[must_use]
     pub fn observe(self, observer: &'a (dyn Fn(&Event<'_>) + Sync)) -> Self {
         Training { observer: Some(observer), ..self }
     }
 
-    /// Trains the model, from the first stage that is not complete. Fails on settings out of range, on text and alignment that
-    /// do not belong together, on a directory that holds a model with other settings, and with an error of kind `Interrupted`
-    /// when the progress callback says stop: then the same call resumes the work. A directory that was created here and
-    /// has no complete stage besides `text` is removed.
+    /// Trains the model, starting with the first stage that is not complete, and returns statistics of all stages.
+    /// Fails if settings are out of range, if text and alignment do not match, if the directory holds a model with
+    /// other settings, and with an error of kind `Interrupted` if the progress callback answers *stop*; the same call
+    /// then resumes. After an error, a directory that was created by this call and has no complete stage besides
+    /// `text` is removed.
     pub fn run(&self) -> Result<Trained> {
         let Some(threads) = self.threads else { return self.run_here() };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
@@ -279,7 +282,7 @@ impl<'a> Training<'a> {
     fn run_here(&self) -> Result<Trained> {
         let clock = Instant::now();
         self.check()?;
-        // Mistakes in what is read come before anything is written.
+        // Errors in the input are reported before anything is written.
         let corpus = self.read()?;
         let given = match &self.settings.alignment {
             Alignment::Train(_) => None,
@@ -296,7 +299,7 @@ impl<'a> Training<'a> {
         }
     }
 
-    /// Finds mistakes that would show late.
+    /// Fails early on settings out of range and on inputs that are not regular files.
     fn check(&self) -> Result<()> {
         let alignment = match &self.settings.alignment {
             Alignment::Train(_) => None,
@@ -309,6 +312,7 @@ impl<'a> Training<'a> {
         self.settings.check()
     }
 
+    /// Reads the parallel text.
     fn read(&self) -> Result<Corpus> {
         let (mut source, mut target) = (Input::open(&self.source)?, Input::open(&self.target)?);
         let corpus = Corpus::read(&mut source, &mut target, self.settings.max_words.into(), self.progress)?;
@@ -322,7 +326,7 @@ impl<'a> Training<'a> {
         }
     }
 
-    /// All stages, in order.
+    /// Runs all stages in order.
     fn train(
         &self,
         stages: &mut Stages<'_>,
@@ -356,7 +360,7 @@ impl<'a> Training<'a> {
         Ok(Trained { model: self.model.clone(), text, align, table, lm, weights, seconds })
     }
 
-    /// Trains an aligner and aligns the text.
+    /// Trains an aligner and returns the alignment of the text and the perplexities of the aligner.
     fn align(&self, corpus: &Corpus) -> Result<(Vec<Vec<Link>>, Option<Perplexity>)> {
         let settings = match &self.settings.alignment {
             Alignment::Train(settings) => settings.clone(),
@@ -368,7 +372,7 @@ impl<'a> Training<'a> {
         Ok((links, Some(Perplexity { target_given_source, source_given_target })))
     }
 
-    /// Extracts phrases or rules into the binary table, and into text if wanted.
+    /// Extracts phrases or rules and writes the binary table, and text tables with `text_tables`.
     fn table(
         &self,
         stages: &Stages<'_>,
@@ -403,7 +407,7 @@ impl<'a> Training<'a> {
         Ok((figures, files))
     }
 
-    /// Estimates the model of the target text, or makes binaries of those that were given.
+    /// Estimates the language model of the target text, or converts given ARPA files to binaries.
     fn language_models(&self, stages: &Stages<'_>) -> Result<(LmFigures, Vec<String>)> {
         let (mut models, mut files) = (Vec::new(), Vec::new());
         let arpa = if self.settings.text_tables { "lm.arpa.gz" } else { "lm.arpa" };
@@ -441,7 +445,7 @@ impl<'a> Training<'a> {
         Ok((LmFigures { models }, files))
     }
 
-    /// Writes initial weights, and the file that says what the model is made of.
+    /// Writes the initial weights and `luthier.toml`, which names the parts of the model.
     fn configure(&self, stages: &Stages<'_>, lm: &LmFigures) -> Result<(NoFigures, Vec<String>)> {
         let config = ModelConfig {
             lm: lm.models.iter().map(|m| PathBuf::from(&m.file)).collect(),
@@ -456,7 +460,7 @@ impl<'a> Training<'a> {
     }
 }
 
-/// The text of `weights.txt`: a fixed weight for each feature.
+/// Returns the text of `weights.txt`: a fixed initial weight for each feature.
 fn initial_weights(config: &ModelConfig) -> String {
     let mut weights = String::from("# initial weights, before tuning\n");
     let mut add = |name: &str, values: &[f64]| {
@@ -488,11 +492,14 @@ fn initial_weights(config: &ModelConfig) -> String {
     weights
 }
 
-/// Refuses pipes and the like, because files are read more than once.
+/// Fails if a path is a pipe or another file that cannot be read more than once.
 fn check_regular(path: &Path) -> Result<()> {
     if path.is_file() || (path.as_os_str() != "-" && !path.exists()) {
         return Ok(());
     }
-    Err(Error::in_file(path.display().to_string(), "is no regular file, but it is read more than once")
-        .hint("give the name of a plain file"))
+    Err(Error::in_file(
+        path.display().to_string(),
+        "is not a regular file, but training reads it more than once",
+    )
+    .hint("give the path of a regular file"))
 }

@@ -1,4 +1,4 @@
-//! Translation of text with a model directory, in one call.
+//! Translation of text with a model directory.
 
 use crate::{
     core::{FeatureKey, Progress, Result, Step, Weights},
@@ -9,7 +9,7 @@ use crate::{
 use rayon::prelude::*;
 use std::{ops::ControlFlow, path::Path};
 
-/// A translation model with weights, ready to translate; threads share it.
+/// A translation model with weights, ready to translate; may be shared by threads.
 ///
 /// ```
 /// use luthier::{Training, Translator, generate::{Generator, Part}};
@@ -49,18 +49,18 @@ pub struct Translator {
 pub struct ScoredTranslation {
     /// The words of the translation, separated by blanks.
     pub text: String,
-    /// The score of the model, higher is better: weights times features, plus `fixed_score`.
+    /// Model score, higher is better: weights times features, plus `fixed_score`.
     pub score: f64,
-    /// Names and values of the features: dense ones in the order of the model, then sparse ones that are not 0.
+    /// Names and values of the features: all dense ones in the order of the model, then the sparse ones that occur.
     pub features: Vec<(String, f64)>,
-    /// The part of the score that is not tuned: the penalty of unknown words, 0 or less.
+    /// Part of the score that is not tuned, 0 or less: the penalty for words that are passed through.
     pub fixed_score: f64,
 }
 
 impl Translator {
-    /// Opens a model directory of `luthier train`, `luthier import` or [`Training`](crate::Training), with the weights that
-    /// it holds and the limits of the search that it recommends. Fails if a file is missing or damaged, or if the weights are
-    /// not those of the model.
+    /// Opens a model directory written by `luthier train`, `luthier import` or [`Training`](crate::Training), with
+    /// its weights and its search limits. Fails if a file is missing or damaged, or if no feature of the model has a
+    /// weight.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let dir = ModelDir::open(path.as_ref())?;
         let file = dir.weights();
@@ -71,48 +71,50 @@ impl Translator {
         translator.weighted(weights, &file.display().to_string())
     }
 
-    /// Translates with these weights, such as tuned ones, instead of those of the model directory. Features without weight
-    /// have 0, and templates of sparse features are used where a feature of theirs has a weight. Fails if no feature of the
-    /// model has a weight, or if a weight is too large.
+    /// Sets the weights, for example tuned ones, instead of those of the model directory. Features without a weight
+    /// have weight 0; sparse feature templates are enabled if one of their features has a weight. Fails if no feature
+    /// of the model has a weight, or if a weight is too large.
     pub fn with_weights(self, weights: &Weights) -> Result<Self> {
         self.weighted(weights.clone(), "the weights")
     }
 
+    /// Sets the weights; `name` is their file in messages.
     fn weighted(mut self, weights: Weights, name: &str) -> Result<Self> {
         FeatureSelection::default().apply(&mut self.model, &weights)?;
         self.model.check_weights(&weights, name)?;
         Ok(Translator { weights, ..self })
     }
 
-    /// Searches with these limits; what they leave open is decided by the model directory.
+    /// Sets the search limits; limits that are `None` come from the model directory.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Translator { limits: limits.resolve(&self.config), ..self }
     }
 
-    /// The model that is translated with.
+    /// Returns the translation model.
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// The weights that are translated with.
+    /// Returns the weights of the model's features.
     pub fn weights(&self) -> &Weights {
         &self.weights
     }
 
-    /// A decoder of this model under its weights, for forests, statistics and constrained search.
+    /// Returns a decoder with this model, its weights and its search limits, for forests, statistics and constrained
+    /// decoding.
     pub fn decoder(&self) -> Decoder<'_> {
         Decoder::new(&self.model, &self.weights, self.limits)
     }
 
-    /// Translates tokenised sentences, in parallel. The translations come in the order of the sentences, in tokens, and do not
-    /// depend on the number of threads; a sentence without words has an empty one.
+    /// Translates tokenised sentences in parallel and returns tokenised translations in the same order; they do not
+    /// depend on the number of threads. The translation of an empty sentence is empty.
     pub fn translate<S: AsRef<str> + Sync>(&self, sentences: &[S]) -> Result<Vec<String>> {
         self.translate_with(sentences, Progress::NONE)
     }
 
-    /// Translates tokenised sentences as [`Translator::translate`] does, and reports `sentences`. Fails with an error of kind
-    /// `Interrupted` if `progress` answers *stop*.
+    /// Translates tokenised sentences like [`Translator::translate`] and reports progress in `sentences`. Fails with an
+    /// error of kind `Interrupted` if `progress` answers *stop*.
     pub fn translate_with<S: AsRef<str> + Sync>(
         &self,
         sentences: &[S],
@@ -125,14 +127,15 @@ impl Translator {
         self.each(sentences, progress, best)
     }
 
-    /// The `k` best translations of a tokenised sentence that differ in words, best first; fewer where the search has found
-    /// fewer.
+    /// Returns the `k` best translations of a tokenised sentence that are distinct as text, best first; fewer if the
+    /// search has found fewer.
     pub fn nbest(&self, sentence: &str, k: usize) -> Result<Vec<ScoredTranslation>> {
         Ok(self.nbest_with(&[sentence], k, Progress::NONE)?.pop().unwrap_or_default())
     }
 
-    /// The `k` best translations of each of some tokenised sentences, in parallel, as [`Translator::nbest`] finds them. Reports
-    /// `sentences`. Fails with an error of kind `Interrupted` if `progress` answers *stop*.
+    /// Returns the `k` best translations of each of several tokenised sentences, like [`Translator::nbest`], in
+    /// parallel. Reports progress in `sentences`. Fails with an error of kind `Interrupted` if `progress` answers
+    /// *stop*.
     pub fn nbest_with<S: AsRef<str> + Sync>(
         &self,
         sentences: &[S],
@@ -142,7 +145,7 @@ impl Translator {
         self.each(sentences, progress, |decoder, sentence, progress| scored(decoder, sentence, k, progress))
     }
 
-    /// Does something with each sentence, in parallel, and returns the answers in order.
+    /// Applies a function to each sentence in parallel and returns the results in order.
     fn each<S: AsRef<str> + Sync, T: Send>(
         &self,
         sentences: &[S],
@@ -151,7 +154,7 @@ impl Translator {
     ) -> Result<Vec<T>> {
         let decoder = self.decoder();
         let meter = Meter::new(progress, "sentences", sentences.len());
-        // Searches count stacks and spans of their own: the caller counts sentences, and is only asked in between.
+        // Searches report stacks and spans, but the caller expects sentences: searches only poll for *stop*.
         let ask = |_: &Step| match progress.poll() {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
@@ -167,7 +170,7 @@ impl Translator {
     }
 }
 
-/// The `k` best translations of a sentence, with the names of their features.
+/// Returns the `k` best translations of a sentence, with the names of their features.
 fn scored(
     decoder: &Decoder<'_>,
     sentence: &str,

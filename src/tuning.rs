@@ -1,4 +1,4 @@
-//! Tuning on n-best lists in one call.
+//! Tuning on n-best lists with the library.
 
 use crate::{
     NBest, Recipe,
@@ -15,7 +15,8 @@ use std::{
     sync::Arc,
 };
 
-/// Tunes weights on n-best lists with an algorithm. What is returned is a builder: [`Tuning::run`] does the work.
+/// Prepares the tuning of weights on n-best lists with an algorithm. Returns a builder for further settings;
+/// [`Tuning::run`] tunes.
 ///
 /// ```
 /// use luthier::{Mert, NBest, Recipe};
@@ -44,7 +45,7 @@ pub fn tune<'a>(dev: &'a NBest, recipe: &'a Recipe) -> Tuning<'a> {
     }
 }
 
-/// A tuning run that has not begun: lists, algorithm and settings.
+/// Builder for a tuning run: lists, algorithm and settings. [`Tuning::run`] tunes.
 #[derive(Debug, Clone)]
 pub struct Tuning<'a> {
     dev: &'a NBest,
@@ -59,87 +60,88 @@ pub struct Tuning<'a> {
     progress: Progress<'a>,
 }
 
-/// What tuning has come to.
+/// Result of tuning.
 #[derive(Debug, Clone)]
 pub struct Tuned {
-    /// The tuned weights.
+    /// Tuned weights, of the best iteration.
     pub weights: Weights,
-    /// Their score on the scale of the metric: on the selection set if there is one, else on the lists that they were tuned
-    /// on.
+    /// Score of the tuned weights on the scale of the metric: on the selection set if there is one, else on the lists
+    /// that they were tuned on (a training score).
     pub score: f64,
-    /// The score of the initial weights on the same set.
+    /// Score of the initial weights on the same set as `score`.
     pub initial: f64,
-    /// The score of the tuned weights on the test set.
+    /// Score of the tuned weights on the test set; `None` without a test set.
     pub test: Option<f64>,
     /// Score of the initial weights on the test set; `None` without a test set.
     pub initial_test: Option<f64>,
-    /// Output length over reference length with the tuned weights, for metrics that know it.
+    /// Ratio of output length to reference length under the tuned weights; `None` for metrics without lengths.
     pub length_ratio: Option<f64>,
-    /// The iteration that the weights come from.
+    /// Iteration that the tuned weights come from.
     pub iteration: u32,
-    /// Why the run ended.
+    /// Reason why the run ended.
     pub stop: Stop,
-    /// The metric's signature.
+    /// Signature of the metric.
     pub signature: String,
-    /// The algorithm with all settings resolved.
+    /// Algorithm with the values of all settings.
     pub recipe: Recipe,
-    /// What happened in every iteration. Scores in events are "higher is better".
+    /// Events of all iterations, with scores for which higher is better.
     pub history: Vec<Event>,
 }
 
 impl<'a> Tuning<'a> {
-    /// Tunes for a metric, with its settings: `bleu`, `chrf`, `0.5*bleu+0.5*chrf`, `column:comet` [default: `bleu`]. Fails on a
-    /// name that is none.
+    /// Sets the metric to tune for: `bleu`, `chrf`, `0.5*bleu+0.5*chrf`, `column:comet` [default: `bleu`]. Fails if
+    /// it is not a metric.
     pub fn metric(mut self, metric: &str) -> Result<Self> {
         metric.parse::<Metric>().map_err(|e| Error::new(e.to_string()))?;
         metric.clone_into(&mut self.metric);
         Ok(self)
     }
 
-    /// Sets the seed of everything random [default: 1].
+    /// Sets the random seed [default: 1].
     #[must_use]
     pub fn seed(self, seed: u64) -> Self {
         Tuning { seed, ..self }
     }
 
-    /// Begins with these weights [default: all 0].
+    /// Sets the initial weights [default: all 0].
     #[must_use]
     pub fn initial(self, initial: &Weights) -> Self {
         Tuning { initial: initial.clone(), ..self }
     }
 
-    /// Keeps the iteration that scores best on these lists.
+    /// Sets the selection set: the weights of the iteration that scores best on these lists are kept.
     #[must_use]
     pub fn select(self, lists: &'a NBest) -> Self {
         Tuning { select: Some(lists), ..self }
     }
 
-    /// Also scores the weights on these lists, without choosing by them.
+    /// Sets the test set: the weights are scored on these lists, which do not affect tuning.
     #[must_use]
     pub fn test(self, lists: &'a NBest) -> Self {
         Tuning { test: Some(lists), ..self }
     }
 
-    /// Writes a run directory, which can be resumed and reported on [default: the run stays in memory].
+    /// Sets the run directory; created, or resumed if it exists [default: the run is kept in memory].
     #[must_use]
     pub fn run_dir(self, path: impl AsRef<Path>) -> Self {
         Tuning { run: Some(path.as_ref().to_owned()), ..self }
     }
 
-    /// Works on this many threads [default: those of the current thread pool]. Results do not depend on it.
+    /// Sets the number of threads [default: those of the current thread pool]; it does not affect results.
     #[must_use]
     pub fn threads(self, threads: usize) -> Self {
         Tuning { threads: Some(threads), ..self }
     }
 
-    /// Reports how far the work is; the callback may stop it.
+    /// Sets a progress callback; it can stop the run.
     #[must_use]
     pub fn progress(self, progress: Progress<'a>) -> Self {
         Tuning { progress, ..self }
     }
 
-    /// Runs to the end. Fails on settings that do not go together, on lists and references that do not match, and with an error
-    /// of kind `Interrupted` when the progress callback says stop.
+    /// Tunes and returns the best weights. Fails if settings contradict each other, if lists and references do not
+    /// match, if the run directory has a run with other settings, and with an error of kind `Interrupted` if the
+    /// progress callback answers *stop*.
     pub fn run(&self) -> Result<Tuned> {
         let Some(threads) = self.threads else { return self.run_here() };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
@@ -202,7 +204,7 @@ impl<'a> Tuning<'a> {
         })
     }
 
-    /// Everything that decides the run.
+    /// Returns everything that the results of the run depend on, for the run directory.
     fn spec(&self, metric: &Metric, recipe: &Recipe) -> RunSpec {
         let mut spec = RunSpec::new(recipe.clone(), &self.metric, self.seed);
         spec.signature = metric.signature(Some(self.dev.references.len()), "");

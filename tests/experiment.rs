@@ -195,7 +195,7 @@ fn killed_and_started_again() {
     let output = in_dir(dir, "experiment small.toml --out killed");
     let said = stderr(&output);
     assert!(output.status.success(), "{said}");
-    assert!(said.contains(&format!("{many} of 7 cells are done already")), "{said}");
+    assert!(said.contains(&format!("{many} of 7 cells are already complete")), "{said}");
     assert_eq!(times(&before), stamps, "a finished cell was made again");
     assert_eq!(timeless(&dir.join("killed")), timeless(&dir.join("whole")));
     // At least one cell runs, however small the memory limit, and threads do not affect the results.
@@ -203,7 +203,7 @@ fn killed_and_started_again() {
     assert_eq!(timeless(&dir.join("small1")), timeless(&dir.join("whole")));
     // With more replicas, only the new ones are run.
     let output = in_dir(dir, "experiment small.toml --out killed --replicas 3 --only MERT");
-    assert!(stderr(&output).contains("2 of 3 cells are done already"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("2 of 3 cells are already complete"), "{}", stderr(&output));
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn shipped_experiments() {
         assert_eq!(lines.len(), rows, "{name}: {tables}");
         assert!(!tables.contains("| – "), "{name}: a cell is missing: {tables}");
         assert!(
-            tables.contains("cut short"),
+            tables.contains("truncated"),
             "{name}: --quick has fewer iterations than the paper, and says so"
         );
     }
@@ -250,27 +250,43 @@ fn mistakes() {
     );
     assert!(message("title = 1\n", "").starts_with("luthier: D/x.toml:1: invalid type: integer `1`"));
     let wrong = PLAN.replace("columns = [[\"BLEU\", \"test\"]", "columns = [[\"BLEU\", \"bleu\"]");
-    assert!(message(&wrong, "").contains("asks for `bleu`; known: dev, select, test"));
+    assert!(message(&wrong, "").contains("unknown value `bleu` of a table; known: dev, select, test"));
     let wrong = PLAN.replace("baseline = \"MERT\"", "baseline = \"mert\"");
-    assert_eq!(message(&wrong, ""), "luthier: D/x.toml: the baseline mert is none of its algorithms");
+    assert_eq!(message(&wrong, ""), "luthier: D/x.toml: the baseline mert is not one of its algorithms");
     let change = |from: &str, to: &str| {
         assert!(PLAN.contains(from), "{from}");
         message(&PLAN.replace(from, to), "")
     };
     for (from, to, said) in [
-        ("cell = \"PRO psi=0.5\"", "cell = \"PR\"", "names a cell PR, which it does not have"),
-        ("cell = \"PRO psi=0.5\"", "cell = \"PRO psi=7\"", "names a cell PRO psi=7, which it does not have"),
+        ("cell = \"PRO psi=0.5\"", "cell = \"PR\"", "refers to a cell PR, which does not exist"),
+        (
+            "cell = \"PRO psi=0.5\"",
+            "cell = \"PRO psi=7\"",
+            "refers to a cell PRO psi=7, which does not exist",
+        ),
         (
             "name = \"phrase\"",
             "name = \"../phrase\"",
-            "has a system or an algorithm with the name `../phrase`; a name has no / = | and does not begin with a dot",
+            "`../phrase` is not a valid name of a system or an algorithm; a name must not contain / = | and must not begin with a dot",
         ),
-        ("name = \"PRO\"", "name = \"from_nothing\"", "names a cell PRO psi=0.5, which it does not have"),
-        ("\"test2\"]", "\"test3\"]", "asks for `test3`; known: dev, select, test, test2, length"),
-        ("command = \"pro\"", "command = \"foo\"", "the command of PRO is foo; known: mert, pro, apro, mira"),
-        ("psi = [0.5, 1.0]", "psi = []", "replicas, iterations, sizes and numbers of settings begin at 1"),
+        ("name = \"PRO\"", "name = \"from_nothing\"", "refers to a cell PRO psi=0.5, which does not exist"),
+        (
+            "\"test2\"]",
+            "\"test3\"]",
+            "unknown value `test3` of a table; known: dev, select, test, test2, length",
+        ),
+        (
+            "command = \"pro\"",
+            "command = \"foo\"",
+            "unknown command foo of PRO; known: mert, pro, apro, mira",
+        ),
+        (
+            "psi = [0.5, 1.0]",
+            "psi = []",
+            "replicas, iterations, corpus sizes and numbers of settings must be at least 1",
+        ),
         ("psi = [0.5, 1.0]", "psi = [0.5, 7.0]", "PRO psi=7.0: invalid value '7.0' for '--psi <PSI>'"),
-        ("psi = [0.5, 1.0]", "pssi = [0.5]", "names a cell PRO psi=0.5, which it does not have"),
+        ("psi = [0.5, 1.0]", "pssi = [0.5]", "refers to a cell PRO psi=0.5, which does not exist"),
         (
             "max-length = 3",
             "max-lenght = 3",
@@ -279,20 +295,24 @@ fn mistakes() {
         (
             "restarts = 1",
             "iterations = 1",
-            "gives the flag iterations, which is the experiment's own; see iterations, init, [text] and replicas",
+            "must not set the flag iterations, which the experiment sets itself; use iterations, init, [text] and replicas instead",
         ),
-        ("replicas = 2", "replicas = 0", "replicas, iterations, sizes and numbers of settings begin at 1"),
+        (
+            "replicas = 2",
+            "replicas = 0",
+            "replicas, iterations, corpus sizes and numbers of settings must be at least 1",
+        ),
         ("replicas = 2", "replicas = 2\nmetric = \"bloe\"", "metric bloe: "),
         (
             "init = 0",
             "init = 0\nselect = \"dev:0/2\"",
             "select of from nothing: found `dev:0/2`, expected a name",
         ),
-        ("\"test:16-30\"", "\"test:16-300\"", "test: has 30 lines; the experiment asks for test.16-300"),
+        ("\"test:16-30\"", "\"test:16-300\"", "test: has 30 lines, but the experiment uses test.16-300"),
         (
             "tune = \"dev:1/2\"",
             "languages = \"fr-en\"",
-            "what is generated is German and English; give text of other languages with --data",
+            "the generated corpus is German and English; give text in other languages with --data",
         ),
     ] {
         failures.row(&format!("{from} → {to}"), || {
@@ -302,10 +322,7 @@ fn mistakes() {
     }
     let wrong = PLAN.replace("\"dev:1/2\"", "\"dev:3/2\"");
     assert!(message(&wrong, "").contains("found `dev:3/2`, expected a name, name:1/2 or name:1-1000"));
-    assert!(
-        message(PLAN, "--only xyz")
-            .contains("--only xyz: no cell has that in its name; cells: MERT, PRO psi=0.5")
-    );
+    assert!(message(PLAN, "--only xyz").contains("--only xyz matches no cell; cells: MERT, PRO psi=0.5"));
     assert!(message(PLAN, "--data nowhere").starts_with("luthier: nowhere/dev.de: cannot open it"));
     // A failed cell does not stop the others.
     let wrong = PLAN.replace(
@@ -389,7 +406,7 @@ fn pages_of_runs() {
          --nbest, or leave them out\n"
     );
     assert!(said("report a --ref nowhere").starts_with("luthier: nowhere: cannot open it"));
-    assert!(said("report a --ref m").starts_with("luthier: m: is not what the runs have read"));
+    assert!(said("report a --ref m").starts_with("luthier: m: is not the file that the runs have read"));
     assert!(said("report a --source nowhere").starts_with("luthier: nowhere: cannot open it"));
     fs::write(dir.join("other"), "0 ||| a ||| foo= 1 ||| 0\n").unwrap();
     assert!(

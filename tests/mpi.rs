@@ -167,19 +167,22 @@ fn decoding() {
         ("decode --modle m", "luthier: unexpected argument '--modle' found; did you mean --model?"),
         (
             "score one --ref one",
-            "luthier: luthier score works in one process, but 2 were started; tune and decode",
+            "luthier: luthier score runs in one process, but 2 were started; only tune and decode",
         ),
         (
             "decode --model m --forest-out g --forest-kind grammar --in text",
-            "luthier: luthier decode --forest-kind grammar works in",
+            "luthier: luthier decode --forest-kind grammar runs in",
         ),
         ("tune mert --nbest one.nbest --ref one --metric x --run r", "luthier: unknown metric `x`"),
         ("tune mert --nbest one.nbest --ref nowhere --run r", "luthier: nowhere: cannot open it"),
         (
             "tune mert --nbest one.nbest --ref - --run r",
-            "luthier: standard input comes to the first process only",
+            "luthier: standard input is available to the first process only",
         ),
-        ("decode --model m --weights - --in text", "luthier: standard input comes to the first process only"),
+        (
+            "decode --model m --weights - --in text",
+            "luthier: standard input is available to the first process only",
+        ),
     ] {
         failures.row(words, || {
             let output = processes(dir, 2, words).arg("-q").output().unwrap();
@@ -255,18 +258,18 @@ fn unequal_processes_are_refused() {
     let message = refused(&run("a", binary, ""), &run("a", binary, "--seed 7"));
     assert!(message.contains("process 1 on ") && message.contains("seed is 7 there and 1 here"), "{message}");
     let message = refused(&run("a", binary, ""), &run("a", other.to_str().unwrap(), ""));
-    assert!(message.contains("has another build of luthier"), "{message}");
+    assert!(message.contains("has a different build of luthier"), "{message}");
     // Different commands, and different arguments of one command.
     let there = |words: &str| format!("-n 1 -wdir {}/a {binary} {words}", dir.display());
     let message = refused(&run("a", binary, ""), &there("score ref --ref ref"));
-    assert!(message.contains("was given another verb than process 0"), "{message}");
+    assert!(message.contains("was given a different command than process 0"), "{message}");
     let message = refused(&run("a", binary, ""), &there("tune --list"));
-    assert!(message.contains("was given another verb than process 0"), "{message}");
+    assert!(message.contains("was given a different command than process 0"), "{message}");
     let message = refused(&run("a", binary, ""), &there("tune pro --wrong"));
     assert!(message.contains("unexpected argument '--wrong'"), "{message}");
     fs::write(dir.join("b/nbest"), text.replacen("rot", "see", 1)).unwrap();
     let message = refused(&run("a", binary, ""), &run("b", binary, ""));
-    assert!(message.contains("has other inputs or settings: the input nbest is"), "{message}");
+    assert!(message.contains("has different inputs or settings: the input nbest is"), "{message}");
     fs::remove_file(dir.join("b/ref")).unwrap();
     let message = refused(&run("a", binary, ""), &run("b", binary, ""));
     assert!(message.contains("process 1 on ") && message.contains("ref: cannot open it"), "{message}");
@@ -468,5 +471,5 @@ fn hosts_with_their_own_addresses() {
 fn launchers_that_mpi_does_not_know() {
     let output =
         luthier().args(["tune", "--list"]).env("PMI_RANK", "0").env("PMI_SIZE", "2").output().unwrap();
-    assert!(told(&output).starts_with("luthier: 2 processes were started, but MPI knows of one; "));
+    assert!(told(&output).starts_with("luthier: 2 processes were started, but MPI reports one; "));
 }

@@ -332,7 +332,7 @@ fn bad_input_is_one_line() {
             "latin1:2: byte 2 of the line (0xe9) is not UTF-8; convert the file to UTF-8, with iconv for instance",
         ),
         ("score {at} --ref {at}/h", "DIR: is a directory, expected a file"),
-        ("score {at}/empty --ref {at}/h", "empty: is empty, expected one translation a line"),
+        ("score {at}/empty --ref {at}/h", "empty: is empty, expected one translation per line"),
         ("score {at}/h --ref {at}/empty", "empty: is empty, expected one reference a line"),
         ("score {at}/h", "no references: give them with --ref FILE"),
         (
@@ -345,7 +345,7 @@ fn bad_input_is_one_line() {
         ),
         (
             "score {at}/h --ref {at}/h -m column:comet",
-            "h:1: found `a`, expected a JSON object or a number; a column metric reads a number per segment",
+            "h:1: found `a`, expected a JSON object or a number; a column metric reads one number per segment",
         ),
         (
             "score {at}/json -m column:comet",

@@ -408,7 +408,7 @@ fn bad_input_is_one_line() {
         ),
         (
             "train --source - --target @e3 --model @m",
-            "luthier: -: is no regular file, but it is read more than once; give the name of a plain file",
+            "luthier: -: is not a regular file, but training reads it more than once; give the path of a regular file",
         ),
         (
             "train --source @f3 --target @e3 --model @m --rounds 0 --first-rounds 0 -q",

@@ -241,7 +241,7 @@ fn several_processes_are_refused() {
         assert_eq!(output.status.code(), Some(2));
         common::stderr(&output).to_owned()
     };
-    let message = "luthier: 3 processes were started, but this luthier was built for one; build it with \
-                   `cargo build --release --features mpi`, or start one\n";
+    let message = "luthier: 3 processes were started, but this luthier was built without MPI; build it with \
+                   `cargo build --release --features mpi`, or start one process\n";
     assert_eq!((started("0").as_str(), started("1").as_str()), (message, ""));
 }

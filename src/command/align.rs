@@ -1,4 +1,4 @@
-//! `luthier align`.
+//! `luthier align`: word alignment of parallel text.
 
 use super::{Common, Done, check_outputs, print_json, write_out};
 use crate::{
@@ -63,6 +63,7 @@ pub(crate) struct TextArgs {
 }
 
 impl TextArgs {
+    /// Opens both sides. Fails if both are standard input.
     fn inputs(&self) -> Result<[Input; 2], Error> {
         if self.source.as_os_str() == "-" && self.target.as_os_str() == "-" {
             return Err(Error::new("`-` (standard input) can stand for one file only"));
@@ -70,7 +71,7 @@ impl TextArgs {
         Ok([Input::open(&self.source)?, Input::open(&self.target)?])
     }
 
-    /// Reads the text and reports which pairs are skipped.
+    /// Reads the text and prints which pairs are skipped.
     pub(crate) fn read(&self, start: Corpus, talk: Talk) -> Result<Corpus, Error> {
         let [mut source, mut target] = self.inputs()?;
         let corpus = {
@@ -83,7 +84,7 @@ impl TextArgs {
     }
 }
 
-/// Remarks about a text: how many pairs are kept, and odd characters.
+/// Returns remarks about a text: the number of pairs that are kept, and a warning about Unicode spaces.
 pub(crate) fn told(corpus: &Corpus, max_words: u16) -> Vec<Remark> {
     let mut remarks = vec![Remark::Line(kept(corpus, max_words))];
     if corpus.odd_blanks > 0 {
@@ -95,7 +96,7 @@ pub(crate) fn told(corpus: &Corpus, max_words: u16) -> Vec<Remark> {
     remarks
 }
 
-/// How many pairs are kept, and why others are skipped.
+/// Returns a line with the number of pairs that are kept, and the reasons why others are skipped.
 fn kept(corpus: &Corpus, max_words: u16) -> String {
     let d = corpus.dropped;
     let mut line = format!(
@@ -118,13 +119,13 @@ fn kept(corpus: &Corpus, max_words: u16) -> String {
     line
 }
 
-/// A line about an iteration of an aligner over a text of so many words.
+/// Returns a line about an iteration of an aligner: the perplexity of a text of `words` words.
 pub(crate) fn iteration(step: &Step, words: usize) -> Option<String> {
     let perplexity = step.value.map(|log| (-log / words as f64).exp())?;
     Some(format!("iteration {} of {}: perplexity {perplexity:.2}", step.done, step.total))
 }
 
-/// Trains an aligner, and shows how it goes.
+/// Trains an aligner and prints its progress.
 fn train(corpus: &Corpus, settings: &Settings, talk: Talk) -> Result<Model, Error> {
     let words = corpus.target.tokens() + corpus.source.tokens();
     let line = |step: &Step| iteration(step, words);
@@ -134,7 +135,7 @@ fn train(corpus: &Corpus, settings: &Settings, talk: Talk) -> Result<Model, Erro
     Ok(model)
 }
 
-/// Aligns, and shows how it goes on a terminal.
+/// Aligns the text and shows the progress on a terminal.
 fn aligned(
     model: &Model,
     corpus: &Corpus,
@@ -149,7 +150,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let clock = Instant::now();
     check_files(args)?;
     args.settings.check()?;
-    // Outputs that cannot be written are refused before the work.
+    // Output files that cannot be created are reported before any work is done.
     let mut out = args.output.as_deref().map(AtomicFile::create).transpose()?;
     let saved = args.save.as_deref().map(AtomicFile::create).transpose()?;
     let (model, corpus, gold) = prepare(args, talk)?;
@@ -170,7 +171,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     }
     let links: usize = found.iter().map(Vec::len).sum();
     let agreement = gold.map(|gold| agreement(&found, &gold));
-    // Standard output may have the links.
+    // Standard output is used for the links unless --output is given.
     let free = args.output.as_deref().is_some_and(|p| p.as_os_str() != "-");
     if free && common.json {
         let rate = agreement.as_ref().map(links::Agreement::error_rate);
@@ -186,7 +187,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses to read standard input twice, and to write over what is read.
+/// Fails if standard input is used for two files, or if an output is also an input.
 fn check_files(args: &Args) -> Result<(), Error> {
     let (source, target) = (args.text.source.as_path(), args.text.target.as_path());
     check_outputs(
@@ -200,10 +201,10 @@ fn check_files(args: &Args) -> Result<(), Error> {
     Ok(())
 }
 
-/// An aligner, the text, and the links to compare with.
+/// An aligner, the text, and the gold alignment.
 type Prepared = (Model, Corpus, Option<Vec<Vec<links::Link>>>);
 
-/// Loads or trains the aligner. Everything is read before the training.
+/// Loads or trains the aligner. All files are read before training.
 fn prepare(args: &Args, talk: Talk) -> Result<Prepared, Error> {
     let gold = |corpus: &Corpus| args.gold.as_deref().map(|path| links::read(path, corpus)).transpose();
     if let Some(saved) = &args.force {
@@ -220,7 +221,7 @@ fn prepare(args: &Args, talk: Talk) -> Result<Prepared, Error> {
     Ok((model, corpus, gold))
 }
 
-/// One line of JSON per line of links.
+/// Converts lines of links to JSON, one line each.
 fn as_json(lines: &str) -> String {
     let line = |(id, line): (usize, &str)| {
         let links: Vec<Vec<u32>> = line
@@ -232,7 +233,7 @@ fn as_json(lines: &str) -> String {
     lines.lines().enumerate().map(line).collect()
 }
 
-/// Agreement with a gold alignment.
+/// Returns the agreement of an alignment with a gold alignment.
 fn agreement(found: &[Vec<links::Link>], gold: &[Vec<links::Link>]) -> links::Agreement {
     let mut agreement = links::Agreement::default();
     for (found, expected) in found.iter().zip(gold) {
@@ -241,7 +242,7 @@ fn agreement(found: &[Vec<links::Link>], gold: &[Vec<links::Link>]) -> links::Ag
     agreement
 }
 
-/// The alignment error rate in a line.
+/// Formats the alignment error rate with its counts.
 fn compared(agreement: &links::Agreement) -> String {
     format!(
         "alignment error rate {:.2} % ({} links, {} expected, {} common)",

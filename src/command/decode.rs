@@ -1,4 +1,4 @@
-//! `luthier decode`.
+//! `luthier decode`: translation of text with a model directory.
 
 use super::{Common, Done, Failure, write_out};
 use crate::{
@@ -84,17 +84,18 @@ pub(crate) struct Args {
     limits: Limits,
 }
 
-/// What is wanted of the search.
+/// Objective of the search.
 enum Goal<'m> {
-    /// What the model likes best.
+    /// The translation with the highest model score.
     Model,
-    /// These lines.
+    /// Forced decoding of these references.
     Force(text::Lines),
-    /// The highest sentence BLEU against these lines, by a decoder without opinion.
+    /// The translation with the highest sentence BLEU against these references, found by a decoder without scores.
     MaxBleu(Vec<text::Lines>, Box<Decoder<'m>>),
 }
 
 impl<'m> Goal<'m> {
+    /// Reads the references. Fails if the model is hierarchical and there are any.
     fn new(args: &Args, model: &'m Model, limits: Limits) -> Result<Self, Error> {
         if model.is_hierarchical() && (args.force.is_some() || !args.max_bleu.is_empty()) {
             return Err(Error::new(
@@ -111,6 +112,7 @@ impl<'m> Goal<'m> {
         Ok(Goal::MaxBleu(files, Box::new(Decoder::blind(model, limits))))
     }
 
+    /// Returns the reference files.
     fn files(&self) -> &[text::Lines] {
         match self {
             Goal::Model => &[],
@@ -119,14 +121,15 @@ impl<'m> Goal<'m> {
         }
     }
 
-    /// Files must have a line for each sentence, and no more.
+    /// Fails if a reference file has fewer lines than `sentences`; with `all`, after the last sentence, also if it has
+    /// more.
     fn check(&self, sentences: usize, all: bool) -> Result<(), Error> {
         let odd = |f: &&text::Lines| f.lines.len() < sentences || (all && f.lines.len() > sentences);
         match self.files().iter().find(odd) {
             None => Ok(()),
             Some(f) => {
                 let lines = f.lines.len();
-                // How much of the text has been read by now depends on time and threads; this does not.
+                // The number of sentences read so far depends on timing; the message must not.
                 let text = if all { sentences.to_string() } else { format!("at least {}", lines + 1) };
                 Err(Error::in_file(&f.file, format!("has {lines} lines, but the text has {text}"))
                     .hint("both need one line per segment"))
@@ -134,7 +137,7 @@ impl<'m> Goal<'m> {
         }
     }
 
-    /// The search of one sentence; nothing if what is wanted cannot be reached.
+    /// Returns the result of the search of one sentence; `None` if the references are not reachable.
     fn search<'d>(
         &self,
         decoder: &'d Decoder<'_>,
@@ -155,36 +158,44 @@ impl<'m> Goal<'m> {
     }
 }
 
-/// What one sentence becomes.
+/// Result of one sentence.
 #[derive(Default, Serialize, Deserialize)]
 struct Answer {
-    /// Whether there is one.
+    /// Whether a translation was found.
     reached: bool,
+    /// Output line with the translation.
     text: String,
+    /// Lines of the n-best list.
     nbest: String,
+    /// Line with the forest.
     forest: String,
+    /// Statistics of the search.
     stats: Stats,
+    /// Model score of the translation.
     score: f64,
 }
 
-/// Sentences that each thread translates before answers are written.
+/// Number of sentences per thread that are translated before results are written.
 const BATCH: usize = 8;
 
-/// The same where several processes wait for each other.
+/// Number of sentences per thread in a batch if there are several processes, which wait for each other after each
+/// batch.
 const LARGE_BATCH: usize = 32;
 
-/// What a model is opened from, and how it is searched.
+/// An opened model with its weights and search limits.
 struct Opened {
     dir: ModelDir,
     weights: Weights,
     model: Model,
-    /// As they were asked for, and as they are where one translation is searched for.
+    /// Search limits as given.
     asked: Limits,
+    /// Search limits as used: with --force and --max-bleu those of forced decoding.
     limits: Limits,
+    /// Saved forests, which replace parsing.
     forests: Option<Forests>,
 }
 
-/// Everything that decides the answers, and what several processes must have in common.
+/// Everything that the output depends on, which must be equal in all processes.
 #[derive(Serialize)]
 #[serde(rename_all = "kebab-case")]
 struct DecodeSpec {
@@ -192,19 +203,19 @@ struct DecodeSpec {
     /// Digest of the weights.
     weights: String,
     force: bool,
-    /// Number of references to come close to.
+    /// Number of reference files of --max-bleu.
     max_bleu: usize,
     nbest: u32,
     forest_out: bool,
     json: bool,
-    /// Digests of the files with a line per sentence.
+    /// Digests of the reference files.
     lines: Vec<String>,
     /// Digest of the sentences of saved forests.
     forests: Option<String>,
 }
 
 impl Opened {
-    /// Reads and checks everything but the text.
+    /// Reads and checks everything except the text.
     fn new(args: &Args, dir: ModelDir, talk: Talk) -> Result<Self, Error> {
         let path = args.weights.clone().unwrap_or_else(|| dir.weights());
         let weights = luthier::io::read_weights(&path)?;
@@ -219,6 +230,7 @@ impl Opened {
         Ok(Opened { dir, weights, model, asked, limits, forests })
     }
 
+    /// Returns everything that the output depends on.
     fn spec(&self, args: &Args, json: bool, goal: &Goal<'_>) -> Result<DecodeSpec, Error> {
         let print = |bytes: &[u8]| format!("{:032x}", Fingerprint::default().bytes(bytes).finish());
         Ok(DecodeSpec {
@@ -263,7 +275,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         None => Decoder::new(model, weights, *limits),
     };
     let opened = clock.elapsed().as_secs_f64();
-    // One process reads and writes.
+    // Only the first process reads the text and writes output.
     let input = |forests: &Option<Forests>| match forests {
         Some(forests) => Input::new("forests", std::io::Cursor::new(sentences(forests))),
         None => Input::open(&args.input),
@@ -290,16 +302,21 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was done, as the first process knows it.
+/// Totals over all sentences.
 #[derive(Default)]
 struct Tally {
+    /// Number of sentences.
     sentences: usize,
+    /// Number of sentences with a translation.
     reached: usize,
+    /// Sum of the search statistics.
     stats: Stats,
+    /// Sum of the model scores.
     score: f64,
 }
 
-/// Translates all lines in their order. The first process has the lines and the outputs.
+/// Translates all lines and writes the results in order. The first process has the lines and the outputs; the others
+/// have neither.
 fn translate(
     args: &Args,
     json: bool,
@@ -312,7 +329,7 @@ fn translate(
     let mut done = Tally::default();
     let mut trouble = None;
     loop {
-        // Nothing more is asked for if nothing more can be written.
+        // After a write error no more lines are translated.
         let next = || match (lines, &trouble) {
             (Some(lines), None) => Ok(next_batch(lines, fleet.0.size() as usize)),
             _ => Ok((Vec::new(), None)),
@@ -338,7 +355,7 @@ fn translate(
                 trouble = out.write([&a.text, &a.nbest, &a.forest]).err();
             }
         }
-        // What stands before a mistake is answered first.
+        // Lines before a read error are translated first.
         if let Some(e) = failed {
             return Err(fleet.known_to_all(e).into());
         }
@@ -353,7 +370,7 @@ fn translate(
     Ok(done)
 }
 
-/// Refuses outputs that are also inputs, and standard input for two of them.
+/// Fails if an output is also an input, or if standard input is used for two inputs.
 fn check_files(args: &Args, dir: &ModelDir, outputs: &[Option<&Path>]) -> Result<(), Error> {
     let (table, weights, lms) = (dir.table(), dir.weights(), dir.lms());
     let mut inputs: Vec<&Path> = vec![&table, &weights];
@@ -371,7 +388,7 @@ fn check_files(args: &Args, dir: &ModelDir, outputs: &[Option<&Path>]) -> Result
     launch::no_standard_input(for_all.any(|p| standard(p)))
 }
 
-/// Opens saved forests of a model.
+/// Opens saved forests of a model. Fails if the model is phrase-based, or if the forests belong to another model.
 pub(crate) fn open_forests(
     path: &Path,
     digests: &[String],
@@ -385,7 +402,7 @@ pub(crate) fn open_forests(
     Forests::open(path, model, digests, limits.span())
 }
 
-/// The text of forests.
+/// Returns the source text of saved forests, one sentence per line.
 fn sentences(forests: &Forests) -> Vec<u8> {
     let mut text = Vec::new();
     for at in 0..forests.len() {
@@ -395,7 +412,7 @@ fn sentences(forests: &Forests) -> Vec<u8> {
     text
 }
 
-/// Refuses flags that have no effect where nothing is translated.
+/// Fails on flags that have no effect with --forest-kind grammar, which translates nothing.
 fn check_grammar(args: &Args, json: bool) -> Result<(), Error> {
     let one_of = "--weights, --output, --nbest-out, --force, --max-bleu, --forests, --json, --stats, --dense, --sparse, \
                   --table-limit, --beam or --drop-unknown";
@@ -420,7 +437,7 @@ fn check_grammar(args: &Args, json: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// Saves which rules fit which spans of a text.
+/// Saves which rules match which spans of a text (--forest-kind grammar).
 fn save(args: &Args, json: bool, dir: &ModelDir, talk: Talk, progress: Progress<'_>) -> Done {
     let limits = args.limits.resolve(&dir.config);
     let clock = Instant::now();
@@ -464,7 +481,7 @@ fn save(args: &Args, json: bool, dir: &ModelDir, talk: Talk, progress: Progress<
     Ok(ExitCode::SUCCESS)
 }
 
-/// How fast it was, and what the search did.
+/// Prints speed and search statistics.
 fn tell(talk: Talk, done: &Tally, (seconds, opened): (f64, f64)) {
     let total = done.stats;
     talk.say(&format!(
@@ -489,9 +506,10 @@ fn tell(talk: Talk, done: &Tally, (seconds, opened): (f64, f64)) {
     }
 }
 
-/// Where text, list and forests go: to a file, to standard output, or nowhere.
+/// Outputs for translations, n-best list and forests.
 struct Outputs<'a>([Sink<'a>; 3]);
 
+/// An output: a file, standard output, or none.
 enum Sink<'a> {
     File(&'a Path, AtomicFile),
     Standard,
@@ -509,7 +527,7 @@ impl<'a> Outputs<'a> {
                 None => Sink::Nowhere,
             };
         }
-        // Text goes to standard output unless something else does.
+        // Translations go to standard output unless the list or the forests do.
         if paths[0].is_none() && !paths.iter().flatten().any(|p| standard(p)) {
             sinks[0] = Sink::Standard;
         }
@@ -539,7 +557,7 @@ impl<'a> Outputs<'a> {
     }
 }
 
-/// Weights must be those of the model.
+/// Fails if no feature of the model has a weight; warns about features without one.
 pub(crate) fn check_weights(weights: &Weights, path: &Path, model: &Model, talk: Talk) -> Result<(), Error> {
     let missing = model.check_weights(weights, &path.display().to_string())?;
     if !missing.is_empty() {
@@ -548,9 +566,10 @@ pub(crate) fn check_weights(weights: &Weights, path: &Path, model: &Model, talk:
     Ok(())
 }
 
+/// Lines of the input, which are read in another thread.
 type Lines = mpsc::Receiver<Result<String, Error>>;
 
-/// Reads lines in a thread of their own: translation begins with the first one.
+/// Reads lines in a separate thread, so that translation begins with the first line.
 fn read_ahead(mut input: Input) -> Lines {
     let (send, receive) = mpsc::sync_channel(256);
     std::thread::spawn(move || {
@@ -570,7 +589,8 @@ fn read_ahead(mut input: Input) -> Lines {
     receive
 }
 
-/// What is there: one line at least, unless the input has ended; and why it ended, if that was an error.
+/// Returns the lines that are available, at least one unless the input has ended, and the error that ended the input,
+/// if any.
 fn next_batch(lines: &Lines, processes: usize) -> (Vec<String>, Option<Error>) {
     let mut batch = Vec::new();
     let each = if processes == 1 { BATCH } else { LARGE_BATCH };
@@ -586,6 +606,7 @@ fn next_batch(lines: &Lines, processes: usize) -> (Vec<String>, Option<Error>) {
     (batch, None)
 }
 
+/// Translates one sentence and formats the outputs.
 fn answer(
     args: &Args,
     json: bool,
@@ -632,7 +653,7 @@ fn answer(
     Ok(answer)
 }
 
-/// A forest as a line of JSON.
+/// Writes a forest as a line of JSON.
 fn write_forest(decoder: &Decoder<'_>, found: &Found<'_>, forest: &Forest<'_>, id: usize, out: &mut String) {
     let mut sparse = rustc_hash::FxHashMap::default();
     found.sparse_names(&|key| forest.local.position(key).is_some(), &mut |key, name| {
@@ -646,14 +667,14 @@ fn write_forest(decoder: &Decoder<'_>, found: &Found<'_>, forest: &Forest<'_>, i
     out.push('\n');
 }
 
-/// The forest of a sentence that has no translation.
+/// Returns the JSON line of the forest of a sentence without translation.
 fn empty_forest(id: usize) -> String {
     let mut out = String::new();
     write_json(&Forest::default(), id as u64, &|_| String::new(), &mut out);
     out + "\n"
 }
 
-/// `0 ||| the house ||| LM0= -3 TranslationModel0= -1 -2 ||| -7.1`.
+/// Writes a line of an n-best list in Moses' format: `0 ||| the house ||| LM0= -3 TranslationModel0= -1 -2 ||| -7.1`.
 fn nbest_line<'n>(
     out: &mut String,
     id: usize,

@@ -1,4 +1,4 @@
-//! `luthier demo`.
+//! `luthier demo`: training, tuning and comparison of systems on a small corpus.
 
 use super::{Common, Done, write_out};
 use crate::{corpus, subprocess::Rerun, table::Table, talk::Talk};
@@ -34,11 +34,12 @@ pub(crate) struct Args {
     languages: (String, String),
 }
 
-/// A kind of system.
+/// A kind of translation system.
 struct System {
     name: &'static str,
+    /// Flags of `train`.
     train: &'static [&'static str],
-    /// How far its searches go.
+    /// Search limits: flags of `tune` and `decode`.
     limits: &'static [&'static str],
 }
 
@@ -47,8 +48,8 @@ const SYSTEMS: [System; 2] = [
     System { name: "hiero", train: &["--kind", "hiero"], limits: &["--pop-limit", "100"] },
 ];
 
-/// Names of algorithms and what `tune` is told about them. O-ORO's steps are small beside weights that are there already: it begins
-/// with none.
+/// Names of algorithms and their arguments of `tune`. O-ORO starts from zero weights, because its steps are small
+/// compared with the initial weights of the model.
 const ALGORITHMS: [(&str, &[&str]); 6] = [
     ("MERT", &["mert", "--iterations", "5"]),
     ("PRO", &["pro", "--psi", "0.5", "--iterations", "5"]),
@@ -58,18 +59,25 @@ const ALGORITHMS: [(&str, &[&str]); 6] = [
     ("O-ORO-L", &["oro", "--optimized", "--mixing", "line-search", "--shards", "2", "--iterations", "6"]),
 ];
 
-/// Commands in all: for each system its training, lists, two scores and a comparison, and two for each algorithm.
+/// Total number of commands: generation and report; for each system training, decoding, score, oracle and comparison,
+/// and two commands for each algorithm.
 const COMMANDS: usize = 2 + SYSTEMS.len() * (5 + 2 * ALGORITHMS.len());
 
-/// What an algorithm has reached.
+/// Result of an algorithm on a system.
 struct Cell {
     system: &'static str,
     algorithm: &'static str,
+    /// BLEU on dev, which the weights were tuned on.
     dev: f64,
+    /// BLEU on test.
     test: f64,
+    /// Difference from the untuned system on test, in BLEU.
     delta: f64,
+    /// p-value of the difference.
     p: f64,
+    /// Duration of tuning in seconds.
     seconds: f64,
+    /// File of the translations of test.
     output: PathBuf,
 }
 
@@ -94,25 +102,28 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A system before it is tuned.
+/// Result of a system with its initial weights.
 struct Untuned {
     system: &'static str,
+    /// File of the translations of test.
     output: PathBuf,
+    /// BLEU on test.
     score: f64,
-    /// The best that its lists hold.
+    /// Oracle BLEU of its n-best lists on test.
     oracle: f64,
 }
 
 struct Demo<'a> {
     rerun: Rerun<'a>,
     out: &'a Path,
-    /// Where the corpus is, and the endings of its files.
+    /// Directory of the corpus.
     data: PathBuf,
+    /// File name extensions of the corpus, source first.
     languages: &'a (String, String),
 }
 
 impl<'a> Demo<'a> {
-    /// With the corpus in place.
+    /// Generates the corpus unless one is given. Fails if the sides of a part differ in length or are empty.
     fn new(args: &'a Args, common: &'a Common, talk: Talk) -> Result<Self> {
         let data = args.data.clone().unwrap_or_else(|| args.output.join("corpus"));
         let demo = Demo {
@@ -144,10 +155,12 @@ impl<'a> Demo<'a> {
         self.data.join(format!("{part}.{}", self.languages.1)).display().to_string()
     }
 
+    /// Returns a path in the output directory.
     fn made(&self, name: &str) -> String {
         self.out.join(name).display().to_string()
     }
 
+    /// Trains a system, and translates and scores test with its initial weights.
     fn train(&self, system: &System) -> Result<Untuned> {
         let name = system.name;
         let model = self.made(name);
@@ -181,6 +194,7 @@ impl<'a> Demo<'a> {
         })
     }
 
+    /// Tunes a system with all algorithms, and compares the translations of test with those of the untuned system.
     fn tune(&self, system: &System, untuned: &Untuned) -> Result<Vec<Cell>> {
         let name = system.name;
         let model = self.made(name);
@@ -219,7 +233,7 @@ impl<'a> Demo<'a> {
         Ok(cells)
     }
 
-    /// A page about all runs.
+    /// Writes the HTML report of all runs and returns its path.
     fn report(&self, cells: &[Cell]) -> Result<String> {
         let page = self.made("report.html");
         let runs: Vec<String> =
@@ -231,7 +245,7 @@ impl<'a> Demo<'a> {
         Ok(page)
     }
 
-    /// A table, and three sentences before and after.
+    /// Returns the results as a table, with three sentences before and after tuning.
     fn as_text(&self, untuned: &[Untuned], cells: &[Cell]) -> Result<String> {
         let mut table = Table::new("system");
         for column in ["tuning (dev)", "test", "difference", "p", "seconds"] {
@@ -268,7 +282,7 @@ impl<'a> Demo<'a> {
         Ok(text)
     }
 
-    /// The three test sentences whose sentence BLEU improved most.
+    /// Returns the three test sentences whose sentence BLEU improved most, before and after tuning.
     fn sentences(&self, best: &Cell, before: &Path) -> Result<String> {
         let read = |path: &Path| text::read_lines(path).map(|l| l.lines);
         let (old, new) = (read(before)?, read(&best.output)?);
@@ -299,6 +313,7 @@ impl<'a> Demo<'a> {
     }
 }
 
+/// Returns the results as JSON.
 fn as_json(untuned: &[Untuned], cells: &[Cell]) -> String {
     let before: Vec<Value> =
         untuned.iter().map(|u| json!({"system": u.system, "score": u.score, "oracle": u.oracle})).collect();

@@ -1,4 +1,4 @@
-//! `luthier extract`.
+//! `luthier extract`: phrase and rule tables from aligned text.
 
 use super::{Common, Done, align::TextArgs};
 use crate::{
@@ -39,7 +39,7 @@ enum Kind {
 }
 
 #[derive(Debug, clap::Args)]
-// Tables for Moses are as Moses makes them.
+// Moses does not smooth by default.
 #[command(mut_arg("smoothing", |flag| flag.default_value("none")))]
 struct PhraseArgs {
     #[command(flatten)]
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         .map_err(|e| Error::io(from.output.display().to_string(), "create the directory", &e))?;
     let done = write_text(&corpus, &links, &settings, &from.output, talk);
     if done.is_err() && made {
-        // Nothing unfinished stays; the directory is empty unless somebody else wrote to it.
+        // The tables are written atomically, so the directory is empty unless another process has written to it.
         let _ = std::fs::remove_dir(&from.output);
     }
     let report = done?;
@@ -102,7 +102,7 @@ fn settings(what: What, sort: &SortSettings) -> Settings {
     Settings { what, sort: sort.clone() }
 }
 
-/// Extracts into text tables.
+/// Extracts phrases or rules and writes them as text tables.
 fn write_text(
     corpus: &Corpus,
     links: &[Vec<Link>],
@@ -121,7 +121,7 @@ fn write_text(
     Ok(report)
 }
 
-/// Remarks about an extraction, with a warning if discounts could not be estimated.
+/// Returns remarks about an extraction, with a warning if discounts could not be estimated.
 pub(crate) fn told(report: &Report, hierarchical: bool) -> Vec<Remark> {
     let guess = report.guessed.then(|| {
         Remark::Warning(
@@ -132,7 +132,7 @@ pub(crate) fn told(report: &Report, hierarchical: bool) -> Vec<Remark> {
     guess.into_iter().chain([Remark::Line(summary(report, hierarchical))]).collect()
 }
 
-/// The figures of an extraction in a line.
+/// Formats the statistics of an extraction in one line.
 fn summary(report: &Report, hierarchical: bool) -> String {
     let mut line = format!(
         "{} distinct {} of {} source sides, from {} instances",

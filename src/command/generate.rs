@@ -1,4 +1,4 @@
-//! `luthier generate`.
+//! `luthier generate`: a German–English toy corpus.
 
 use super::{Common, Done};
 use crate::talk::{Talk, thousands};
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         (Part::Train, "train", args.train, 1),
     ];
     let mut summary = Vec::new();
-    // Parts that come later leave out the sentences of earlier ones, so the test set is the same for any training size.
+    // Later parts exclude the sentences of earlier ones, so that the test set is the same for any training size.
     for (part, name, sentences, references) in parts {
         let (mut source, mut links) = (String::new(), String::new());
         let mut targets = vec![String::new(); references];

@@ -1,4 +1,4 @@
-//! `luthier import`.
+//! `luthier import`: conversion of a Moses model to a model directory.
 
 use super::{Common, Done};
 use crate::talk::{Talk, thousands};
@@ -40,23 +40,28 @@ struct Feature {
     settings: Vec<(String, String)>,
 }
 
-/// What a configuration says.
+/// A parsed moses.ini.
 #[derive(Default)]
 struct Ini {
+    /// Features of the `[feature]` section.
     features: Vec<Feature>,
+    /// Distortion limit in words; −1 for none.
     distortion_limit: Option<i64>,
+    /// Whether the decoder is the chart decoder of hierarchical models.
     chart: bool,
+    /// Maximum span of a rule in words.
     span_limit: Option<usize>,
-    /// Sections that say how to search, which are flags here.
+    /// Sections with search limits, which are flags of `decode` and `tune` here.
     ignored: Vec<String>,
 }
 
+/// Parses a moses.ini. Fails on features and numbers that are not valid.
 fn parse(file: &str, lines: &[String]) -> Result<Ini, Error> {
     let mut ini = Ini::default();
     let mut section = String::new();
     let mut numbers = BTreeMap::new();
     for (k, line) in lines.iter().enumerate() {
-        // A comment goes to the end of the line.
+        // A comment extends to the end of the line.
         let line = line.split('#').next().unwrap_or_default().trim();
         if line.is_empty() {
             continue;
@@ -82,12 +87,14 @@ fn parse(file: &str, lines: &[String]) -> Result<Ini, Error> {
     Ok(ini)
 }
 
+/// Parses a number of the configuration.
 fn number<T: std::str::FromStr>(file: &str, at: u64, text: &str, what: &str) -> Result<T, Error> {
     text.parse().map_err(|_| Error::at(file, at, format!("the {what} is {text:?}, expected a number")))
 }
 
 impl Feature {
-    /// Reads `KENLM name=LM0 path=lm.arpa order=5`. Moses numbers features of a kind that have no name.
+    /// Parses a line such as `KENLM name=LM0 path=lm.arpa order=5`. Features without a name are numbered by kind, as in
+    /// Moses.
     fn parse(file: &str, at: u64, line: &str, numbers: &mut BTreeMap<String, usize>) -> Result<Self, Error> {
         let mut words = line.split_ascii_whitespace();
         let kind = words.next().unwrap_or_default().to_owned();
@@ -106,13 +113,14 @@ impl Feature {
         Ok(feature)
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     fn get(&self, key: &str) -> Option<&str> {
         self.settings.iter().find(|s| s.0 == key).map(|s| s.1.as_str())
     }
 }
 
-/// A file of the configuration.
+/// Returns the file of a feature, relative to the working directory or to the configuration, with or without `.gz`.
+/// Fails if it does not exist.
 fn find(ini: &Path, feature: &Feature) -> Result<PathBuf, Error> {
     let name = ini.display().to_string();
     let path = feature
@@ -170,7 +178,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     }
 }
 
-/// What an imported model is made of, as `import.toml` keeps it.
+/// Inputs of an imported model, as stored in `import.toml`.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct ImportSpec {
@@ -195,18 +203,18 @@ impl ImportSpec {
     }
 }
 
-/// What becomes of the features.
+/// Files of the Moses model, and the features that they become.
 struct Plan {
     table: PathBuf,
     reordering: Option<PathBuf>,
     glue_grammar: Option<PathBuf>,
     lms: Vec<PathBuf>,
-    /// Names there, and blocks of features here.
+    /// Names of features in Moses, with the features and their numbers in Luthier.
     names: Vec<(String, DenseFeature, usize)>,
     config: ModelConfig,
 }
 
-/// What the rule that puts S and X together counts in a glue grammar.
+/// Returns the logarithm of the score of the glue rule, which joins S and X. Fails if the grammar has no such rule.
 fn glue(path: &Path) -> Result<f64, Error> {
     let lines = read_lines(path)?;
     for (k, line) in lines.lines.iter().enumerate() {
@@ -218,13 +226,14 @@ fn glue(path: &Path) -> Result<f64, Error> {
             });
         }
     }
-    Err(Error::in_file(&lines.file, "has no rule `[X][S] [X][X] [X]`, expected a glue grammar of Moses"))
+    Err(Error::in_file(&lines.file, "has no rule `[X][S] [X][X] [X]`, expected a Moses glue grammar"))
 }
 
-/// A plan in the making: one feature after another.
+/// Builder of a [`Plan`], to which features are added one after another.
 struct Planner<'a> {
-    /// The configuration, and its name in messages.
+    /// Path of the configuration.
     path: &'a Path,
+    /// Name of the configuration in messages.
     file: &'a str,
     ini: &'a Ini,
     table: Option<PathBuf>,
@@ -238,7 +247,7 @@ struct Planner<'a> {
 impl<'a> Planner<'a> {
     fn new(path: &'a Path, file: &'a str, ini: &'a Ini) -> Self {
         let kind = if ini.chart { ModelKind::Hiero } else { ModelKind::Phrase };
-        // Moses says −1 where there is none.
+        // In Moses, −1 means no limit.
         let jump = |limit| usize::try_from(limit).unwrap_or(MAX_DISTORTION).min(MAX_DISTORTION);
         let config = ModelConfig {
             span_limit: ini.span_limit,
@@ -258,6 +267,7 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// Adds all features. Fails if one is not supported, or if a table is missing.
     fn plan(mut self) -> Result<Plan, Error> {
         for feature in &self.ini.features {
             self.add(feature)?;
@@ -274,6 +284,7 @@ impl<'a> Planner<'a> {
         Ok(Plan { table, reordering, glue_grammar, lms, names, config })
     }
 
+    /// Adds a feature. Fails if it is not supported, or if its file does not exist.
     fn add(&mut self, feature: &Feature) -> Result<(), Error> {
         match feature.kind.as_str() {
             kind @ ("UnknownWordPenalty" | "WordPenalty" | "PhrasePenalty" | "Distortion") => {
@@ -297,11 +308,12 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// Returns an error at the line of a feature.
     fn wrong(&self, feature: &Feature, what: String) -> Error {
         Error::at(self.file, feature.line, what)
     }
 
-    /// Refuses a second feature of a kind.
+    /// Fails if a feature of this kind was added before.
     fn once(&self, feature: &Feature, taken: bool) -> Result<(), Error> {
         if !taken {
             return Ok(());
@@ -311,13 +323,13 @@ impl<'a> Planner<'a> {
             .hint("only models with one phrase table and one reordering table can be imported"))
     }
 
-    /// The table; of a hierarchical model also the glue grammar, which comes second.
+    /// Adds the phrase or rule table, or the glue grammar, which is the second table of a hierarchical model.
     fn add_table(&mut self, feature: &Feature) -> Result<(), Error> {
         let second = self.table.is_some();
         self.once(feature, second && (!self.ini.chart || self.config.glue.is_some()))?;
         if feature.kind != "PhraseDictionaryMemory" {
             return Err(self
-                .wrong(feature, format!("{} is a binary table of Moses", feature.kind))
+                .wrong(feature, format!("{} is a binary Moses table", feature.kind))
                 .hint("give the text table that it was compiled from, as PhraseDictionaryMemory"));
         }
         let path = find(self.path, feature)?;
@@ -333,7 +345,7 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Words decide about orientation, and each orientation has a weight of its own.
+    /// Adds the reordering table. Fails unless its orientations are word-based and have one weight each.
     fn add_reordering(&mut self, feature: &Feature) -> Result<(), Error> {
         self.once(feature, self.reordering.is_some())?;
         let kind = feature.get("type").unwrap_or_default();
@@ -349,11 +361,12 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Name of a compiled language model.
+/// Returns the file name of a converted language model.
 fn lm_name(k: usize) -> String {
     format!("lm{k}.bin")
 }
 
+/// Converts tables, language models and weights, and writes `luthier.toml` last.
 fn convert(
     args: &Args,
     config: ModelConfig,
@@ -361,7 +374,7 @@ fn convert(
     weights: &Weights,
     talk: Talk,
 ) -> Result<(), Error> {
-    // A model that is half new is none.
+    // A model that is only partly replaced must not be opened.
     ModelDir::invalidate(&args.model);
     let table = read_text(&plan.table, plan.reordering.as_deref(), Progress::NONE)?;
     let chart = config.kind == ModelKind::Hiero;
@@ -389,7 +402,7 @@ fn convert(
     ModelDir::create(&args.model, config, &comment).map(|_| ())
 }
 
-/// Every feature needs its weights.
+/// Fails unless every feature has the expected number of weights.
 fn check_weights(args: &Args, plan: &Plan, weights: &Weights, table: &Table) -> Result<(), Error> {
     for (there, here, _) in &plan.names {
         let expected = match here {
@@ -411,7 +424,7 @@ fn check_weights(args: &Args, plan: &Plan, weights: &Weights, table: &Table) -> 
     Ok(())
 }
 
-/// Weights under our names.
+/// Returns the text of the weights file, with the names of Luthier's features.
 fn renamed(plan: &Plan, weights: &Weights, table: &Table) -> String {
     let mut text = String::from("# weights of the Moses configuration\n");
     let most = table.shape().scores.max(6);

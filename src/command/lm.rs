@@ -1,4 +1,4 @@
-//! `luthier lm`.
+//! `luthier lm`: estimation, compilation and queries of n-gram language models.
 
 use super::{Common, Done, write_out};
 use crate::{
@@ -104,8 +104,8 @@ fn build(args: &BuildArgs, common: &Common, talk: Talk) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Remarks about an estimated model: the size of the text and of the model, and a warning if discounts could not be
-/// estimated.
+/// Returns remarks about an estimated model: sizes of the text and of the model, and a warning if discounts could not
+/// be estimated.
 pub(crate) fn told(report: &Report) -> Vec<Remark> {
     let [sentences, words, different] =
         [report.sentences, report.words, report.different].map(|n| thousands(n as usize));
@@ -169,7 +169,8 @@ fn compile(args: &CompileArgs, common: &Common, talk: Talk) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One line per sentence: log₁₀ of its probability, words, unknown words; then the perplexity of all.
+/// Prints log₁₀ of the probability, the number of words and the number of unknown words of each sentence, then the
+/// perplexity of the text.
 fn query(args: &QueryArgs, common: &Common) -> Done {
     if args.model.as_os_str() == "-" && args.input.as_os_str() == "-" {
         return Err(Error::new("standard input cannot be both the model and the text")
@@ -252,13 +253,13 @@ fn info(args: &InfoArgs, common: &Common) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Memory of this process, as the system says it.
+/// Returns the resident memory of a process, as written in its /proc status file; `None` where that is not available.
 fn resident(status: &Path) -> Option<String> {
     let text = std::fs::read_to_string(status).ok()?;
     text.lines().find_map(|l| l.strip_prefix("VmRSS:")).map(|v| v.trim().to_owned())
 }
 
-/// `500M`, `4G` or plain bytes.
+/// Parses a number of bytes, with an optional suffix: `500M`, `4G`.
 pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     text.parse::<ByteSize>().map(ByteSize::bytes).map_err(|e| e.to_string())
 }

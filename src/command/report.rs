@@ -1,4 +1,4 @@
-//! `luthier report`.
+//! `luthier report`: an HTML page about tuning runs.
 
 mod evidence;
 
@@ -49,8 +49,10 @@ pub(crate) struct Args {
 
 /// A run with its weights.
 struct Run {
+    /// Name on the page.
     name: String,
     view: RunView,
+    /// Weights of the best iteration.
     best: Weights,
     /// Weights by iteration.
     weights: Vec<Weights>,
@@ -63,7 +65,7 @@ impl Run {
         Ok(Run { name: String::new(), best: view.best_weights()?, weights, view })
     }
 
-    /// What the page knows of it.
+    /// Returns the data of the run for the page.
     fn json(&self, metric: &Metric) -> Value {
         const FEW: usize = 24;
         let shown = |x: Option<f64>| x.map(|x| round(metric.display_score(x)));
@@ -78,7 +80,7 @@ impl Run {
                 })
             })
             .collect();
-        // Those that ever weigh most. There may be millions.
+        // The features with the largest L1-normalised weight in any iteration; there can be millions.
         let scales: Vec<f64> = self.weights.iter().map(|w| 1.0 / w.l1().max(f64::MIN_POSITIVE)).collect();
         let scaled = |key: FeatureKey| self.weights.iter().zip(&scales).map(move |(w, by)| w.get(key) * by);
         let last = self.weights.last();
@@ -104,12 +106,13 @@ impl Run {
     }
 }
 
-/// Six significant digits: more would only make the page longer.
+/// Rounds to six significant digits, to keep the page small.
 fn round(x: f64) -> f64 {
     format!("{x:.5e}").parse().unwrap_or(x)
 }
 
-/// Directories of runs; one that holds some, and one of an experiment, stand for those.
+/// Returns the run directories among the given ones; directories that contain runs, such as that of an experiment, are
+/// replaced by their finished runs. Fails if such a directory contains none.
 fn directories(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for path in given {
@@ -142,7 +145,7 @@ fn directories(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// The shortest ends of paths that tell them apart, and say something.
+/// Returns the shortest ends of paths that are distinct, as names of runs.
 fn names(paths: &[PathBuf]) -> Vec<String> {
     let parts: Vec<Vec<String>> = paths
         .iter()
@@ -150,7 +153,7 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
             let whole = fs::canonicalize(p).unwrap_or_else(|_| p.clone());
             let parts = whole.components().map(|c| c.as_os_str().to_string_lossy().into_owned());
             let mut parts: Vec<String> = parts.collect();
-            // All runs of experiments are called that.
+            // The run directories of all cells of experiments are named `run`.
             if parts.len() > 1 && parts.last().is_some_and(|p| p == "run") {
                 parts.pop();
             }
@@ -167,7 +170,7 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
     (1..=longest).map(ends).find(|n| distinct(n)).unwrap_or_else(|| ends(longest))
 }
 
-/// The page with each `{{name}}` replaced; what stands in their place is left as it is.
+/// Returns the page with each `{{name}}` replaced; replacements are not searched for further names.
 fn fill(parts: &[(&str, &str)]) -> String {
     let mut out = String::new();
     for (i, piece) in include_str!("report/page.html").split("{{").enumerate() {
@@ -182,7 +185,7 @@ fn fill(parts: &[(&str, &str)]) -> String {
     out
 }
 
-/// The metric that a run was tuned for, as it was typed.
+/// Returns the metric that a run was tuned for, as given on the command line.
 fn metric_name(run: &Run) -> &str {
     run.view.setting("metric").unwrap_or("bleu")
 }
@@ -216,7 +219,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     }
     let (evidence, wrong) = Evidence::gather(&runs, &metric, args);
     let mut why = wrong.into_iter().collect::<Vec<_>>();
-    // Files that were given as flags must be readable.
+    // Errors in files that were given as flags are fatal.
     if !why.is_empty() && (given || (!args.references.is_empty() && evidence.is_empty())) {
         return Err(why.remove(0).into());
     }
@@ -229,7 +232,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         "title": args.title, "version": env!("CARGO_PKG_VERSION"), "metric": metric.name(), "error": metric.is_error(),
         "runs": runs.iter().map(|r| r.json(&metric)).collect::<Vec<_>>(), "evidence": found, "why": why.first().map(ToString::to_string),
     });
-    // No tag may end where data stand.
+    // The data must not contain a closing tag.
     let data = data.to_string().replace('<', "\\u003c");
     let title = args.title.replace('&', "&amp;").replace('<', "&lt;");
     let page = fill(&[

@@ -1,4 +1,4 @@
-//! `luthier table`.
+//! `luthier table`: compilation and queries of phrase and rule tables.
 
 use super::{Common, Done, check_outputs, write_out};
 use crate::{
@@ -70,7 +70,7 @@ struct InfoArgs {
     table: TableArgs,
 }
 
-/// Opens a binary table, or reads text ones.
+/// Opens a binary table, or reads text tables. Fails if a reordering table is given with a binary table.
 fn open(table: &Path, reordering: Option<&Path>, talk: Talk) -> Result<Table, Error> {
     if !Table::is_binary(table) {
         let phases = Phases::new(talk, &|_| None);

@@ -1,4 +1,4 @@
-//! `luthier train`.
+//! `luthier train`: a translation model from parallel text.
 
 use super::{
     Common, Done,
@@ -66,7 +66,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// What the flags mean.
+    /// Returns the settings of training for these flags.
     fn settings(&self) -> Settings {
         Settings {
             what: match self.kind {
@@ -88,7 +88,7 @@ impl Args {
         }
     }
 
-    /// Refuses flags of the other kind of model.
+    /// Fails on flags of the other kind of model.
     fn check(&self) -> Result<(), Error> {
         let (stray, kind) = match self.kind {
             ModelKind::Phrase if self.rules.is_some() => {
@@ -131,16 +131,16 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What must be remembered to say what a step means.
+/// State that the messages about progress depend on.
 struct Shown {
-    /// Words of both sides of the text.
+    /// Number of words of both sides of the text.
     words: usize,
-    /// The stage that is being done.
+    /// Current stage of training.
     stage: Stage,
 }
 
 impl Shown {
-    /// What to say about the last step of a phase.
+    /// Returns the line about the last step of a phase; `None` for phases without one.
     fn line(&self, step: &Step) -> Option<String> {
         match self.stage {
             Stage::Align => align::iteration(step, self.words),
@@ -150,7 +150,7 @@ impl Shown {
         }
     }
 
-    /// What to say about an event, in lines.
+    /// Returns the messages about an event.
     fn told(&mut self, event: &Event<'_>, settings: &Settings) -> Vec<Remark> {
         match event {
             Event::Read(corpus) => {
@@ -173,7 +173,7 @@ impl Shown {
     }
 }
 
-/// The summary for people.
+/// Returns the summary as text.
 fn summary(trained: &Trained) -> String {
     let (t, table) = (&trained.text.figures, &trained.table.figures);
     let mut text = format!(

@@ -11,7 +11,7 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// A table of random phrases over a few words.
+/// Returns a model whose table has random phrases over a few words.
 fn model(seed: u64) -> Model {
     let mut s = Stream::new(seed, Purpose::Test, 0, 0);
     let (mut f, mut e) = (Vocabulary::default(), Vocabulary::default());
@@ -37,7 +37,7 @@ fn limits() -> Limits {
     Limits { distortion_limit: Some(3), ..Limits::default() }.unpruned()
 }
 
-fn steered<'d>(
+fn highest_bleu<'d>(
     blind: &Decoder<'_>,
     forcing: &'d Decoder<'_>,
     sentence: &str,
@@ -60,8 +60,8 @@ fn bleu(text: &str, references: &[&str]) -> f64 {
     metric.sentence_score(&stats, SentenceSmoothing::default())
 }
 
-/// What can be made is what the forest of all derivations holds, with the score of the best derivation; and what scores best
-/// is the best of those strings.
+/// Forced decoding reaches exactly the strings in the forest of all derivations, with the score of the best derivation;
+/// the search for BLEU finds the best of these strings.
 #[test]
 fn searches_equal_enumeration() {
     let (mut reached, mut missed) = (0, 0);
@@ -80,7 +80,7 @@ fn searches_equal_enumeration() {
             KBest::new(&forest, &scores, true).map(|d| (forest.text(&d.words), d.score)).collect();
         let forcing = Decoder::new(&model, &weights, Forced::limits(limits()));
         for k in 0..12 {
-            // One that is there, changed half of the time.
+            // A reachable translation, with one word replaced in every other round.
             let known = all.keys().nth(s.below(all.len() as u64) as usize).unwrap();
             let mut words: Vec<String> = known.split(' ').map(str::to_owned).collect();
             if k % 2 == 1 {
@@ -98,7 +98,7 @@ fn searches_equal_enumeration() {
                 assert!(found.is_none(), "{seed} {text}");
                 missed += 1;
             }
-            // The same as rescoring the forest.
+            // Rescoring the forest with the same constraint gives the same answer.
             let numbers: Vec<u32> = (0..forest.words.len() as u32).collect();
             let number = |w: &str| numbers.iter().copied().find(|&n| forest.words[n as usize] == w);
             if let Some(words) = text.split(' ').map(number).collect::<Option<Vec<u32>>>() {
@@ -107,7 +107,7 @@ fn searches_equal_enumeration() {
             }
             let reference = format!("{text} e0 e1");
             let blind = Decoder::blind(&model, limits());
-            let (best, lattice) = steered(&blind, &forcing, &sentence, &[&reference, "e2 e3"]);
+            let (best, lattice) = highest_bleu(&blind, &forcing, &sentence, &[&reference, "e2 e3"]);
             let most = all.keys().map(|t| bleu(t, &[&reference, "e2 e3"])).fold(0.0, f64::max);
             let ours = bleu(&best, &[&reference, "e2 e3"]);
             assert!((ours - most).abs() < 1e-4, "{seed} {reference}: {best} {ours} {most}");
@@ -128,14 +128,14 @@ fn empty_and_unknown() {
     assert_eq!(forced(&decoder, "x y x", &["q", "x y x"]).unwrap().best().unwrap().0, "x y x");
     let blind = Decoder::blind(&model, limits());
     for references in [&[""][..], &["x"], &["q"], &[]] {
-        let (text, _) = steered(&blind, &decoder, "x", references);
+        let (text, _) = highest_bleu(&blind, &decoder, "x", references);
         assert_eq!(text, "x");
     }
 }
 
-/// Forced and steered decoding end where the caller says *stop*.
+/// Forced decoding and the search for BLEU stop when the progress callback answers *stop*.
 #[test]
-fn a_steered_search_stops_when_it_is_asked_to() {
+fn a_constrained_search_can_be_stopped() {
     use crate::core::{ErrorKind, Step};
     use std::{
         ops::ControlFlow,

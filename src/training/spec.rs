@@ -1,4 +1,4 @@
-//! Everything that decides a trained model, as `train.toml` in the model directory holds it.
+//! The settings and inputs that a trained model depends on, as stored in `train.toml` of the model directory.
 
 use super::{Alignment, LanguageModels, Settings};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// The settings of a trained model and its inputs. Keys are the names of the flags of `luthier train`.
+/// Settings and inputs of a trained model. Keys are the flags of `luthier train`.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct TrainSpec {
@@ -32,7 +32,8 @@ pub(super) struct TrainSpec {
 }
 
 impl TrainSpec {
-    /// The specification of training on a text. Reads all inputs for their digests.
+    /// Returns the specification of training on a text. Reads all inputs for their digests; fails if one cannot be
+    /// read.
     pub(super) fn new(source: &Path, target: &Path, settings: &Settings) -> Result<Self> {
         let (phrases, rules) = match settings.what {
             What::Phrases(phrases) => (Some(phrases), None),

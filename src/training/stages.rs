@@ -1,4 +1,4 @@
-//! Stages of training: their log `train.jsonl`, their figures, and what training has come to.
+//! Stages of training: their statistics, their log `train.jsonl`, and the result of training.
 
 use super::{Event, Observer, spec::TrainSpec};
 use crate::{
@@ -17,20 +17,20 @@ use std::{
 /// A stage of training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Both sides of the parallel text are counted.
+    /// Read both sides of the parallel text and count sentence pairs and words.
     Text,
-    /// Words are aligned.
+    /// Align words.
     Align,
-    /// Phrases or rules are extracted.
+    /// Extract phrases or rules.
     Table,
-    /// Language models are estimated and converted.
+    /// Estimate or convert language models.
     Lm,
-    /// Initial weights and the configuration of the model are written.
+    /// Write initial weights and the configuration of the model.
     Weights,
 }
 
 impl Stage {
-    /// The name of the stage in `train.jsonl`.
+    /// Returns the name of the stage in `train.jsonl`.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Text => "text",
@@ -42,18 +42,18 @@ impl Stage {
     }
 }
 
-/// A stage of training that is complete, with its figures: a line of `train.jsonl`.
+/// A complete stage of training with its statistics: one line of `train.jsonl`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Done<F> {
-    /// The stage.
+    /// The stage that is complete.
     pub stage: Stage,
-    /// What was counted and measured in the stage.
+    /// Statistics of the stage.
     pub figures: F,
-    /// Names and sizes in bytes of the files in the model directory that the stage has written.
+    /// Names and sizes in bytes of the files that the stage has written to the model directory.
     pub files: Vec<(String, u64)>,
-    /// Seconds that the stage took, to the millisecond.
+    /// Duration of the stage in seconds, rounded to milliseconds.
     pub seconds: f64,
-    /// Whether the stage was complete before this training began.
+    /// Whether an earlier process completed the stage.
     pub resumed: bool,
 }
 
@@ -64,7 +64,7 @@ impl<F: Serialize> Serialize for Done<F> {
 }
 
 impl<F: Serialize> Done<F> {
-    /// The stage as a line of `train.jsonl`.
+    /// Returns the stage as the JSON of its line in `train.jsonl`.
     fn line(&self) -> serde_json::Result<Value> {
         let mut line = serde_json::to_value(&self.figures)?;
         let files: Map<String, Value> = self.files.iter().map(|(f, n)| (f.clone(), (*n).into())).collect();
@@ -76,7 +76,7 @@ impl<F: Serialize> Done<F> {
 }
 
 impl<F: DeserializeOwned> Done<F> {
-    /// A stage from its line of `train.jsonl`, unless something is missing there.
+    /// Parses the line of a stage in `train.jsonl`; `None` if a value is missing.
     fn read(stage: Stage, line: &Value) -> Option<Self> {
         let files = line["files"].as_object()?.iter().map(|(f, n)| Some((f.clone(), n.as_u64()?)));
         Some(Done {
@@ -89,22 +89,22 @@ impl<F: DeserializeOwned> Done<F> {
     }
 }
 
-/// Figures of the parallel text.
+/// Statistics of the parallel text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TextFigures {
     /// Number of lines of each of the two files.
     pub lines: usize,
-    /// Number of sentence pairs that are trained on.
+    /// Number of sentence pairs that are kept for training.
     pub kept: usize,
-    /// Numbers of sentence pairs that were skipped, by reason.
+    /// Numbers of sentence pairs that are skipped, by reason.
     pub dropped: Dropped,
-    /// Number of words of the source side, in the pairs that are kept.
+    /// Number of source words in the pairs that are kept.
     pub source_words: usize,
-    /// Number of words of the target side, in the pairs that are kept.
+    /// Number of target words in the pairs that are kept.
     pub target_words: usize,
-    /// Number of different words of the source side.
+    /// Number of distinct source words in the pairs that are kept.
     pub source_vocabulary: usize,
-    /// Number of different words of the target side.
+    /// Number of distinct target words in the pairs that are kept.
     pub target_vocabulary: usize,
 }
 
@@ -122,63 +122,63 @@ impl TextFigures {
     }
 }
 
-/// Figures of the word alignment.
+/// Statistics of the word alignment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AlignFigures {
-    /// Perplexities in the last iteration of the aligner; none where the alignment was given.
+    /// Perplexities of the aligner after its last iteration; `None` if the alignment was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perplexity: Option<Perplexity>,
     /// Number of links of the symmetrised alignment.
     pub links: usize,
 }
 
-/// Perplexities of an aligner, one of each direction.
+/// Perplexities of an aligner on the training text, one for each direction.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Perplexity {
-    /// Perplexity of a target word given the source sentence.
+    /// Perplexity per target word of the target side given the source side.
     #[serde(deserialize_with = "number")]
     pub target_given_source: f64,
-    /// Perplexity of a source word given the target sentence.
+    /// Perplexity per source word of the source side given the target side.
     #[serde(deserialize_with = "number")]
     pub source_given_target: f64,
 }
 
-/// Figures of the table of phrases or rules.
+/// Statistics of the phrase or rule table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TableFigures {
-    /// Number of different phrase pairs or rules.
+    /// Number of distinct phrase pairs or rules.
     pub entries: u64,
-    /// Number of different source sides of the entries.
+    /// Number of distinct source sides.
     pub sources: u64,
-    /// Number of occurrences of phrase pairs or rules in the text.
+    /// Number of extracted instances of phrase pairs or rules.
     pub found: u64,
-    /// Number of rules with no, one and two gaps; none for phrases.
+    /// Numbers of rules with zero, one and two gaps; `None` for phrases.
     pub by_gaps: Option<[u64; 3]>,
     /// Size of the binary table in bytes.
     pub bytes: usize,
 }
 
-/// Figures of the language models.
+/// Statistics of the language models.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LmFigures {
     /// The language models, in the order of their features.
     pub models: Vec<LmFile>,
 }
 
-/// Figures of one language model.
+/// Statistics of one language model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LmFile {
-    /// Name of the binary: in the model directory, or absolute for a binary that was given.
+    /// Path of the binary: relative to the model directory, or absolute for a given binary.
     pub file: String,
-    /// Longest n-gram of the language model, in words.
+    /// Order of the language model.
     pub order: usize,
-    /// Number of words of its vocabulary.
+    /// Size of the vocabulary, `<unk>`, `<s>` and `</s>` included.
     pub words: usize,
-    /// Number of n-grams by order, from single words on.
+    /// Numbers of n-grams by order, from unigrams on.
     pub counts: Vec<u64>,
-    /// Size for queries in bytes.
+    /// Size of the data structures for queries, in bytes.
     pub bytes: usize,
-    /// Perplexity of the target text, unknown words included.
+    /// Perplexity of the target text, on which an estimated model was trained; unknown words included.
     #[serde(deserialize_with = "number")]
     pub perplexity_of_target: f64,
 }
@@ -197,32 +197,32 @@ impl LmFile {
     }
 }
 
-/// Figures of a stage that counts nothing.
+/// Statistics of a stage that has none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoFigures {}
 
-/// A number that JSON writes as `null` where it is not finite.
+/// Deserialises a number; `null`, which JSON has for numbers that are not finite, becomes NaN.
 fn number<'de, D: Deserializer<'de>>(input: D) -> std::result::Result<f64, D::Error> {
     Ok(Option::deserialize(input)?.unwrap_or(f64::NAN))
 }
 
-/// What training has come to: the model directory, and figures of every stage. Serialises as the summary of
+/// Result of training: the model directory and the statistics of every stage. Serialises as the summary of
 /// `luthier train --json`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trained {
-    /// The model directory.
+    /// Path of the model directory.
     pub model: PathBuf,
-    /// The parallel text that was read.
+    /// Stage `text`: statistics of the parallel text.
     pub text: Done<TextFigures>,
-    /// The word alignment.
+    /// Stage `align`: statistics of the word alignment.
     pub align: Done<AlignFigures>,
-    /// The table of phrases or rules.
+    /// Stage `table`: statistics of the phrase or rule table.
     pub table: Done<TableFigures>,
-    /// The language models.
+    /// Stage `lm`: statistics of the language models.
     pub lm: Done<LmFigures>,
-    /// The initial weights and the configuration.
+    /// Stage `weights`: files of the initial weights and the configuration.
     pub weights: Done<NoFigures>,
-    /// Seconds of this training in all, without stages that were complete before.
+    /// Total duration in seconds, without stages that an earlier process completed.
     pub seconds: f64,
 }
 
@@ -238,7 +238,7 @@ impl Serialize for Trained {
 }
 
 impl Trained {
-    /// Names and seconds of all stages, in order.
+    /// Returns all stages in order, with their durations in seconds.
     pub fn stage_seconds(&self) -> [(Stage, f64); 5] {
         [
             (Stage::Text, self.text.seconds),
@@ -253,10 +253,10 @@ impl Trained {
 const KIND: WorkKind =
     WorkKind { file: "train.toml", what: "model", flag: "--model", parts: &["alignment.gz", "table.bin"] };
 
-/// Name of the log of stages.
+/// Name of the log of stages in the model directory.
 const LOG: &str = "train.jsonl";
 
-/// A model directory in the making, and the lines of its log: one for each stage that is complete.
+/// A model directory during training, with the lines of its log: one per complete stage.
 pub(super) struct Stages<'a> {
     work: WorkDir,
     done: Vec<Value>,
@@ -264,7 +264,8 @@ pub(super) struct Stages<'a> {
 }
 
 impl<'a> Stages<'a> {
-    /// Creates a model directory, or opens one that was made with the same settings.
+    /// Creates a model directory, or opens one with the same settings. Fails if the settings differ, or if another
+    /// process is using the directory.
     pub(super) fn open(path: &Path, spec: &TrainSpec, observer: Option<Observer<'a>>) -> Result<Self> {
         let read = |path: &Path| -> Vec<Value> {
             let text = std::fs::read_to_string(path.join(LOG)).unwrap_or_default();
@@ -274,24 +275,24 @@ impl<'a> Stages<'a> {
         Ok(Stages { done: read(path), work, observer })
     }
 
-    /// The model directory.
+    /// Returns the path of the model directory.
     pub(super) fn directory(&self) -> &Path {
         self.work.path()
     }
 
-    /// Path of a file in the model directory.
+    /// Returns the path of a file in the model directory.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.work.path().join(name)
     }
 
-    /// Removes a new directory in which nothing is complete; to count lines is no work. Stages that are complete stay.
+    /// Removes a directory that was created by this process, unless a stage besides `text` is complete.
     pub(super) fn abandon(self) {
         if self.done.len() < 2 {
             self.work.discard();
         }
     }
 
-    /// A stage that is complete and whose files are still there.
+    /// Returns a stage from the log; `None` if it is not complete, or if a file of it is missing or has another size.
     fn complete<F: DeserializeOwned>(&self, stage: Stage) -> Option<Done<F>> {
         let line = self.done.iter().find(|d| d["stage"] == stage.name())?;
         let found = Done::read(stage, line)?;
@@ -300,8 +301,8 @@ impl<'a> Stages<'a> {
         whole.then_some(found)
     }
 
-    /// Does a stage, unless it is complete; its files are complete before it counts as such. `work` returns figures and names
-    /// of files.
+    /// Runs a stage unless it is complete, and adds it to the log after its files are written. `work` returns the
+    /// statistics and the names of the files.
     pub(super) fn stage<F: Serialize + DeserializeOwned>(
         &mut self,
         stage: Stage,
@@ -322,7 +323,8 @@ impl<'a> Stages<'a> {
         }
         let seconds = (1e3 * clock.elapsed().as_secs_f64()).round() / 1e3;
         let done = Done { stage, figures, files, seconds, resumed: false };
-        let line = done.line().map_err(|e| Error::new(format!("figures cannot be written: {e}")))?;
+        let line =
+            done.line().map_err(|e| Error::new(format!("cannot write the statistics of a stage: {e}")))?;
         self.done.retain(|d| d["stage"] != stage.name());
         self.done.push(line);
         let lines: String = self.done.iter().map(|d| format!("{d}\n")).collect();

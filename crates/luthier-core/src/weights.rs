@@ -106,8 +106,10 @@ impl Weights {
         };
         if name.trim().contains(char::is_whitespace) && value.parse::<f64>().is_err() {
             let shown: String = line.chars().take(40).collect();
-            return Err(Error::new(format!("found `{shown}`, expected one weight per line, such as `lm 0.5`"))
-                .hint("give a weights file, as `tune` writes it; this looks like text"));
+            return Err(Error::new(format!(
+                "found `{shown}`, expected one weight per line, such as `lm 0.5`"
+            ))
+            .hint("give a weights file, as `tune` writes it; this looks like text"));
         }
         let last = name.split_whitespace().next_back().unwrap_or_default();
         if name.trim().contains(char::is_whitespace) && last.parse::<f64>().is_ok() {

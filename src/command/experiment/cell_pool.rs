@@ -1,4 +1,4 @@
-//! Where cells run: as many processes as there is room for.
+//! Cells of an experiment as parallel processes, limited by number, threads and memory.
 
 use crate::subprocess::{Rerun, last_error, shell_quote};
 use luthier::core::{Error, Result};
@@ -9,22 +9,26 @@ use std::{
     process::{Child, Stdio},
 };
 
-/// What cells may take together.
+/// Resources that all running cells may use together.
 pub(super) struct Limits {
+    /// Number of threads.
     pub(super) threads: usize,
+    /// Maximum number of cells that run in parallel.
     pub(super) jobs: usize,
-    /// In bytes.
+    /// Memory in bytes.
     pub(super) memory: u64,
 }
 
-/// A cell is a group and a replica.
+/// A cell: one replica of a group.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cell {
+    /// Index of the group.
     pub(super) group: usize,
+    /// Number of the replica, from 0.
     pub(super) replica: u32,
 }
 
-/// An error of the file system.
+/// Returns a function that describes an error of the file system.
 pub(super) fn failed(path: &Path, doing: &str) -> impl FnOnce(std::io::Error) -> Error {
     let name = path.display().to_string();
     let doing = doing.to_owned();
@@ -37,28 +41,29 @@ pub(super) struct Running {
     system: usize,
     steps: VecDeque<Vec<String>>,
     child: Child,
-    /// The command that tunes.
+    /// The `tune` command of the cell.
     command: String,
-    /// Memory now, and at most, in bytes.
+    /// Resident memory at the last measurement, in bytes.
     now: u64,
+    /// Peak of the resident memory, in bytes.
     peak: u64,
 }
 
-/// How a cell ended: its command or its error, and its peak memory in bytes.
+/// A cell that has ended: its `tune` command or its error, and its peak memory in bytes.
 pub(super) type Ended = (Cell, Result<String>, u64);
 
-/// Where cells run.
+/// The cells that are running, and the memory that cells of each system need.
 pub(super) struct CellPool<'a> {
     limits: &'a Limits,
     rerun: &'a Rerun<'a>,
     pub(super) running: Vec<Running>,
-    /// The most that a cell of each system has needed so far.
+    /// Largest peak memory of the cells of each system so far, in bytes; 0 before the first one.
     peaks: Vec<u64>,
-    /// Cells at the same time; fewer once memory was short.
+    /// Maximum number of cells that run in parallel; reduced when memory was insufficient.
     most: usize,
 }
 
-/// What a cell is taken to need before one has been seen.
+/// Assumed memory of a cell, in bytes, before one of its system has been measured.
 const UNKNOWN: u64 = 512 << 20;
 
 impl<'a> CellPool<'a> {
@@ -66,12 +71,12 @@ impl<'a> CellPool<'a> {
         CellPool { limits, rerun, running: Vec::new(), peaks: vec![0; systems], most: limits.jobs }
     }
 
-    /// What a cell of a system has needed before.
+    /// Records the peak memory of a cell of a system, in bytes.
     pub(super) fn known(&mut self, system: usize, memory: u64) {
         self.peaks[system] = self.peaks[system].max(memory);
     }
 
-    /// Whether another cell of a system fits.
+    /// Returns whether another cell of a system fits into the limits; always true if no cell is running.
     pub(super) fn has_room(&self, system: usize) -> bool {
         let need = |system: usize| if self.peaks[system] > 0 { self.peaks[system] } else { UNKNOWN };
         let taken: u64 = self.running.iter().map(|r| r.peak.max(need(r.system))).sum();
@@ -79,6 +84,7 @@ impl<'a> CellPool<'a> {
             || (self.running.len() < self.most && taken + need(system) <= self.limits.memory)
     }
 
+    /// Starts the first command of a cell; the others follow.
     pub(super) fn start(
         &mut self,
         cell: Cell,
@@ -100,16 +106,17 @@ impl<'a> CellPool<'a> {
         Ok(())
     }
 
+    /// Starts a command with its share of the threads; standard error goes to `stderr.txt` in `dir`.
     fn launch(&self, words: &[String], dir: &Path) -> Result<Child> {
         let threads = (self.limits.threads / self.limits.jobs).max(1).to_string();
         let errors = dir.join("stderr.txt");
         let file = fs::File::create(&errors).map_err(failed(&errors, "write it"))?;
         let mut command = self.rerun.command(words);
         command.args(["--threads", &threads]).stdout(Stdio::null()).stderr(file);
-        command.spawn().map_err(|e| Error::io("luthier", "start it again", &e))
+        command.spawn().map_err(|e| Error::io("luthier", "start a subprocess", &e))
     }
 
-    /// Looks at the memory of each.
+    /// Measures the memory of all running cells.
     pub(super) fn measure(&mut self) {
         for r in &mut self.running {
             if let Some((now, peak)) = memory(r.child.id()) {
@@ -120,7 +127,7 @@ impl<'a> CellPool<'a> {
         }
     }
 
-    /// Stops the youngest cell where all together have more than they may.
+    /// Stops the cell that was started last if all running cells together exceed the memory limit, and returns it.
     pub(super) fn make_room(&mut self) -> Option<Cell> {
         let all: u64 = self.running.iter().map(|r| r.now).sum();
         if all <= self.limits.memory || self.running.len() < 2 {
@@ -133,7 +140,8 @@ impl<'a> CellPool<'a> {
         Some(last.cell)
     }
 
-    /// Cells that are done or have failed; others go on with their next step.
+    /// Returns the cells that are complete or have failed, and starts the next command of cells whose command has
+    /// ended.
     pub(super) fn ended(&mut self, dir: &dyn Fn(Cell) -> PathBuf) -> Result<Vec<Ended>> {
         let mut ended = Vec::new();
         let mut still = Vec::new();
@@ -163,7 +171,7 @@ impl<'a> CellPool<'a> {
 }
 
 impl Drop for CellPool<'_> {
-    /// Nothing goes on alone when an error ends the experiment.
+    /// Kills the running cells when an error ends the experiment.
     fn drop(&mut self) {
         for r in &mut self.running {
             let _ = r.child.kill();
@@ -172,7 +180,7 @@ impl Drop for CellPool<'_> {
     }
 }
 
-/// Resident memory of a process, now and at most, where the system tells.
+/// Returns the current and the peak resident memory of a process in bytes; `None` where /proc is not available.
 fn memory(process: u32) -> Option<(u64, u64)> {
     let text = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let field = |name: &str| {
@@ -182,7 +190,7 @@ fn memory(process: u32) -> Option<(u64, u64)> {
     Some((field("VmRSS:")?, field("VmHWM:")?))
 }
 
-/// Three quarters of the memory that nobody uses; without limit where the system does not tell.
+/// Returns three quarters of the available memory in bytes; no limit where /proc is not available.
 pub(super) fn free_memory() -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"));
@@ -197,9 +205,10 @@ mod tests {
     use crate::{command::Common, talk::Talk};
     use std::{thread::sleep, time::Duration};
 
-    /// Cells start as long as those of their system have needed little, and the youngest goes when they turn out to need more.
+    /// Cells are started according to the memory that earlier cells of their system needed; if they need more, the
+    /// cell that was started last is stopped. A failed command is reported with the last line of its standard error.
     #[test]
-    fn memory_is_kept() {
+    fn the_memory_limit_is_kept() {
         let dir = tempfile::tempdir().unwrap();
         let common = Common { quiet: true, json_errors: true, ..Common::default() };
         let rerun = Rerun::new(&common, Talk { quiet: true, ..Talk::default() }).unwrap().with_program("sh");
@@ -214,7 +223,7 @@ mod tests {
             let much = "x=$(head -c 50000000 /dev/zero | tr '\\0' a); sleep 20; echo $x";
             pool.start(cell(replica), 0, steps(much), dir.path()).unwrap();
         }
-        assert!(!pool.has_room(0), "a third one would have more than there is");
+        assert!(!pool.has_room(0), "a third cell would exceed the limit");
         let mut stopped = None;
         for _ in 0..600 {
             pool.measure();
@@ -228,7 +237,7 @@ mod tests {
         assert_eq!(stopped.map(|c| c.replica), Some(1));
         assert_eq!((pool.running.len(), pool.has_room(0)), (1, false));
         drop(pool);
-        // What ends tells how: in steps, with its last words.
+        // The second command of a cell fails.
         let mut pool = CellPool::new(&limits, &rerun, 1);
         let mut two = steps("exit 0");
         two.extend(steps("echo luthier: bad >&2; exit 2"));

@@ -1,4 +1,4 @@
-//! What the file of an experiment says, and the cells that it makes.
+//! The experiment file (TOML) and the cells that it defines: systems × algorithms × settings × replicas.
 
 use luthier::{
     core::{Error, Result},
@@ -8,34 +8,42 @@ use luthier::{
 use serde::Deserialize;
 use std::{collections::BTreeMap, path::PathBuf};
 
-/// Flags of a command by their names without hyphens.
+/// Flags of a command, by name without the leading hyphens.
 pub(super) type Flags = BTreeMap<String, toml::Value>;
 
+/// An experiment file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Plan {
+    /// Heading of the results.
     pub(super) title: String,
-    /// What stands under the title: how it differs from the paper, for one.
+    /// Paragraph below the heading, such as differences from the paper.
     #[serde(default)]
     pub(super) about: String,
-    /// The algorithm that the others are compared with.
+    /// Name of the algorithm that the others are compared with.
     pub(super) baseline: String,
+    /// Number of runs per cell, each with its own seed.
     #[serde(default = "one")]
     pub(super) replicas: u32,
-    /// Iterations of each cell.
-    #[serde(default = "usual")]
+    /// Maximum number of iterations of each cell.
+    #[serde(default = "default_iterations")]
     pub(super) iterations: u32,
+    /// Metric that test sets are scored with, and that cells are tuned for by default.
     #[serde(default = "bleu")]
     pub(super) metric: String,
+    /// Significance test.
     #[serde(default)]
     pub(super) significance: Significance,
-    /// Translate the first test set after every iteration, too.
+    /// Whether `tune` also translates the first test set after every iteration.
     #[serde(default)]
     pub(super) watch: bool,
+    /// Flags of `tune` for all cells.
     #[serde(default)]
     pub(super) tune: Flags,
+    /// Flags of both `tune` and `decode` for all cells.
     #[serde(default)]
     pub(super) search: Flags,
+    /// Parts of the corpus and their use.
     #[serde(default)]
     pub(super) text: Texts,
     pub(super) systems: Vec<System>,
@@ -56,17 +64,23 @@ pub(super) enum Significance {
     Randomization,
 }
 
-/// Which text is for what.
+/// The corpus and the use of its parts.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Texts {
-    /// Where it is; without, it is generated.
+    /// Directory of the corpus; `None` generates one.
     pub(super) data: Option<PathBuf>,
+    /// File name extensions of both sides, source first: `de-en`.
     pub(super) languages: String,
+    /// Sizes of the generated corpus.
     pub(super) generate: Sizes,
+    /// Text that systems are trained on.
     pub(super) train: Part,
+    /// Text that weights are tuned on.
     pub(super) tune: Part,
+    /// Selection set: text that the iteration is chosen on.
     pub(super) select: Option<Part>,
+    /// Test sets, at least one.
     pub(super) test: Vec<Part>,
 }
 
@@ -84,6 +98,7 @@ impl Default for Texts {
     }
 }
 
+/// Numbers of sentences of a generated corpus.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Sizes {
@@ -92,7 +107,7 @@ pub(super) struct Sizes {
     pub(super) test: u32,
 }
 
-/// Some lines of a file: `dev`, `dev:1/2` for the first half, `train:1-10000`.
+/// A part of the corpus: a file or a range of its lines, as `dev`, `dev:1/2` (the first half) or `train:1-10000`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct Part {
@@ -100,14 +115,19 @@ pub(super) struct Part {
     lines: Lines,
 }
 
+/// A range of lines of a file.
 #[derive(Debug, Clone, PartialEq)]
 enum Lines {
+    /// All lines.
     All,
+    /// The k-th of n equal shares, k from 1.
     Share(usize, usize),
+    /// The first and the last line, from 1.
     Between(usize, usize),
 }
 
 impl Part {
+    /// Returns all lines of a file.
     fn whole(file: &str) -> Self {
         Part { file: file.to_owned(), lines: Lines::All }
     }
@@ -116,7 +136,7 @@ impl Part {
         self.lines == Lines::All
     }
 
-    /// Which of `n` lines.
+    /// Returns the range of lines, from 0, in a file of `n` lines; `None` if it is empty or exceeds the file.
     pub(super) fn range(&self, n: usize) -> Option<std::ops::Range<usize>> {
         match self.lines {
             Lines::All => Some(0..n),
@@ -126,7 +146,7 @@ impl Part {
         .filter(|r| !r.is_empty())
     }
 
-    /// A name for files.
+    /// Returns a name for the files of the part.
     pub(super) fn name(&self) -> String {
         match self.lines {
             Lines::All => self.file.clone(),
@@ -154,55 +174,68 @@ impl TryFrom<String> for Part {
     }
 }
 
+/// A translation system that is trained and tuned.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct System {
+    /// Name in results and of its directory.
     pub(super) name: String,
+    /// Flags of `train`.
     #[serde(default)]
     pub(super) train: Flags,
+    /// Flags of `tune` for this system.
     #[serde(default)]
     tune: Flags,
+    /// Flags of both `tune` and `decode` for this system.
     #[serde(default)]
     search: Flags,
 }
 
+/// A tuning algorithm with its settings.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Algorithm {
+    /// Name in results.
     pub(super) name: String,
-    /// What `tune` calls it.
+    /// Name of the algorithm in `luthier tune`.
     pub(super) command: String,
+    /// Flags of `tune` for this algorithm.
     #[serde(default)]
     tune: Flags,
-    /// Flags of both `tune` and `decode`.
+    /// Flags of both `tune` and `decode` for this algorithm.
     #[serde(default)]
     search: Flags,
-    /// All combinations of these values.
+    /// Flags of `tune` with several values; every combination of values is a group of cells.
     #[serde(default)]
     settings: BTreeMap<String, Vec<toml::Value>>,
-    /// Only with these systems.
+    /// Names of the systems that are tuned with this algorithm; `None` for all.
     systems: Option<Vec<String>>,
-    /// All initial weights, or those named.
+    /// Initial weights; `None` for those of the model.
     pub(super) init: Option<Init>,
-    /// Text to learn from in place of the plan's.
+    /// Text that weights are tuned on, instead of the file's.
     pub(super) text: Option<Part>,
-    /// Text that chooses the iteration in place of the plan's, or `none`.
+    /// Selection set instead of the file's, or `none`.
     select: Option<String>,
+    /// Number of runs per cell; at most the file's.
     replicas: Option<u32>,
+    /// Maximum number of iterations, instead of the file's.
     iterations: Option<u32>,
-    /// Flags of `tune` for the quick version.
+    /// Flags of `tune` with `--quick`.
     #[serde(default)]
     quick: Flags,
 }
 
+/// Initial weights.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Init {
+    /// One value for all weights of the model.
     All(f64),
+    /// Weights by name.
     Named(BTreeMap<String, f64>),
 }
 
-/// A small version.
+/// Changes to the experiment with `--quick`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Quick {
@@ -213,42 +246,51 @@ struct Quick {
     tune: Flags,
     #[serde(default)]
     search: Flags,
-    /// Text to train systems on, and to learn from where an algorithm says nothing else.
+    /// Text that systems are trained on.
     train: Option<Part>,
+    /// Text that weights are tuned on, for algorithms without a text of their own.
     text: Option<Part>,
 }
 
+/// A table of the results.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TableSpec {
+    /// Heading of the table.
     pub(super) title: String,
-    /// Heads and values.
+    /// Column headings and the values below them.
     pub(super) columns: Vec<(String, String)>,
-    /// All cells, if there are none.
+    /// Rows of the table; all cells if empty.
     #[serde(default)]
     pub(super) rows: Vec<Row>,
 }
 
+/// A row of a table.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Row {
+    /// Name of the row; `None` for that of the cell.
     pub(super) name: Option<String>,
-    /// An algorithm, or one with settings: `PRO keep=50`; without, the row is the paper's alone.
+    /// An algorithm, or an algorithm with settings, as `PRO keep=50`; `None` for a row with the paper's numbers only.
     pub(super) cell: Option<String>,
+    /// Name of the system; `None` for all systems.
     pub(super) system: Option<String>,
-    /// Values in place of the columns'.
+    /// Values instead of those of the columns.
     pub(super) values: Option<Vec<String>>,
-    /// What the paper has.
+    /// Numbers of the paper, by column.
     #[serde(default)]
     pub(super) paper: Vec<String>,
 }
 
+/// Figures with learning curves.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FigureSpec {
+    /// Heading of the figures.
     pub(super) title: String,
-    /// What is drawn over iterations, a drawing each.
+    /// Values of the log that are plotted against iterations, one figure each.
     pub(super) values: Vec<String>,
+    /// Cells whose curves are plotted: algorithms, or algorithms with settings.
     pub(super) cells: Vec<String>,
 }
 
@@ -256,7 +298,7 @@ fn one() -> u32 {
     1
 }
 
-fn usual() -> u32 {
+fn default_iterations() -> u32 {
     25
 }
 
@@ -264,8 +306,8 @@ fn bleu() -> String {
     "bleu".to_owned()
 }
 
-/// Flags that the experiment gives itself.
-const OURS: [&str; 20] = [
+/// Flags that the experiment sets itself, so that the file must not.
+const RESERVED: [&str; 20] = [
     "model",
     "source",
     "target",
@@ -288,7 +330,7 @@ const OURS: [&str; 20] = [
     "test-ref",
 ];
 
-/// What the command line says besides.
+/// Settings of the command line that override the file.
 #[derive(Default)]
 pub(super) struct Wishes {
     pub(super) data: Option<PathBuf>,
@@ -298,28 +340,39 @@ pub(super) struct Wishes {
     pub(super) replicas: Option<u32>,
 }
 
-/// An algorithm with settings on a system; replicas differ in their seeds only.
+/// A group of cells: an algorithm with settings on a system. Its replicas differ only in their seeds.
 #[derive(Debug)]
 pub(super) struct Group {
+    /// Index of the system.
     pub(super) system: usize,
+    /// Index of the algorithm.
     pub(super) algorithm: usize,
+    /// Names and values of the settings that differ between groups of the algorithm.
     pub(super) settings: Vec<(String, String)>,
+    /// Flags of `tune`.
     pub(super) tune: Flags,
+    /// Flags of both `tune` and `decode`.
     pub(super) search: Flags,
+    /// Text that weights are tuned on.
     pub(super) text: Part,
+    /// Selection set.
     pub(super) select: Option<Part>,
+    /// Number of replicas.
     pub(super) replicas: u32,
+    /// Maximum number of iterations.
     pub(super) iterations: u32,
-    /// More iterations were planned.
+    /// Number of iterations that was planned, if `--iterations` or `--quick` has reduced it.
     pub(super) cut: Option<u32>,
 }
 
 impl Plan {
+    /// Parses an experiment file and applies the settings of the command line. Fails if the file is not valid TOML, has
+    /// unknown keys, or contradicts itself.
     pub(super) fn parse(file: &str, text: &str, wishes: &Wishes) -> Result<Self> {
         let mut plan: Plan = toml::from_str(text).map_err(|e: toml::de::Error| {
             let line = e.span().map_or(1, |s| text[..s.start.min(text.len())].lines().count().max(1));
             Error::at(file, line as u64, e.message().trim().replace('\n', " "))
-                .hint("`luthier experiment cer2008 --show` prints one that works")
+                .hint("`luthier experiment cer2008 --show` prints an example")
         })?;
         if let Some(data) = &wishes.data {
             plan.text.data = Some(data.clone());
@@ -338,6 +391,7 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Fails if names, numbers, metrics, algorithms or flags are not valid.
     fn check(&self, file: &str) -> Result<()> {
         let wrong = |message: String| Err(Error::in_file(file, message));
         let repeated = |names: &[&str]| {
@@ -348,20 +402,20 @@ impl Plan {
         let systems: Vec<&str> = self.systems.iter().map(|s| s.name.as_str()).collect();
         let algorithms: Vec<&str> = self.algorithms.iter().map(|a| a.name.as_str()).collect();
         if let Some(name) = repeated(&systems).or_else(|| repeated(&algorithms)) {
-            return wrong(format!("has {name} twice"));
+            return wrong(format!("two systems or algorithms are named {name}"));
         }
         if systems.is_empty() || algorithms.is_empty() || self.text.test.is_empty() {
-            return wrong("needs a system, an algorithm and a test set at least".to_owned());
+            return wrong("needs at least one system, one algorithm and one test set".to_owned());
         }
-        // They are names of files too, and settings follow them in names of cells.
+        // Names are used as file names, and names of cells append settings as key=value.
         let bad =
             |n: &&&str| n.trim().is_empty() || n.starts_with('.') || n.contains(['/', '=', '\n', '\t', '|']);
         if let Some(name) = systems.iter().chain(&algorithms).find(bad) {
-            return wrong(format!("has a system or an algorithm with the name `{name}`"))
-                .map_err(|e| e.hint("a name has no / = | and does not begin with a dot"));
+            return wrong(format!("`{name}` is not a valid name of a system or an algorithm"))
+                .map_err(|e| e.hint("a name must not contain / = | and must not begin with a dot"));
         }
         if !algorithms.contains(&self.baseline.as_str()) {
-            return wrong(format!("the baseline {} is none of its algorithms", self.baseline));
+            return wrong(format!("the baseline {} is not one of its algorithms", self.baseline));
         }
         let metrics = std::iter::once(self.metric.as_str()).chain(self.own_metrics());
         for metric in metrics {
@@ -370,7 +424,7 @@ impl Plan {
                 return wrong(format!("metric {metric}: {e}"));
             }
             if parsed.is_ok_and(|m| !m.columns().is_empty()) {
-                return wrong(format!("metric {metric}: translations of our decoders have no columns"));
+                return wrong(format!("metric {metric}: translations have no score columns"));
             }
         }
         let zero = self.replicas == 0 || self.iterations == 0;
@@ -379,7 +433,9 @@ impl Plan {
         };
         let sizes = self.text.generate;
         if zero || self.algorithms.iter().any(none) || [sizes.train, sizes.dev, sizes.test].contains(&0) {
-            return wrong("replicas, iterations, sizes and numbers of settings begin at 1".to_owned());
+            return wrong(
+                "replicas, iterations, corpus sizes and numbers of settings must be at least 1".to_owned(),
+            );
         }
         for algorithm in &self.algorithms {
             let select = algorithm.select.clone().filter(|s| s != "none").map(Part::try_from);
@@ -388,18 +444,18 @@ impl Plan {
             }
             if Recipe::named(&algorithm.command).is_err() {
                 let known: Vec<&str> = Recipe::all().iter().map(|r| r.info().name).collect();
-                return wrong(format!("the command of {} is {}", algorithm.name, algorithm.command))
+                return wrong(format!("unknown command {} of {}", algorithm.command, algorithm.name))
                     .map_err(|e| e.hint(format!("known: {}", known.join(", "))));
             }
         }
-        if let Some(flag) = self.all_flags().find(|f| OURS.contains(&f.as_str())) {
-            return wrong(format!("gives the flag {flag}, which is the experiment's own"))
-                .map_err(|e| e.hint("see iterations, init, [text] and replicas"));
+        if let Some(flag) = self.all_flags().find(|f| RESERVED.contains(&f.as_str())) {
+            return wrong(format!("must not set the flag {flag}, which the experiment sets itself"))
+                .map_err(|e| e.hint("use iterations, init, [text] and replicas instead"));
         }
         self.check_tables(file)
     }
 
-    /// All flags that are given anywhere.
+    /// Returns the names of all flags in the file.
     fn all_flags(&self) -> impl Iterator<Item = &String> {
         let systems = self.systems.iter().flat_map(|s| [&s.train, &s.tune, &s.search]);
         let algorithms = self.algorithms.iter().flat_map(|a| [&a.tune, &a.search, &a.quick]);
@@ -408,13 +464,15 @@ impl Plan {
         all.chain(systems).chain(algorithms).flat_map(|f| f.keys()).chain(settings)
     }
 
-    /// Metrics that cells are tuned for in place of the plan's.
+    /// Returns the metrics that some cells are tuned for instead of the file's.
     fn own_metrics(&self) -> impl Iterator<Item = &str> {
         let systems = self.systems.iter().map(|s| &s.tune);
         let algorithms = self.algorithms.iter().map(|a| &a.tune);
         std::iter::once(&self.tune).chain(systems).chain(algorithms).filter_map(|f| f.get("metric")?.as_str())
     }
 
+    /// Fails if tables or figures refer to systems, cells or values that do not exist, or if two cells have the same
+    /// directory.
     fn check_tables(&self, file: &str) -> Result<()> {
         let wrong = |message: String| Err(Error::in_file(file, message));
         let systems: Vec<&str> = self.systems.iter().map(|s| s.name.as_str()).collect();
@@ -422,22 +480,22 @@ impl Plan {
         let asked =
             asked.chain(self.tables.iter().flat_map(|t| t.rows.iter().filter_map(|r| r.system.as_ref())));
         if let Some(name) = asked.into_iter().find(|n| !systems.contains(&n.as_str())) {
-            return wrong(format!("names a system {name}, which it does not have"));
+            return wrong(format!("refers to a system {name}, which does not exist"));
         }
         let groups = self.groups(&Wishes::default());
         if groups.is_empty() {
-            return wrong("has no cell: no algorithm is for any of its systems".to_owned());
+            return wrong("has no cells: no algorithm applies to any of its systems".to_owned());
         }
         let mut slugs: Vec<String> = groups.iter().map(|g| self.slug(g, 0)).collect();
         slugs.sort_unstable();
         if let Some([name, _]) = slugs.windows(2).find(|w| w[0] == w[1]) {
-            return wrong(format!("two of its cells would be in one directory, {name}"))
+            return wrong(format!("two cells would use the same directory, {name}"))
                 .map_err(|e| e.hint("give them names that differ in letters and digits"));
         }
         let rows = self.tables.iter().flat_map(|t| &t.rows).filter_map(|r| r.cell.as_ref());
         let mut cells = rows.chain(self.figures.iter().flat_map(|f| &f.cells));
         if let Some(cell) = cells.find(|c| !groups.iter().any(|g| self.matches(g, c))) {
-            return wrong(format!("names a cell {cell}, which it does not have"));
+            return wrong(format!("refers to a cell {cell}, which does not exist"));
         }
         let columns = self.tables.iter().flat_map(|t| t.columns.iter().map(|c| &c.1));
         let rows = self.tables.iter().flat_map(|t| t.rows.iter().filter_map(|r| r.values.as_ref()).flatten());
@@ -447,11 +505,11 @@ impl Plan {
             other => other.is_some(),
         };
         if let Some(bad) = columns.chain(rows).find(|v| !known(v)) {
-            return wrong(format!("asks for `{bad}`")).map_err(|e| e.hint(VALUES));
+            return wrong(format!("unknown value `{bad}` of a table")).map_err(|e| e.hint(VALUES));
         }
         let bad = self.figures.iter().flat_map(|f| &f.values).find(|v| !LOGGED.contains(&v.as_str()));
         if let Some(bad) = bad {
-            return wrong(format!("a figure draws `{bad}`"))
+            return wrong(format!("unknown value `{bad}` of a figure"))
                 .map_err(|e| e.hint(format!("known: {}", LOGGED.join(", "))));
         }
         for table in &self.tables {
@@ -459,13 +517,13 @@ impl Plan {
             let long = |r: &&Row| r.paper.len() > table.columns.len();
             if let Some(row) = table.rows.iter().find(|r| short(r) || long(r)) {
                 let name = row.name.as_ref().or(row.cell.as_ref()).map_or("", String::as_str);
-                return wrong(format!("row {name} of {} does not fit its columns", table.title));
+                return wrong(format!("row {name} of {} does not have one value per column", table.title));
             }
         }
         Ok(())
     }
 
-    /// All cells: systems × algorithms × settings, each so many times.
+    /// Returns all groups of cells: systems × algorithms × settings.
     pub(super) fn groups(&self, wishes: &Wishes) -> Vec<Group> {
         let mut groups = Vec::new();
         for (s, system) in self.systems.iter().enumerate() {
@@ -481,6 +539,7 @@ impl Plan {
         groups
     }
 
+    /// Returns the group of an algorithm with settings on a system.
     fn group(
         &self,
         (s, system): (usize, &System),
@@ -501,7 +560,7 @@ impl Plan {
             search.extend(self.quick.search.clone());
             limit = limit.or(self.quick.iterations);
         }
-        // A cell is what its name says.
+        // Settings override all other flags, because the name of the cell states them.
         tune.extend(settings.iter().cloned());
         let planned = algorithm.iterations.unwrap_or(self.iterations);
         let iterations = limit.map_or(planned, |l| l.min(planned));
@@ -525,12 +584,12 @@ impl Plan {
         }
     }
 
-    /// What a group is tuned for, and so what its log is in.
+    /// Returns the metric that a group is tuned for, which is also the metric of its log.
     pub(super) fn metric_of<'a>(&'a self, group: &'a Group) -> &'a str {
         group.tune.get("metric").and_then(|m| m.as_str()).unwrap_or(&self.metric)
     }
 
-    /// What tables call a group.
+    /// Returns the name of a group in tables: the algorithm and its settings.
     pub(super) fn label(&self, group: &Group) -> String {
         let mut label = self.algorithms[group.algorithm].name.clone();
         for (k, v) in &group.settings {
@@ -539,14 +598,14 @@ impl Plan {
         label
     }
 
-    /// A name for files.
+    /// Returns the directory name of a cell.
     pub(super) fn slug(&self, group: &Group, replica: u32) -> String {
         let name = format!("{}.{}.{}", self.systems[group.system].name, self.label(group), replica + 1);
         let plain = |c: char| c.is_alphanumeric() || "-_.=".contains(c);
         name.chars().map(|c| if plain(c) { c } else { '_' }).collect()
     }
 
-    /// Whether a row or a figure speaks of a group.
+    /// Returns whether a row or a figure, by its `cell`, refers to a group.
     pub(super) fn matches(&self, group: &Group, cell: &str) -> bool {
         let (name, settings) = split(cell);
         self.algorithms[group.algorithm].name == name
@@ -556,7 +615,7 @@ impl Plan {
     }
 }
 
-/// `PRO keep=50` in parts. Names may have blanks, but no equals sign.
+/// Splits `PRO keep=50` into name and settings. Names can contain spaces, but no equals sign.
 fn split(cell: &str) -> (&str, Vec<(&str, &str)>) {
     let mut name = cell;
     let mut settings = Vec::new();
@@ -568,7 +627,7 @@ fn split(cell: &str) -> (&str, Vec<(&str, &str)>) {
     (name, settings)
 }
 
-/// All combinations, the last name fastest.
+/// Returns all combinations of values; the last name varies fastest.
 fn combinations(settings: &BTreeMap<String, Vec<toml::Value>>) -> Vec<Vec<(String, toml::Value)>> {
     settings.iter().fold(vec![Vec::new()], |all, (name, values)| {
         let longer = |some: &Vec<(String, toml::Value)>| {
@@ -582,12 +641,12 @@ fn combinations(settings: &BTreeMap<String, Vec<toml::Value>>) -> Vec<Vec<(Strin
     })
 }
 
-/// A value as one would type it.
+/// Formats a value as it would be typed on the command line.
 fn plain(value: &toml::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Flags as words.
+/// Returns flags as words of a command line.
 pub(super) fn words(flags: &Flags) -> Vec<String> {
     let mut words = Vec::new();
     for (name, value) in flags {
@@ -607,20 +666,28 @@ pub(super) fn words(flags: &Flags) -> Vec<String> {
     words
 }
 
-/// What a column shows.
+/// A value of a table column, for one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
+    /// Score on the text that weights were tuned on, of the best iteration.
     Dev,
+    /// Score on the selection set, of the best iteration.
     Select,
+    /// Score on a test set, by index.
     Test(usize),
+    /// Ratio of output length to reference length on a test set, by index.
     Length(usize),
+    /// Number of weights that are not 0.
     Features,
+    /// Number of the best iteration.
     Iteration,
+    /// Duration of tuning in seconds.
     Seconds,
-    /// A number of the log, at an iteration or at the last one.
+    /// A value of the log, at an iteration; `None` for the last one.
     Logged(String, Option<u32>),
 }
 
+/// Names of the values of the log.
 const LOGGED: [&str; 10] = [
     "score",
     "select",
@@ -638,6 +705,7 @@ const VALUES: &str = "known: dev, select, test, test2, length, length2, features
      select_length_ratio, test_length_ratio, surrogate, surrogate_length_ratio, guess, features with @3 or @last";
 
 impl Value {
+    /// Parses a value; `None` if it is unknown.
     pub(super) fn parse(text: &str) -> Option<Self> {
         if let Some((name, at)) = text.split_once('@') {
             let at = if at == "last" { None } else { Some(at.parse().ok()?) };
@@ -657,6 +725,7 @@ impl Value {
         })
     }
 
+    /// Formats a number with the decimals of the value.
     pub(super) fn format(&self, x: f64) -> String {
         let ratio = |name: &str| name.ends_with("ratio");
         match self {

@@ -1,4 +1,4 @@
-//! What an experiment has found, as Markdown, TSV and JSON.
+//! Results of an experiment as Markdown, TSV and JSON.
 
 use super::{
     plan::{Row, Significance, TableSpec, Value},
@@ -13,11 +13,11 @@ use luthier::{
 use serde_json::{Value as Json, json};
 use std::{fmt::Write as _, path::Path};
 
-/// A mean over replicas, and how far they lie apart.
+/// Mean and standard deviation over the replicas of a group.
 #[derive(Clone, Copy)]
 struct Mean {
     mean: f64,
-    /// Standard deviation of single replicas; none of one.
+    /// Sample standard deviation across replicas; `None` for one replica.
     spread: Option<f64>,
 }
 
@@ -37,10 +37,12 @@ impl Mean {
     }
 }
 
-/// A difference from the baseline on a test set.
+/// Comparison of a group with the baseline on a test set.
 #[derive(Clone, Copy)]
 struct Against {
+    /// Difference of the mean scores, group minus baseline.
     delta: f64,
+    /// p-value of the difference.
     p: f64,
 }
 
@@ -50,15 +52,19 @@ impl Against {
     }
 }
 
+/// Results of an experiment.
 pub(super) struct Results<'a> {
     experiment: &'a Experiment<'a>,
+    /// Duration of this run of the experiment in seconds.
     seconds: f64,
+    /// Signature of the metric and the significance test.
     signature: String,
-    /// By group and test set.
+    /// Comparisons with the baseline, by group and test set; `None` for the baseline itself and without results.
     against: Vec<Vec<Option<Against>>>,
 }
 
 impl<'a> Results<'a> {
+    /// Compares all groups with the baseline of their system.
     pub(super) fn new(experiment: &'a Experiment<'a>, seconds: f64) -> Self {
         let plan = experiment.plan;
         let (test, samples, short) = match plan.significance {
@@ -85,7 +91,8 @@ impl<'a> Results<'a> {
                 let [Some(mine), Some(its)] = scores.map(|s| Mean::of(&s)) else { return None };
                 let [ours, theirs] = [mean_stats(sides[0], test)?, mean_stats(sides[1], test)?];
                 let found = compare(&experiment.metric, &[&theirs, &ours], question);
-                // No sample differs more from equal systems than they do: their p-value would be the smallest.
+                // For identical outputs no resampled difference exceeds the observed one, 0: p would be the smallest
+                // value.
                 let p = if ours == theirs { 1.0 } else { found[1].p_value? };
                 Some(Against { delta: mine.mean - its.mean, p })
             };
@@ -94,7 +101,7 @@ impl<'a> Results<'a> {
         Results { experiment, seconds, signature, against }
     }
 
-    /// A value of each replica.
+    /// Returns a value for each replica of a group that has it.
     fn values(&self, group: usize, value: &Value) -> Vec<f64> {
         let metric = &self.experiment.tuned_for[group];
         let one = |f: &Finished| -> Option<f64> {
@@ -115,6 +122,8 @@ impl<'a> Results<'a> {
         self.experiment.finished[group].iter().filter_map(one).collect()
     }
 
+    /// Formats a value of a group: mean ± standard deviation, with * if the difference from the baseline is
+    /// significant.
     fn cell_text(&self, group: usize, value: &Value) -> String {
         let Some(mean) = Mean::of(&self.values(group, value)) else { return "–".to_owned() };
         let star = match value {
@@ -131,18 +140,18 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// How many iterations there were, and whether more were planned.
+    /// Formats the number of iterations of a group, with a mark if `--iterations` or `--quick` has truncated it.
     fn iterations(&self, group: usize) -> String {
         let finished = &self.experiment.finished[group];
         let Some(most) = finished.iter().map(|f| f.result.iterations).max() else { return "–".to_owned() };
         let stopped = finished.iter().any(|f| f.result.stop == "iterations");
         match self.experiment.groups[group].cut.filter(|_| stopped) {
-            Some(planned) => format!("{most} of {planned}, cut short"),
+            Some(planned) => format!("{most} of {planned}, truncated"),
             None => most.to_string(),
         }
     }
 
-    /// Groups that a row speaks of, with what they are called there.
+    /// Returns the rows of a table: their names, and the groups that they refer to.
     fn rows<'t>(&self, table: &'t TableSpec) -> Vec<(String, Option<usize>, Option<&'t Row>)> {
         let plan = self.experiment.plan;
         let groups = || self.experiment.groups.iter().enumerate();
@@ -173,7 +182,7 @@ impl<'a> Results<'a> {
         rows
     }
 
-    /// The table with the paper's figures beside ours.
+    /// Formats a table, with the paper's numbers beside ours.
     fn table(&self, table: &TableSpec) -> String {
         let papers = table.rows.iter().any(|r| !r.paper.is_empty());
         let tests = table.columns.iter().any(|c| c.1 == "test");
@@ -211,7 +220,7 @@ impl<'a> Results<'a> {
         format!("## {}\n\n{}", table.title, pipes(&rows))
     }
 
-    /// All cells with everything that is known of each.
+    /// Formats the table of all cells with all values.
     fn overview(&self) -> String {
         let plan = self.experiment.plan;
         let mut columns = vec![("dev".to_owned(), Value::Dev)];
@@ -241,7 +250,8 @@ impl<'a> Results<'a> {
         format!("## All cells\n\n{}", pipes(&rows))
     }
 
-    /// Learning curves: drawings, a table of all points, and some of them here.
+    /// Writes each figure as an SVG plot and a TSV table, and returns their Markdown with a table of selected
+    /// iterations.
     fn figures(&self, out: &Path) -> Result<String> {
         let plan = self.experiment.plan;
         let mut text = String::new();
@@ -287,7 +297,7 @@ impl<'a> Results<'a> {
         Ok(text)
     }
 
-    /// The mean over replicas at each iteration.
+    /// Returns the learning curve of a group: the mean over replicas of a value of the log at each iteration.
     fn curve(&self, group: usize, value: &str) -> plot::Curve {
         let last = |f: &Finished| f.run.events.iter().map(|e| u64::from(e.iteration)).max().unwrap_or(0);
         let end = self.experiment.finished[group].iter().map(last).max().unwrap_or(0);
@@ -309,6 +319,7 @@ impl<'a> Results<'a> {
         plot::Curve { name, points }
     }
 
+    /// Returns the results as Markdown, and writes the figures to `out`.
     pub(super) fn markdown(&self, out: &Path) -> Result<String> {
         let plan = self.experiment.plan;
         let mut text = format!("# {}\n\n", plan.title);
@@ -320,12 +331,12 @@ impl<'a> Results<'a> {
             Significance::Randomization => "approximate randomisation",
         };
         let corpus = match &plan.text.data {
-            Some(data) => format!("the text in {}", data.file_name().unwrap_or(data.as_os_str()).display()),
-            None => format!("a generated corpus ({} sentences to train on)", plan.text.generate.train),
+            Some(data) => format!("text in {}", data.file_name().unwrap_or(data.as_os_str()).display()),
+            None => format!("generated, {} training sentences", plan.text.generate.train),
         };
         let _ = write!(
             text,
-            "On {corpus}. Differences are from {}, with the p-value of {test}; * is p < 0.05. Seeds from {} on; with several replicas, the mean ± the standard deviation of one.\nSignature: {}\n\n",
+            "Corpus: {corpus}. Differences are from {}, with the p-value of {test}; * is p < 0.05. Seeds start at {}; with several replicas, ± is the standard deviation across replicas.\nSignature: {}\n\n",
             plan.baseline, self.experiment.seed, self.signature
         );
         let mut others: Vec<(&str, String)> = Vec::new();
@@ -346,11 +357,12 @@ impl<'a> Results<'a> {
         text += &self.figures(out)?;
         text += &self.overview();
         let tuning = self.experiment.finished.iter().flatten().fold(0.0, |s, f| s + f.result.seconds);
-        let _ = write!(text, "\n{tuning:.0} s of tuning in all cells; {:.0} s this time.\n", self.seconds);
+        let _ =
+            write!(text, "\n{tuning:.0} s of tuning in all cells; this run took {:.0} s.\n", self.seconds);
         Ok(text)
     }
 
-    /// A line for each replica.
+    /// Returns the results as TSV, one line per replica.
     pub(super) fn tsv(&self) -> String {
         let plan = self.experiment.plan;
         let mut text = String::from("system\tcell\treplica\tseed\tdev\tselect");
@@ -392,6 +404,7 @@ impl<'a> Results<'a> {
         text
     }
 
+    /// Returns the results as JSON.
     pub(super) fn json(&self) -> Result<String> {
         let plan = self.experiment.plan;
         let mut cells = Vec::new();
@@ -429,12 +442,13 @@ impl<'a> Results<'a> {
     }
 }
 
-/// Whether a number of the log is a score, and not a ratio or a count.
+/// Returns whether a value of the log is a score, not a ratio or a count.
 fn is_score(name: &str) -> bool {
     ["score", "select", "test", "surrogate", "guess"].contains(&name)
 }
 
-/// Statistics of each segment, as the mean over replicas: a segment stays one piece of evidence, however often it was translated.
+/// Returns the statistics of each segment, averaged over replicas, so that a segment is one observation of the
+/// significance test whatever the number of replicas.
 fn mean_stats(finished: &[Finished], test: usize) -> Option<Vec<f32>> {
     let (first, n) = (finished.first()?, finished.len() as f32);
     let mut mean = vec![0f32; first.stats[test].len()];
@@ -447,13 +461,13 @@ fn mean_stats(finished: &[Finished], test: usize) -> Option<Vec<f32>> {
     Some(mean)
 }
 
-/// A number of the log. A run that has ended stays where it is.
+/// Returns a value of the log at an iteration, or the last one; after the end of a run, its last value.
 fn logged(f: &Finished, name: &str, at: Option<u32>) -> Option<f64> {
     let mut values = f.run.events.iter().rev().filter(|e| at.is_none_or(|at| e.iteration <= at));
     values.find_map(|e| e.number(name))
 }
 
-/// A table of Markdown whose columns line up.
+/// Formats rows as a Markdown table with aligned columns.
 fn pipes(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |c: usize| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0).max(3);

@@ -1,4 +1,4 @@
-//! Cells at work, side by side.
+//! Execution of an experiment: corpus, systems, and cells in parallel.
 
 use super::{
     cell_pool::{Cell, CellPool, Limits, failed},
@@ -25,67 +25,91 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a cell has come to: `result.json`.
+/// Result of a cell, stored as `result.json`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Outcome {
-    /// What decided it, without paths.
+    /// Settings and digests that the result depends on, without paths.
     what: String,
+    /// The `tune` command of the cell.
     pub(super) command: String,
+    /// Random seed of the cell.
     pub(super) seed: u64,
+    /// Number of the best iteration.
     pub(super) iteration: u64,
+    /// Number of iterations of the run.
     pub(super) iterations: u64,
+    /// Reason why the run ended.
     pub(super) stop: String,
+    /// Score of the best iteration on the text that weights were tuned on.
     pub(super) dev: f64,
+    /// Score of the best iteration on the selection set.
     pub(super) select: Option<f64>,
+    /// Results on the test sets.
     pub(super) tests: Vec<Tested>,
+    /// Number of weights that are not 0.
     pub(super) features: usize,
-    /// Of tuning.
+    /// Duration of tuning in seconds.
     pub(super) seconds: f64,
-    /// The most that tuning or translation had, if it is known.
+    /// Peak memory of tuning and translation in megabytes; `None` if it was not measured.
     pub(super) memory_mb: Option<f64>,
 }
 
+/// Result of a cell on a test set.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Tested {
+    /// Score on the scale of the metric.
     pub(super) score: f64,
+    /// Ratio of output length to reference length; `None` for metrics without lengths.
     pub(super) length: Option<f64>,
 }
 
-/// A finished cell.
+/// A complete cell.
 pub(super) struct Finished {
+    /// Number of the replica, from 0.
     pub(super) replica: u32,
+    /// Result of the cell.
     pub(super) result: Outcome,
-    /// The run of the cell.
+    /// Tuning run of the cell.
     pub(super) run: RunView,
-    /// Statistics of each test set by segment.
+    /// Statistics of all segments, by test set.
     pub(super) stats: Vec<Vec<f32>>,
 }
 
+/// An experiment with its cells and their results.
 pub(super) struct Experiment<'a> {
     pub(super) plan: &'a Plan,
+    /// Groups of cells that are run.
     pub(super) groups: Vec<Group>,
+    /// Metric that test sets are scored with.
     pub(super) metric: Metric,
-    /// What each group is tuned for.
+    /// Metric that each group is tuned for.
     pub(super) tuned_for: Vec<Metric>,
+    /// Random seed of the first replica.
     pub(super) seed: u64,
+    /// Output directory.
     out: &'a Path,
-    /// Of both sides of the text, source first.
+    /// File name extensions of both sides of the text, source first.
     endings: [String; 2],
+    /// All cells that are run.
     cells: Vec<Cell>,
-    /// By group.
+    /// Complete cells, by group.
     pub(super) finished: Vec<Vec<Finished>>,
 }
 
-/// A part must be there.
+/// Fails if a part of the text exceeds a file of `lines` lines.
 fn check_part(part: &Part, file: &str, lines: usize) -> Result<()> {
     match part.range(lines) {
         Some(_) => Ok(()),
-        None => Err(Error::in_file(file, format!("has {lines} lines"))
-            .hint(format!("the experiment asks for {}", part.name()))),
+        None => {
+            let message = format!("has {lines} lines, but the experiment uses {}", part.name());
+            Err(Error::in_file(file, message))
+        }
     }
 }
 
 impl<'a> Experiment<'a> {
+    /// Prepares the groups and cells of a plan; with `only`, those whose names match, and the baseline. Fails if `only`
+    /// matches no cell, or if the languages are not valid.
     pub(super) fn new(
         plan: &'a Plan,
         wishes: &Wishes,
@@ -96,12 +120,12 @@ impl<'a> Experiment<'a> {
         let metric: Metric = plan.metric.parse().map_err(|e| Error::new(format!("{e}")))?;
         let mut groups = plan.groups(wishes);
         let labels: Vec<String> = groups.iter().map(|g| plan.label(g)).collect();
-        // A whole name means that cell alone.
+        // A complete name selects that cell only.
         let meant = |text: &String, label: &str| {
             if labels.contains(text) { label == text } else { label.contains(text.as_str()) }
         };
         if let Some(none) = only.iter().find(|text| !labels.iter().any(|l| meant(text, l))) {
-            return Err(Error::new(format!("--only {none}: no cell has that in its name"))
+            return Err(Error::new(format!("--only {none} matches no cell"))
                 .hint(format!("cells: {}", labels.join(", "))));
         }
         let wanted = |g: &Group| {
@@ -119,7 +143,7 @@ impl<'a> Experiment<'a> {
         let parse = |m: &str| m.parse::<Metric>().map_err(|e| Error::new(format!("{e}")));
         let tuned_for = groups.iter().map(|g| parse(plan.metric_of(g))).collect::<Result<_>>()?;
         let languages = &plan.text.languages;
-        let wrong = |e| Error::new(format!("languages {languages}")).hint(e);
+        let wrong = |e| Error::new(format!("invalid languages {languages}")).hint(e);
         let (source, target) = corpus::endings(languages).map_err(wrong)?;
         Ok(Experiment {
             plan,
@@ -134,7 +158,7 @@ impl<'a> Experiment<'a> {
         })
     }
 
-    /// All parts of text that are used, with the file each is from.
+    /// Returns all parts of the corpus that are used, without duplicates.
     fn parts(&self) -> Vec<&Part> {
         let text = &self.plan.text;
         let own = self.groups.iter().flat_map(|g| std::iter::once(&g.text).chain(&g.select));
@@ -144,11 +168,13 @@ impl<'a> Experiment<'a> {
         parts
     }
 
+    /// Returns the directory of the corpus.
     fn data(&self) -> PathBuf {
         self.plan.text.data.clone().unwrap_or_else(|| self.out.join("corpus"))
     }
 
-    /// Finds what is wrong with a corpus that is given, before anything is made. Returns what tells it from others.
+    /// Fails if a part of the corpus does not exist, before anything is written. Returns a text that identifies a
+    /// generated corpus, for the settings of the experiment.
     pub(super) fn check_corpus(&self) -> Result<String> {
         let Some(data) = &self.plan.text.data else {
             let s = self.plan.text.generate;
@@ -159,13 +185,16 @@ impl<'a> Experiment<'a> {
                 _ => None,
             };
             if self.endings != ["de", "en"] {
-                return Err(Error::new("what is generated is German and English")
-                    .hint("give text of other languages with --data"));
+                return Err(Error::new("the generated corpus is German and English")
+                    .hint("give text in other languages with --data"));
             }
             for part in self.parts() {
                 let Some(n) = lines(&part.file) else {
-                    return Err(Error::new(format!("the experiment asks for {}", part.file))
-                        .hint("train, dev and test are generated; give other text with --data"));
+                    return Err(Error::new(format!(
+                        "the experiment uses {}, which is not generated",
+                        part.file
+                    ))
+                    .hint("only train, dev and test are generated; give other text with --data"));
                 };
                 check_part(part, &part.file, n as usize)?;
             }
@@ -179,7 +208,7 @@ impl<'a> Experiment<'a> {
         Ok("given".to_owned())
     }
 
-    /// Everything that will be typed must be understood.
+    /// Fails if a command line of the experiment is not valid, before anything is run.
     pub(super) fn check_commands(
         &self,
         file: &str,
@@ -201,7 +230,7 @@ impl<'a> Experiment<'a> {
         Ok(())
     }
 
-    /// A part of the text in a language (0 is the source).
+    /// Returns the path of a part of the text on a side (0 is the source).
     fn text(&self, part: &Part, side: usize) -> String {
         let end = &self.endings[side];
         let path = if part.is_whole() {
@@ -212,15 +241,17 @@ impl<'a> Experiment<'a> {
         path.display().to_string()
     }
 
+    /// Returns the model directory of a system.
     fn model(&self, system: usize) -> String {
         self.out.join("systems").join(&self.plan.systems[system].name).display().to_string()
     }
 
+    /// Returns the directory of a cell.
     fn cell_dir(&self, cell: Cell) -> PathBuf {
         self.out.join("cells").join(self.plan.slug(&self.groups[cell.group], cell.replica))
     }
 
-    /// The corpus, its parts, and the systems.
+    /// Generates the corpus if none is given, extracts the parts of it that are used, and trains the systems.
     pub(super) fn prepare(&self, rerun: &Rerun<'_>) -> Result<()> {
         if self.plan.text.data.is_none() {
             let sizes = self.plan.text.generate;
@@ -230,7 +261,7 @@ impl<'a> Experiment<'a> {
         }
         let directory = self.out.join("text");
         for part in self.parts().into_iter().filter(|p| !p.is_whole()) {
-            fs::create_dir_all(&directory).map_err(failed(&directory, "make it"))?;
+            fs::create_dir_all(&directory).map_err(failed(&directory, "create it"))?;
             for (side, end) in self.endings.iter().enumerate() {
                 let whole = text::read_lines(&self.data().join(format!("{}.{end}", part.file)))?;
                 check_part(part, &whole.file, whole.lines.len())?;
@@ -248,6 +279,7 @@ impl<'a> Experiment<'a> {
         Ok(())
     }
 
+    /// Returns the `train` command of a system.
     fn train_words(&self, system: usize) -> Vec<String> {
         let train = &self.plan.text.train;
         let (source, target, model) = (self.text(train, 0), self.text(train, 1), self.model(system));
@@ -259,16 +291,16 @@ impl<'a> Experiment<'a> {
         all
     }
 
-    /// Where initial weights are, if they are not the model's own.
+    /// Returns the path of the initial weights of a cell; `None` for those of the model.
     fn init_path(&self, cell: Cell) -> Option<String> {
         let init = &self.plan.algorithms[self.groups[cell.group].algorithm].init;
         init.as_ref().map(|_| self.cell_dir(cell).join("init.txt").display().to_string())
     }
 
-    /// Makes the directory of a cell, with initial weights.
+    /// Creates the directory of a cell and writes its initial weights.
     fn begin(&self, cell: Cell) -> Result<()> {
         let (group, dir) = (&self.groups[cell.group], self.cell_dir(cell));
-        fs::create_dir_all(&dir).map_err(failed(&dir, "make it"))?;
+        fs::create_dir_all(&dir).map_err(failed(&dir, "create it"))?;
         let text = match &self.plan.algorithms[group.algorithm].init {
             Some(Init::All(value)) => {
                 let weights =
@@ -281,11 +313,12 @@ impl<'a> Experiment<'a> {
         AtomicFile::write_all_to(&dir.join("init.txt"), text.as_bytes())
     }
 
+    /// Returns the random seed of a cell.
     fn cell_seed(&self, cell: Cell) -> u64 {
         self.seed.wrapping_add(u64::from(cell.replica))
     }
 
-    /// What decides a cell, without paths.
+    /// Returns the settings and digests that the result of a cell depends on, without paths.
     fn what(&self, cell: Cell) -> Result<String> {
         let group = &self.groups[cell.group];
         let algorithm = &self.plan.algorithms[group.algorithm];
@@ -310,7 +343,7 @@ impl<'a> Experiment<'a> {
         ))
     }
 
-    /// The commands of a cell: tuning, and translation of each test set.
+    /// Returns the commands of a cell: tuning, and translation of each test set.
     fn steps(&self, cell: Cell) -> VecDeque<Vec<String>> {
         let group = &self.groups[cell.group];
         let algorithm = &self.plan.algorithms[group.algorithm];
@@ -353,12 +386,13 @@ impl<'a> Experiment<'a> {
         steps
     }
 
-    /// Takes finished cells up and runs the others. Returns what went wrong.
+    /// Loads the cells that are complete and runs the others. Returns the errors of cells that failed; fails if a
+    /// cell was run with other settings, or if a file cannot be read or written.
     pub(super) fn work(&mut self, rerun: &Rerun<'_>, limits: &Limits, talk: Talk) -> Result<Vec<String>> {
         let mut pool = CellPool::new(limits, rerun, self.plan.systems.len());
         let mut waiting = VecDeque::new();
         for cell in self.cells.clone() {
-            let Some(memory) = self.take_up(cell)? else {
+            let Some(memory) = self.load(cell)? else {
                 waiting.push_back(cell);
                 continue;
             };
@@ -366,7 +400,7 @@ impl<'a> Experiment<'a> {
         }
         let (all, had) = (self.cells.len(), self.cells.len() - waiting.len());
         if had > 0 {
-            talk.say(&format!("{had} of {all} cells are done already"));
+            talk.say(&format!("{had} of {all} cells are already complete"));
         }
         let (clock, busy) = (Instant::now(), talk.busy(""));
         let tell = |line: &str| match &busy {
@@ -387,7 +421,9 @@ impl<'a> Experiment<'a> {
             sleep(Duration::from_millis(20));
             pool.measure();
             if let Some(cell) = pool.make_room() {
-                tell("memory is short: one cell fewer at a time; it goes on later");
+                tell(
+                    "memory limit exceeded: a cell was stopped and resumes later; fewer cells run in parallel",
+                );
                 waiting.push_front(cell);
             }
             for (cell, end, peak) in pool.ended(&|cell| self.cell_dir(cell))? {
@@ -396,9 +432,9 @@ impl<'a> Experiment<'a> {
                         let line = self.finish(cell, command, peak)?;
                         let done = self.done();
                         let left = clock.elapsed().as_secs_f64() / (done - had) as f64 * (all - done) as f64;
-                        tell(&format!("{done:>3} of {all}  {line}, some {} left", duration(left)));
+                        tell(&format!("{done:>3} of {all}  {line}, about {} left", duration(left)));
                     }
-                    // A process of an experiment that was killed may still be at it.
+                    // A process of a killed experiment may still be using the directory.
                     Err(e) if e.kind() == ErrorKind::Busy => {
                         waiting.push_back(cell);
                         sleep(Duration::from_millis(500));
@@ -417,7 +453,7 @@ impl<'a> Experiment<'a> {
                     format!("{}{far}", self.plan.label(&self.groups[r.cell.group]))
                 });
                 busy.show(&format!(
-                    "{} of {all} cells, now {}",
+                    "{} of {all} cells complete, running {}",
                     self.done(),
                     now.collect::<Vec<_>>().join(", ")
                 ));
@@ -429,30 +465,32 @@ impl<'a> Experiment<'a> {
         Ok(wrong)
     }
 
+    /// Returns the number of complete cells.
     fn done(&self) -> usize {
         self.finished.iter().map(Vec::len).sum()
     }
 
-    /// What messages call a cell.
+    /// Returns the name of a cell in messages.
     fn name(&self, cell: Cell) -> String {
         let group = &self.groups[cell.group];
         format!("{} {} {}", self.plan.systems[group.system].name, self.plan.label(group), cell.replica + 1)
     }
 
-    /// What a finished cell has left. Returns its memory, in bytes.
-    fn take_up(&mut self, cell: Cell) -> Result<Option<u64>> {
+    /// Loads the result of a cell and returns its peak memory in bytes; `None` if the cell is not complete. Fails if
+    /// the result is damaged or has other settings.
+    fn load(&mut self, cell: Cell) -> Result<Option<u64>> {
         let path = self.cell_dir(cell).join("result.json");
         let Ok(text) = fs::read_to_string(&path) else { return Ok(None) };
         let result: Outcome = serde_json::from_str(&text).map_err(|e| {
             Error::in_file(path.display().to_string(), format!("damaged: {e}"))
-                .hint("remove it to make it anew")
+                .hint("delete it to run the cell again")
         })?;
         if result.what != self.what(cell)? {
             return Err(Error::in_file(
                 self.cell_dir(cell).display().to_string(),
                 format!("holds a cell with other settings: {}", result.command),
             )
-            .hint("remove that directory to run it anew, or give another --out"));
+            .hint("delete this directory to run the cell again, or use another --output directory"));
         }
         let memory = result.memory_mb.map_or(0, |m| (m * 1e6) as u64);
         let (run, stats) = self.outputs(cell)?;
@@ -460,14 +498,14 @@ impl<'a> Experiment<'a> {
         Ok(Some(memory))
     }
 
-    /// The run of a cell, and the statistics of its translations.
+    /// Returns the tuning run of a cell, and the statistics of its translations by test set.
     fn outputs(&self, cell: Cell) -> Result<(RunView, Vec<Vec<f32>>)> {
         let dir = self.cell_dir(cell);
         let stats = (0..self.plan.text.test.len()).map(|i| self.stats(&dir, i)).collect::<Result<_>>()?;
         Ok((RunView::open(&dir.join("run"))?, stats))
     }
 
-    /// Statistics of the translation of a test set.
+    /// Returns the statistics of a cell's translation of a test set. Fails if the translation is incomplete.
     fn stats(&self, dir: &Path, test: usize) -> Result<Vec<f32>> {
         let reference = text::read_lines(Path::new(&self.text(&self.plan.text.test[test], 1)))?;
         let system = System::read(&dir.join(format!("test{}.out", test + 1)), false)?;
@@ -477,7 +515,7 @@ impl<'a> Experiment<'a> {
         Ok(all.pop().unwrap_or_default())
     }
 
-    /// Makes a cell permanent, and says in a line what it has come to.
+    /// Writes `result.json` of a cell whose commands are complete, and returns its scores as a line of progress.
     fn finish(&mut self, cell: Cell, command: String, peak: u64) -> Result<String> {
         let dir = self.cell_dir(cell);
         let (run, stats) = self.outputs(cell)?;

@@ -1,4 +1,5 @@
-//! Lists that all runs choose from, and what follows.
+//! Sections of the report that need n-best lists: runs that were tuned on the same data choose from the same lists,
+//! so that their scores, significance, error surfaces and sentences can be compared.
 
 use super::{Args, Run, round};
 use crate::{
@@ -29,39 +30,49 @@ use std::{
     sync::Arc,
 };
 
+/// N-best lists and references, with the runs that are compared on them.
 pub(super) struct Evidence {
-    /// Where they come from, in words.
+    /// Origin of the lists, for the page.
     origin: String,
+    /// Candidates of each segment.
     lists: Vec<Arc<Candidates>>,
+    /// Names of the features.
     names: Names,
+    /// References of each segment.
     references: Vec<Vec<String>>,
+    /// Source text, one line per segment.
     sources: Option<Vec<String>>,
+    /// Signature of the metric.
     signature: String,
-    /// Runs that choose from them.
+    /// Indices of the runs that choose from the lists.
     runs: Vec<usize>,
-    /// What they have in common.
+    /// Common prefix of the names of the runs.
     name: String,
 }
 
-/// A system: the weights of a run, or those that it began with.
+/// A system that is compared: the best weights of a run, or the initial weights.
 struct System<'a> {
+    /// Name on the page.
     name: String,
+    /// Index of the run; `None` for the initial weights.
     run: Option<usize>,
+    /// Weights that candidates are chosen with.
     weights: &'a Weights,
+    /// Index of the chosen candidate of each segment.
     chosen: Vec<usize>,
 }
 
-/// Digests of the files that a run has read in a role.
+/// Returns the digests of the files that a run has read in a role.
 fn digests<'a>(run: &'a Run, role: &'a str) -> Vec<&'a str> {
     run.view.inputs_of(role).map(|f| f.digest.as_str()).collect()
 }
 
-/// Paths of the files that a run has read in a role.
+/// Returns the paths of the files that a run has read in a role.
 fn paths(run: &Run, role: &str) -> Vec<PathBuf> {
     run.view.inputs_of(role).map(|f| PathBuf::from(&f.path)).collect()
 }
 
-/// Runs that can choose from the same lists: their text, their references and their features are the same.
+/// Groups the runs that can choose from the same lists: those with the same text, references and features.
 fn groups(runs: &[Run]) -> Vec<Vec<usize>> {
     let common = |run: &Run| ["ref", "source", "nbest"].map(|key| digests(run, key).join(" "));
     let model = |run: &Run| {
@@ -83,7 +94,7 @@ fn groups(runs: &[Run]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// What names begin with together, as far as it is a word.
+/// Returns the common prefix of names, cut at the last separator.
 fn beginning(names: &[&str]) -> String {
     let first: Vec<char> = names.first().map_or_else(Vec::new, |n| n.chars().collect());
     let same = |n: usize| names.iter().all(|name| name.chars().take(n).eq(first[..n].iter().copied()));
@@ -94,7 +105,8 @@ fn beginning(names: &[&str]) -> String {
 }
 
 impl Evidence {
-    /// One of all runs on lists that were given, else one of each group of runs that has lists. Also tells why a group has none.
+    /// Returns one evidence for all runs if lists are given with `--nbest`, else one for each group of runs with
+    /// lists; and the errors of groups without.
     pub(super) fn gather(runs: &[Run], metric: &Metric, args: &Args) -> (Vec<Self>, Vec<Error>) {
         let all = if args.lists.nbest.is_empty() { groups(runs) } else { vec![(0..runs.len()).collect()] };
         let (mut found, mut wrong) = (Vec::new(), Vec::new());
@@ -107,6 +119,7 @@ impl Evidence {
         (found, wrong)
     }
 
+    /// Returns the evidence of a group of runs. Fails if lists or references are missing, or are not those of the runs.
     fn of(runs: &[Run], chosen: Vec<usize>, metric: &Metric, args: &Args) -> Result<Self> {
         let first = &runs[chosen[0]];
         let (rows, origin) = if args.lists.nbest.is_empty() {
@@ -118,7 +131,9 @@ impl Evidence {
         let own = args.lists.nbest.is_empty();
         let reference_paths = if args.references.is_empty() {
             if !digests(first, "moses-scores").is_empty() && digests(first, "ref").is_empty() {
-                return Err(Error::new("runs on statistics of Moses' extractor have no references"));
+                return Err(Error::new(
+                    "runs that were tuned on statistics of Moses' extractor have no references",
+                ));
             }
             paths(first, "ref")
         } else {
@@ -128,7 +143,10 @@ impl Evidence {
             .map_err(|e| if args.references.is_empty() { e.hint("give them with --ref") } else { e })?;
         let now: Vec<&str> = files_read.iter().map(|f| f.digest.as_str()).collect();
         if (own || args.references.is_empty()) && now != digests(first, "ref") {
-            return Err(Error::in_file(reference_file(&files_read), "is not what the runs have read"));
+            return Err(Error::in_file(
+                reference_file(&files_read),
+                "is not the file that the runs have read",
+            ));
         }
         let files = files_read;
         crate::lists::check_references(&files, metric)?;
@@ -141,7 +159,7 @@ impl Evidence {
         };
         if let Some(lines) = sources.as_ref().filter(|s| s.len() != references.len()) {
             return Err(Error::new(format!(
-                "the source has {} lines for {} segments",
+                "the source has {} lines, but the lists have {} segments",
                 lines.len(),
                 references.len()
             )));
@@ -164,7 +182,8 @@ impl Evidence {
         Ok(Evidence { origin, lists, names: rows.names, references, sources, signature, runs: chosen, name })
     }
 
-    /// The lists that runs have saved, or were given.
+    /// Returns the lists that runs have saved, merged, or else those that they were given, with their origin. Fails if
+    /// there are none.
     fn own_lists(runs: &[Run], chosen: &[usize]) -> Result<(Rows, String)> {
         let mut files: Vec<PathBuf> = Vec::new();
         let mut saved = 0;
@@ -174,7 +193,7 @@ impl Evidence {
             saved += usize::from(files.len() > before);
         }
         let mut options = Options { dialect: Some(luthier::io::nbest::Dialect::Bars), per_source: None };
-        let mut origin = format!("all lists that {saved} of {} runs have saved", chosen.len());
+        let mut origin = format!("saved by {saved} of {} runs, merged", chosen.len());
         if files.is_empty() {
             files =
                 chosen.iter().map(|&r| paths(&runs[r], "nbest")).find(|f| !f.is_empty()).unwrap_or_default();
@@ -184,7 +203,7 @@ impl Evidence {
                 );
             }
             if files.iter().any(|f| f.to_string_lossy().contains('=') && !f.exists()) {
-                return Err(Error::new("the runs read numbers from --score-file")
+                return Err(Error::new("the lists of the runs have features from --score-file")
                     .hint("give the same --nbest, --score-file and --ref again"));
             }
             options = Options::default();
@@ -194,6 +213,8 @@ impl Evidence {
         Ok((read_rows(&paths, &options)?, origin))
     }
 
+    /// Returns the systems that are compared, with their choices: the initial weights, and the best weights of each
+    /// run.
     fn systems<'a>(&self, runs: &'a [Run]) -> Vec<System<'a>> {
         let first = runs[self.runs[0]].weights.first().map(|w| System {
             name: "initial".to_owned(),
@@ -212,7 +233,7 @@ impl Evidence {
         systems
     }
 
-    /// The best candidate of each segment under some weights, the first of equals.
+    /// Returns the index of the best candidate of each segment under some weights; among equal scores, the first.
     fn choose(&self, weights: &Weights) -> Vec<usize> {
         let mut dense = Vec::new();
         if let Some(list) = self.lists.first() {
@@ -221,7 +242,7 @@ impl Evidence {
         self.lists.iter().map(|list| list.best(&dense, weights).unwrap_or(0)).collect()
     }
 
-    /// Statistics of a choice, segment after segment; nothing where there is no candidate.
+    /// Returns the statistics of chosen candidates, segment after segment; zeros for segments without candidates.
     fn stats(&self, chosen: &[usize], width: usize) -> Vec<f32> {
         let one = |(list, &i): (&Arc<Candidates>, &usize)| {
             if list.k == 0 { vec![0.0; width] } else { list.stats_of(list.class[i]).to_vec() }
@@ -229,6 +250,7 @@ impl Evidence {
         self.lists.iter().zip(chosen).flat_map(one).collect()
     }
 
+    /// Returns the data of the page, with at most `most` sentences.
     pub(super) fn json(&self, runs: &[Run], metric: &Metric, most: usize) -> Value {
         let systems = self.systems(runs);
         let width = metric.width();
@@ -261,7 +283,8 @@ impl Evidence {
         })
     }
 
-    /// Sentences with what each system chose, and the features behind it.
+    /// Returns feature names, and the `most` sentences on which systems differ most, with the choices of each system
+    /// and their features.
     fn sentences(
         &self,
         systems: &[System<'_>],
@@ -319,7 +342,7 @@ impl Evidence {
                             features.push(self.names.get(key).unwrap_or_default().to_owned());
                             features.len() - 1
                         });
-                        // Features by the thousand: only those that somebody weighs.
+                        // Of the sparse features, only those with a weight: there can be thousands.
                         if at < dense || systems.iter().any(|x| x.weights.get(key) != 0.0) {
                             values.push((at, round(value)));
                         }
@@ -336,7 +359,7 @@ impl Evidence {
         (features, sentences)
     }
 
-    /// The score along each dense feature through the weights of each run.
+    /// Returns the error surface along each dense feature, through the weights of each system.
     fn surfaces(&self, systems: &[System<'_>], metric: &Metric) -> Vec<Value> {
         let Some(list) = self.lists.first() else { return Vec::new() };
         let columns = list.columns.clone();
@@ -349,7 +372,7 @@ impl Evidence {
             system.weights.gather(&columns, &mut point);
             let mut walker = ListWalker::over(&flat, &self.lists, metric, system.weights, &point);
             let here = walker.score();
-            // In the order that people know them in.
+            // In the order of the weights file.
             let mut axes: Vec<usize> = (0..point.len()).collect();
             axes.sort_by_key(|&axis| system.weights.position(columns.keys()[axis]).unwrap_or(usize::MAX));
             let axes = axes.into_iter().map(|axis| {
@@ -363,7 +386,7 @@ impl Evidence {
     }
 }
 
-/// Every system against every other.
+/// Returns differences and p-values of all pairs of systems, by the paired bootstrap.
 fn matrix(metric: &Metric, stats: &[Vec<f32>]) -> Value {
     let question = Question { test: Test::Bootstrap, samples: 1000, seed: 12345 };
     let all: Vec<&[f32]> = stats.iter().map(Vec::as_slice).collect();
@@ -374,7 +397,7 @@ fn matrix(metric: &Metric, stats: &[Vec<f32>]) -> Value {
         let mut verdicts = compare(metric, &order, question);
         let own = verdicts.remove(0);
         verdicts.insert(base, own);
-        // No sample differs more from equal systems than they do: their p-value would be the smallest.
+        // For identical choices no resampled difference exceeds the observed one, 0: p would be the smallest value.
         for (i, v) in verdicts.iter_mut().enumerate().filter(|(i, _)| equal(base, *i)) {
             v.p_value = (i != base).then_some(1.0);
         }
@@ -386,8 +409,8 @@ fn matrix(metric: &Metric, stats: &[Vec<f32>]) -> Value {
     json!({"test": "paired bootstrap, 1000 samples, seed 12345", "rows": rows})
 }
 
-/// A surface in numbers that a page can hold: the middle nine tenths in some two hundred pieces with the lowest and highest
-/// score of each, and forty plateaus around the weight as they are.
+/// Returns an error surface in a size for the page: 160 pieces with the lowest and the highest score of each, over
+/// about the middle 90 % of the boundaries, and the plateaus between the 40 boundaries around the current weight.
 fn draw(surface: &Surface, here: f64, metric: &Metric) -> Value {
     const PIECES: usize = 160;
     const NEAR: usize = 20;
@@ -396,7 +419,7 @@ fn draw(surface: &Surface, here: f64, metric: &Metric) -> Value {
     if n == 0 {
         return json!({"plateaus": 1, "here": round(metric.display_score(here))});
     }
-    // Some boundaries lie very far out.
+    // Exclude boundaries that are very far away.
     let quarter = surface.bounds[n - 1 - n / 4] - surface.bounds[n / 4];
     let low = surface.bounds[n / 20].max(surface.bounds[n / 4] - 3.0 * quarter).min(0.0);
     let high = surface.bounds[n - 1 - n / 20].min(surface.bounds[n - 1 - n / 4] + 3.0 * quarter).max(0.0);
