@@ -201,7 +201,7 @@ pub fn read_rows(paths: &[&Path], options: &Options) -> Result<Rows> {
 /// Fails if a metric needs references and there are none.
 pub fn check_references(files: &[Lines], metric: &Metric) -> Result<()> {
     if files.is_empty() && metric.needs_references() {
-        return Err(Error::new("no references: give them with --ref FILE"));
+        return Err(Error::new("no references").hint("give them with --ref FILE"));
     }
     Ok(())
 }

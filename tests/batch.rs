@@ -354,15 +354,18 @@ fn mistakes_are_one_line() {
     let lists = format!("--nbest {at}/nbest --ref {at}/ref");
     let failures = Failures::default();
     for (words, expected) in [
-        (
-            format!("tune apro {lists} --run {at}/R --c 0"),
-            "invalid value '0' for '--c <C>': expected a number above 0",
-        ),
+        (format!("tune apro {lists} --run {at}/R --c 0"), "--c is `0`, expected a number above 0"),
         (format!("tune pro {lists} --run {at}/R --psi 2"), "expected a number above 0 and at most 1"),
         (format!("tune risk {lists} --run {at}/R --gamma 1,x"), "expected a number above 0"),
-        (format!("tune pro {lists} --run {at}/R --pairs some"), "invalid value 'some' for '--pairs <PAIRS>'"),
-        (format!("tune mirra {lists} --run {at}/R"), "unrecognized subcommand 'mirra'; did you mean mira?"),
-        (format!("loss mert {lists} --weights {at}/init"), "unrecognized subcommand 'mert'"),
+        (
+            format!("tune pro {lists} --run {at}/R --pairs some"),
+            "--pairs is `some`, expected sampled, oracle, all or good-bad",
+        ),
+        (format!("tune mirra {lists} --run {at}/R"), "`mirra` is not an algorithm of `tune`"),
+        (
+            format!("loss mert {lists} --weights {at}/init"),
+            "`mert` is not an algorithm of `loss`, which are pro",
+        ),
         (format!("loss apro {lists} --weights {at}/none"), "none: cannot open it"),
         (format!("loss xbleu {lists} --metric ter --weights {at}/init"), "xbleu works only with BLEU"),
     ] {

@@ -14,7 +14,7 @@ use std::{
 
 /// Generates the corpus `c` and trains the phrase-based model `m` on it.
 fn small_model(dir: &Path) {
-    ok_in(dir, "generate --out c --train 1500 --dev 40 --test 40 -q");
+    ok_in(dir, "generate --output c --train 1500 --dev 40 --test 40 -q");
     ok_in(dir, "train --source c/train.de --target c/train.en --model m -q");
 }
 
@@ -29,7 +29,7 @@ fn model_scores_are_mosess() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     ok_in(dir, &format!("import {} --model m -q", ini.display()));
-    ok_in(dir, &format!("decode --model m --in {} --json -o out --pop-limit 200", test.display()));
+    ok_in(dir, &format!("decode --model m --input {} --json -o out --pop-limit 200", test.display()));
     let ours: Vec<serde_json::Value> = fs::read_to_string(dir.join("out"))
         .unwrap()
         .lines()
@@ -114,7 +114,7 @@ fn compare_candidates(ini: &str, list: &str, weights: &[(&str, f64, usize)], sca
     fs::write(dir.join("dev"), lines[..100].join("\n") + "\n").unwrap();
     ok_in(
         dir,
-        "decode --model m --weights init --in dev --nbest 200 --nbest-out list -o out --pop-limit 1000 --stack-size 1000",
+        "decode --model m --weights init --input dev --nbest 200 --nbest-out list -o out --pop-limit 1000 --stack-size 1000",
     );
     // Features and score by segment and text.
     let read = |path: &Path| {
@@ -160,7 +160,7 @@ fn compare_candidates(ini: &str, list: &str, weights: &[(&str, f64, usize)], sca
 fn rules_from_text_to_tuned_weights() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
-    ok_in(dir, "generate --out c --train 1500 --dev 40 --test 40 -q");
+    ok_in(dir, "generate --output c --train 1500 --dev 40 --test 40 -q");
     ok_in(dir, "train --source c/train.de --target c/train.en --model m --kind hiero -q");
     let words = "--model m --source c/dev.de --ref c/dev.en --nbest-size 30 --pop-limit 50 -q --json";
     let score = |words: &str| -> (f64, f64) {
@@ -176,20 +176,23 @@ fn rules_from_text_to_tuned_weights() {
     assert!(online > 0.0);
     ok_in(
         dir,
-        "decode --model m --weights a/best.txt --in c/dev.de -o out --forest-out forests --pop-limit 50",
+        "decode --model m --weights a/best.txt --input c/dev.de -o out --forest-out forests --pop-limit 50",
     );
     let found: serde_json::Value =
         serde_json::from_str(&ok_in(dir, "score out --ref c/dev.en --tokenize none --json")).unwrap();
     assert!((found[0]["score"].as_f64().unwrap() - tuned).abs() < 1e-9, "{found} {tuned}");
     // Empty lines, unknown words and reserved symbols.
     fs::write(dir.join("odd"), "\n \nx\n||| [X] [X][X] <s>\n").unwrap();
-    ok_in(dir, "decode --model m --in odd -o odd.out");
+    ok_in(dir, "decode --model m --input odd -o odd.out");
     assert_eq!(fs::read_to_string(dir.join("odd.out")).unwrap(), "\n\nx\n||| [X] [X][X] <s>\n");
     for words in ["--force c/dev.en", "--max-bleu c/dev.en"] {
-        let line = fails_in(dir, &format!("decode --model m --in c/dev.de {words}"));
-        assert_eq!(line, "luthier: --force and --max-bleu are for phrase-based models so far");
+        let line = fails_in(dir, &format!("decode --model m --input c/dev.de {words}"));
+        assert_eq!(
+            line,
+            "luthier: --force and --max-bleu are for phrase-based models, but the model is hierarchical"
+        );
     }
-    let line = fails_in(dir, "decode --model m --in c/dev.de --sparse phrase-pair");
+    let line = fails_in(dir, "decode --model m --input c/dev.de --sparse phrase-pair");
     assert!(line.contains("sparse features are only available for phrase-based models"), "{line}");
 }
 
@@ -218,7 +221,7 @@ fn tuning_does_not_depend_on_the_machine() {
         assert_eq!(best(&run), expected);
         // The decoder as an external program.
         let command = format!(
-            "{} decode --model m --weights {{weights}} --in {{source}} --nbest {{k}} --nbest-out {{nbest}} -o hyp -q {search}",
+            "{} decode --model m --weights {{weights}} --input {{source}} --nbest {{k}} --nbest-out {{nbest}} -o hyp -q {search}",
             env!("CARGO_BIN_EXE_luthier")
         );
         let plain = words.replace(search, "");
@@ -265,11 +268,11 @@ fn odd_text_is_answered_in_order() {
     let (one, two) = (
         ok_in(
             dir,
-            "decode --model m --in odd --threads 1 --pop-limit 30 --stack-size 30 --nbest 5 --nbest-out n1",
+            "decode --model m --input odd --threads 1 --pop-limit 30 --stack-size 30 --nbest 5 --nbest-out n1",
         ),
         ok_in(
             dir,
-            "decode --model m --in odd --threads 2 --pop-limit 30 --stack-size 30 --nbest 5 --nbest-out n2",
+            "decode --model m --input odd --threads 2 --pop-limit 30 --stack-size 30 --nbest 5 --nbest-out n2",
         ),
     );
     assert_eq!(one, two);
@@ -281,7 +284,7 @@ fn odd_text_is_answered_in_order() {
     assert_eq!(lines[4].split(' ').count(), 5000);
     // The n-best list can be read back.
     ok_in(dir, "convert --nbest n1 --to jsonl -o n.jsonl");
-    let output = in_dir(dir, "decode --model m --in odd -o out --stats --drop-unknown --pop-limit 30");
+    let output = in_dir(dir, "decode --model m --input odd -o out --stats --drop-unknown --pop-limit 30");
     assert!(stderr(&output).contains("8 sentences, 5,"), "{}", stderr(&output));
     assert_eq!(fs::read_to_string(dir.join("out")).unwrap().lines().nth(2), Some(""));
 }
@@ -317,7 +320,7 @@ fn forests_are_written_and_json_has_features() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     small_model(dir);
-    let text = ok_in(dir, "decode --model m --in c/test.de --json --forest-out forests --pop-limit 50");
+    let text = ok_in(dir, "decode --model m --input c/test.de --json --forest-out forests --pop-limit 50");
     let forests = fs::read_to_string(dir.join("forests")).unwrap();
     for (line, forest) in text.lines().zip(forests.lines()) {
         let answer: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -362,21 +365,18 @@ fn bad_input_is_one_line() {
         ),
         (
             "import @a.ini --model @m",
-            "luthier: a.ini:2: the file nowhere.arpa of LM0 is not there; looked for it as nowhere.arpa and nowhere.arpa",
+            "luthier: a.ini:2: the file nowhere.arpa of LM0 does not exist; tried nowhere.arpa and nowhere.arpa",
         ),
         (
             "import @b.ini --model @m",
-            "luthier: b.ini:2: the feature OpSequenceModel is not known; remove it, and tune again",
+            "luthier: b.ini:2: feature OpSequenceModel is not supported; remove its line and its weight, then tune",
         ),
         ("import @w --model @m", "luthier: w: has no [weight] section, expected a Moses configuration"),
         (
             "tune mert --nbest @w --ref @w --run @r --pop-limit 9",
-            "luthier: the following required arguments were not provided: --source <FILE> <--command <CMD>|--model <DIR>> (see luthier tune mert --help)",
+            "luthier: `tune mert` needs --source <FILE> (text for the decoder, one segment per line) and --command <CMD> or --model <DIR>; see `luthier tune mert -h`",
         ),
-        (
-            "decode --model @d --beam -1",
-            "luthier: invalid value '-1' for '--beam <X>': expected a number, 0 or more (see luthier decode --help)",
-        ),
+        ("decode --model @d --beam -1", "luthier: --beam is `-1`, expected a number, 0 or more"),
         ("import @c.ini --model @m", "luthier: c.ini: has no PhraseDictionaryMemory"),
         ("import @d.ini --model @m", "luthier: d.ini: has no PhraseDictionaryMemory"),
         (
@@ -385,7 +385,7 @@ fn bad_input_is_one_line() {
         ),
         (
             "decode --model @d --pop-limit 0",
-            "luthier: invalid value '0' for '--pop-limit <N>': 0 is not in 1..=4294967295 (see luthier decode --help)",
+            "luthier: --pop-limit is `0`, expected a whole number, at least 1",
         ),
         (
             "tune mert --model @none --source @w --ref @w --run @r",
@@ -402,7 +402,7 @@ fn bad_input_is_one_line() {
     }
     assert!(!dir.path().join("m").exists() && !dir.path().join("r").exists());
     small_model(dir.path());
-    let line = fails_in(dir.path(), "decode --model m --weights w --in c/test.de");
+    let line = fails_in(dir.path(), "decode --model m --weights w --input c/test.de");
     assert!(
         line.starts_with("luthier: w: has no weight for any feature of the model: LexicalReordering0[0]"),
         "{line}"
@@ -416,8 +416,8 @@ fn bad_input_is_one_line() {
         dir.path(),
         "tune mert --model m --source c/dev.de --ref c/dev.en --metric column:x --run r -q",
     );
-    assert!(line.contains("the metric reads the column x, which a decoder does not make"), "{line}");
-    assert_eq!(stdout(&in_dir(dir.path(), "decode --model m --in w")).lines().count(), 1);
+    assert!(line.contains("the metric reads column `x`, which a decoder does not produce"), "{line}");
+    assert_eq!(stdout(&in_dir(dir.path(), "decode --model m --input w")).lines().count(), 1);
 }
 
 /// Regression tests: n-best lists of long sentences, output before an invalid line, output files that are inputs, and
@@ -430,12 +430,12 @@ fn found_in_review() {
     let long: Vec<String> = (0..2700).map(|i| format!("w{i}")).collect();
     fs::write(dir.join("long"), long.join(" ") + "\n").unwrap();
     let text =
-        ok_in(dir, "decode --model m --in long --pop-limit 20 --stack-size 20 --nbest 1 --nbest-out -");
+        ok_in(dir, "decode --model m --input long --pop-limit 20 --stack-size 20 --nbest 1 --nbest-out -");
     assert!(text.starts_with("0 ||| w0 "), "{}", &text[..40.min(text.len())]);
     let mut bytes = b"ein\nzwei\n".to_vec();
     bytes.extend(b"\xff bad\ndrei\n");
     fs::write(dir.join("bad"), bytes).unwrap();
-    let output = in_dir(dir, "decode --model m --in bad");
+    let output = in_dir(dir, "decode --model m --input bad");
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(stdout(&output).lines().count(), 2);
     assert!(stderr(&output).starts_with("luthier: bad:3: byte 1 of the line (0xff) is not UTF-8"));
@@ -443,18 +443,18 @@ fn found_in_review() {
     for words in ["-o out --forest-out ./out", "-o m/table.bin", "-o c/test.de", "--weights ww -o ww"] {
         failures.row(words, || {
             fs::write(dir.join("ww"), fs::read(dir.join("m/weights.txt")).unwrap()).unwrap();
-            let line = fails_in(dir, &format!("decode --model m --in c/test.de {words}"));
+            let line = fails_in(dir, &format!("decode --model m --input c/test.de {words}"));
             assert!(line.contains("would be written over"), "{line}");
             assert!(!dir.join("out").exists());
         });
     }
     fs::write(dir.join("huge"), "LM0 1e200\n").unwrap();
-    let line = fails_in(dir, "decode --model m --in c/test.de --weights huge");
+    let line = fails_in(dir, "decode --model m --input c/test.de --weights huge");
     assert!(line.contains("huge: the weight of LM0 is 1"), "{line}");
     // `|||` in the text is escaped in n-best lists and kept in forests.
     fs::write(dir.join("bars.de"), "ein ||| a|||b\nzwei\n").unwrap();
     fs::write(dir.join("bars.en"), "one ||| a|||b\ntwo\n").unwrap();
-    let text = ok_in(dir, "decode --model m --in bars.de --forest-out f -o o --nbest 1 --nbest-out l");
+    let text = ok_in(dir, "decode --model m --input bars.de --forest-out f -o o --nbest 1 --nbest-out l");
     assert!(text.is_empty() && fs::read_to_string(dir.join("l")).unwrap().contains("&#124;&#124;&#124;"));
     let forest =
         luthier::forest::text::from_json(fs::read_to_string(dir.join("f")).unwrap().lines().next().unwrap());
@@ -482,7 +482,7 @@ fn found_in_review() {
     ] {
         failures.row(change.1, || {
             fs::write(dir.join("m/luthier.toml"), toml.replace(change.0, change.1)).unwrap();
-            let line = fails_in(dir, "decode --model m --in c/test.de");
+            let line = fails_in(dir, "decode --model m --input c/test.de");
             assert!(line.contains(expected), "{line}");
         });
     }

@@ -11,8 +11,8 @@ use std::fs;
 fn everything_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
-    ok_in(dir, "generate --out c --train 600 --dev 20 --test 20 -q");
-    let output = in_dir(dir, "demo --data c --out d --json");
+    ok_in(dir, "generate --output c --train 600 --dev 20 --test 20 -q");
+    let output = in_dir(dir, "demo --data c --output d --json");
     let said = stderr(&output);
     assert!(output.status.success(), "{said}");
     // Every step is printed as a command.
@@ -35,7 +35,7 @@ fn everything_at_once() {
         }
     }
     // A second run reuses all results and prints the table and three sentences.
-    let again = ok_in(dir, "demo --data c --out d -q");
+    let again = ok_in(dir, "demo --data c --output d -q");
     assert_eq!(again.lines().filter(|l| l.starts_with("phrase, ") || l.starts_with("hiero, ")).count(), 14);
     assert_eq!(again.lines().filter(|l| l.starts_with("  source ")).count(), 3, "{again}");
     let first = &cells[0];
@@ -52,20 +52,20 @@ fn everything_at_once() {
         });
     };
     fails(
-        "demo --data nowhere --out e",
+        "demo --data nowhere --output e",
         "nowhere/train.de: cannot open it: no such file or directory; check the path",
     );
     fails(
-        "demo --data c --languages de-fr --out e",
+        "demo --data c --languages de-fr --output e",
         "c/train.fr: cannot open it: no such file or directory; check the path",
     );
     fails(
-        "demo --out e --languages de-en",
-        "the following required arguments were not provided: --data <DIR> (see luthier demo --help)",
+        "demo --output e --languages de-en",
+        "`demo` needs --data <DIR> (directory of a tokenised corpus of your own: train, dev and test in two languages, such as train.de and train.en); see `luthier demo -h`",
     );
     fs::write(dir.join("c/dev.en"), "one line\n").unwrap();
     fails(
-        "demo --data c --out e",
+        "demo --data c --output e",
         "c/dev.de: has 20 lines, but c/dev.en has 1; both need one line per segment, and at least one",
     );
 }

@@ -8,9 +8,9 @@ use std::{fs, path::Path};
 
 /// Generates the corpus `c`, trains the hierarchical model `m` on it and saves the forests `f` of its development set.
 fn small_model(dir: &Path) {
-    ok_in(dir, "generate --out c --train 1200 --dev 30 --test 30 -q");
+    ok_in(dir, "generate --output c --train 1200 --dev 30 --test 30 -q");
     ok_in(dir, "train --source c/train.de --target c/train.en --model m --kind hiero --oov -q");
-    ok_in(dir, "decode --model m --in c/dev.de --forest-kind grammar --forest-out f -q");
+    ok_in(dir, "decode --model m --input c/dev.de --forest-kind grammar --forest-out f -q");
 }
 
 fn best(dir: &Path, run: &str) -> String {
@@ -38,7 +38,7 @@ fn saved_forests_give_what_decoding_gives() {
             let words = format!(
                 "decode --model m --weights {weights} --pop-limit 30 --table-limit {table} --nbest 20 -q"
             );
-            ok_in(dir, &format!("{words} --in c/dev.de -o a --nbest-out a.n"));
+            ok_in(dir, &format!("{words} --input c/dev.de -o a --nbest-out a.n"));
             ok_in(dir, &format!("{words} --forests f -o b --nbest-out b.n --threads 2"));
             for (a, b) in [("a", "b"), ("a.n", "b.n")] {
                 assert_eq!(fs::read(dir.join(a)).unwrap(), fs::read(dir.join(b)).unwrap(), "{weights}");
@@ -87,7 +87,7 @@ fn learning_on_forests_does_not_depend_on_the_machine() {
             ok_in(
                 dir,
                 &format!(
-                    "decode --model {model} --weights {weights} --in c/dev.de -o out --pop-limit 30 --stack-size 30 -q"
+                    "decode --model {model} --weights {weights} --input c/dev.de -o out --pop-limit 30 --stack-size 30 -q"
                 ),
             );
             let found: serde_json::Value =
@@ -123,9 +123,18 @@ fn bad_input_is_one_line() {
         ("decode --model other --forests f", "was made with another table or other language models"),
         ("decode --model m --forests f --span-limit 7", "was made with --span-limit 20, not 7"),
         ("decode --model p --forests f", "--forests is for hierarchical models"),
-        ("decode --model p --in c/dev.de --forest-kind grammar --forest-out x", "is for hierarchical models"),
-        ("decode --model m --in c/dev.de --forest-kind grammar --forest-out -", "no regular, plain file"),
-        ("decode --model m --in c/dev.de --forest-kind grammar --forest-out x --json", "translates nothing"),
+        (
+            "decode --model p --input c/dev.de --forest-kind grammar --forest-out x",
+            "is for hierarchical models",
+        ),
+        (
+            "decode --model m --input c/dev.de --forest-kind grammar --forest-out -",
+            "is not a regular, uncompressed file",
+        ),
+        (
+            "decode --model m --input c/dev.de --forest-kind grammar --forest-out x --json",
+            "translates nothing",
+        ),
         (&format!("{tune} --forests damaged"), "is a damaged file of forests"),
         (
             &tune.replace("dev", "test").replace("-q", "-q --forests f"),
@@ -176,7 +185,7 @@ fn found_in_review() {
     kill_after(dir, &format!("{words} -q --run b"), &[80, 160, 240, 320]);
     ok_in(dir, &format!("{words} -q --run b"));
     assert_eq!(best(dir, "a"), best(dir, "b"));
-    ok_in(dir, "decode --model m --weights a/weights/000.txt --in c/dev.de -o out --pop-limit 30 -q");
+    ok_in(dir, "decode --model m --weights a/weights/000.txt --input c/dev.de -o out --pop-limit 30 -q");
     let found: serde_json::Value =
         serde_json::from_str(&ok_in(dir, "score out --ref c/dev.en --tokenize none --json")).unwrap();
     let log = fs::read_to_string(dir.join("a/log.jsonl")).unwrap();
@@ -196,7 +205,7 @@ fn found_in_review() {
     assert!(stderr(&output).contains(" edges  change"), "{}", stderr(&output));
     // Saved forests do not fix the treatment of unknown words.
     fs::write(dir.join("odd"), "x y\n\n").unwrap();
-    ok_in(dir, "decode --model m --in odd --forest-kind grammar --forest-out o -q");
+    ok_in(dir, "decode --model m --input odd --forest-kind grammar --forest-out o -q");
     ok_in(dir, "decode --model m --forests o --drop-unknown -o dropped -q");
     assert_eq!(fs::read_to_string(dir.join("dropped")).unwrap(), "\n\n");
     // Flags without effect are errors.
@@ -204,10 +213,13 @@ fn found_in_review() {
     let failures = Failures::default();
     for (words, expected) in [
         (format!("tune xbleu {tune} --metric bleu:tokenize=char"), "so BLEU must have tokenize=none"),
-        (format!("tune softmax {tune} --sparse word-pair"), "so --sparse has no use"),
+        (format!("tune softmax {tune} --sparse word-pair"), "but --sparse is given"),
         (format!("tune xbleu {tune} --reset-at 3"), "--reset-at has no effect"),
         (format!("tune mert {tune} --nbest-size 30"), "--nbest-size has no effect"),
-        ("decode --model m --in odd --forest-kind grammar --forest-out x --stats".to_owned(), "has no use"),
+        (
+            "decode --model m --input odd --forest-kind grammar --forest-out x --stats".to_owned(),
+            "cannot be given",
+        ),
         ("decode --model m --forests .".to_owned(), "is not a regular file"),
         ("decode --model m --forests -".to_owned(), "cannot open it"),
         ("decode --model m --forests m/table.bin".to_owned(), "is not a file of forests; make one with"),

@@ -37,7 +37,7 @@ fn training(dir: &Path, model: &str) -> Training<'static> {
 fn models_and_translations_are_those_of_the_binary() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
-    ok_in(dir, "generate --out c --train 400 --dev 1 --test 12 -q");
+    ok_in(dir, "generate --output c --train 400 --dev 1 --test 12 -q");
     let text = fs::read_to_string(dir.join("c/test.de")).unwrap();
     let sentences: Vec<&str> = text.lines().collect();
     let settings = [("phrase", Settings::default()), ("hiero", Settings::hiero(RuleLimits::default()))];
@@ -57,7 +57,7 @@ fn models_and_translations_are_those_of_the_binary() {
         assert_eq!(ours["stages"].as_array().unwrap(), &lines);
 
         let translator = Translator::open(dir.join("ours")).unwrap();
-        let decode = "decode --model theirs --in c/test.de --nbest 4 --nbest-out lists";
+        let decode = "decode --model theirs --input c/test.de --nbest 4 --nbest-out lists";
         let best = ok_in(dir, decode);
         assert_eq!(translator.translate(&sentences).unwrap(), best.lines().collect::<Vec<_>>());
         let mut rows = Rows::default();
@@ -85,7 +85,7 @@ fn weight(weights: &Weights, name: &str) -> f64 {
 fn training_stops_and_is_resumed() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
-    ok_in(dir, "generate --out c --train 300 --dev 1 --test 1 -q");
+    ok_in(dir, "generate --output c --train 300 --dev 1 --test 1 -q");
     // If training is cancelled while n-grams are counted, complete stages are kept.
     let stop =
         |step: &Step| if step.what == "n-grams" { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
@@ -133,7 +133,7 @@ fn training_stops_and_is_resumed() {
 fn wrong_settings_and_weights_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
-    ok_in(dir, "generate --out c --train 60 --dev 1 --test 1 -q");
+    ok_in(dir, "generate --output c --train 60 --dev 1 --test 1 -q");
     for (settings, expected) in [
         (Settings { max_words: 0, ..Settings::default() }, "max-words is 0, expected 1 to 1000"),
         (

@@ -333,8 +333,8 @@ fn bad_input_is_one_line() {
         ),
         ("score {at} --ref {at}/h", "DIR: is a directory, expected a file"),
         ("score {at}/empty --ref {at}/h", "empty: is empty, expected one translation per line"),
-        ("score {at}/h --ref {at}/empty", "empty: is empty, expected one reference a line"),
-        ("score {at}/h", "no references: give them with --ref FILE"),
+        ("score {at}/h --ref {at}/empty", "empty: is empty, expected one reference per line"),
+        ("score {at}/h", "no references; give them with --ref FILE"),
         (
             "score {at}/h --ref {at}/h --tokenize 13b",
             "unknown tokenizer `13b`: did you mean 13a? known: 13a, intl, zh, char, none",
@@ -351,17 +351,14 @@ fn bad_input_is_one_line() {
             "score {at}/json -m column:comet",
             "json:2: has no number `comet`; column:comet reads it from every line",
         ),
-        (
-            "score {at}/h --ref {at}/h --lowercse",
-            "unexpected argument '--lowercse' found; did you mean --lowercase? (see luthier score --help)",
-        ),
+        ("score {at}/h --ref {at}/h --lowercse", "`score` has no flag --lowercse; did you mean --lowercase?"),
         (
             "compare --baseline {at}/h {at}/short --ref {at}/h",
             "short:3: the file has 2 lines, but h has 3; both need one line per segment, in the same order",
         ),
         (
             "compare --baseline {at}/h {at}/h --ref {at}/h --test boot",
-            "invalid value 'boot' for '--test <TEST>' [possible values: bootstrap, randomization]; did you mean bootstrap? (see luthier compare --help)",
+            "--test is `boot`, expected bootstrap or randomization; did you mean bootstrap?",
         ),
     ];
     let failures = Failures::default();

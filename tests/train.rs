@@ -98,7 +98,7 @@ fn phrases_are_mosess() {
     let (de, en, links) = (de.display(), en.display(), links.display());
     ok_in(
         dir.path(),
-        &format!("extract phrase --source {de} --target {en} --alignment {links} --out out -q"),
+        &format!("extract phrase --source {de} --target {en} --alignment {links} --output out -q"),
     );
     let ours = lines(&dir.path().join("out/phrase-table.gz"));
     let theirs = lines(&theirs);
@@ -159,7 +159,7 @@ fn rules_are_mosess_with_its_limits() {
         let output = in_dir(
             dir.path(),
             &format!(
-                "extract hiero --source {de} --target {en} --alignment {links} --out out --max-span 5 {more}"
+                "extract hiero --source {de} --target {en} --alignment {links} --output out --max-span 5 {more}"
             ),
         );
         assert!(output.status.success());
@@ -246,7 +246,7 @@ fn models_do_not_depend_on_the_machine() {
     assert_eq!((ours.len(), ours.sources(), ours.shape()), (again.len(), again.sources(), again.shape()));
     fs::write(dir.join("phrases"), "f1 f2\nf3\nnone\n").unwrap();
     let rows = |table: &str| {
-        let text = ok_in(dir, &format!("table query {table} --in phrases --json"));
+        let text = ok_in(dir, &format!("table query {table} --input phrases --json"));
         text.lines().map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap()).collect::<Vec<_>>()
     };
     let (a, b) = (rows("phrase-1/table.bin"), rows("again.bin"));
@@ -276,7 +276,7 @@ fn mosess_tables_are_read() {
     assert_eq!(Table::open(&dir.path().join("p.bin")).unwrap().len(), 791_368);
     assert_eq!(Table::open(&dir.path().join("r.bin")).unwrap().len(), 1_071_516);
     fs::write(dir.path().join("in"), "ein hund\n").unwrap();
-    let text = ok_in(dir.path(), "table query p.bin --in in");
+    let text = ok_in(dir.path(), "table query p.bin --input in");
     // Compare p(f|e), which is 0.767241 in the table of Moses.
     let line = text.lines().find(|l| l.starts_with("ein hund ||| a dog ||| ")).unwrap();
     let mut input = Input::open(Path::new(&table.to_string())).unwrap();
@@ -302,7 +302,7 @@ fn the_most_frequent_links_are_kept() {
     fs::write(dir.join("f"), repeat([("a b", 2), ("p a b q", 2), ("a b", 3)])).unwrap();
     fs::write(dir.join("e"), repeat([("x y", 2), ("r x y u", 2), ("x y", 3)])).unwrap();
     fs::write(dir.join("a"), repeat([("0-0", 2), ("0-3 1-1 3-0", 2), ("0-0 1-1", 3)])).unwrap();
-    ok_in(dir, "extract phrase --source f --target e --alignment a --out out -q");
+    ok_in(dir, "extract phrase --source f --target e --alignment a --output out -q");
     let table = lines(&dir.join("out/phrase-table.gz"));
     let line = table.iter().find(|l| l.starts_with("a b ||| x y |||")).unwrap();
     assert!(line.contains("||| 0-0 ||| 11 11 7 |||"), "{line}");
@@ -314,10 +314,10 @@ fn smoothed_probabilities_add_up() {
     let dir = dir.path();
     write_text(dir, 400);
     ok_in(dir, "align --source f --target e -o a -q");
-    ok_in(dir, "extract phrase --source f --target e --alignment a --out plain -q --max-length 3");
+    ok_in(dir, "extract phrase --source f --target e --alignment a --output plain -q --max-length 3");
     ok_in(
         dir,
-        "extract phrase --source f --target e --alignment a --out smooth -q --max-length 3 --smoothing kneser-ney",
+        "extract phrase --source f --target e --alignment a --output smooth -q --max-length 3 --smoothing kneser-ney",
     );
     let (mut plain, mut smooth) = (BTreeMap::<String, f64>::new(), BTreeMap::<String, f64>::new());
     let mut lower = 0;
@@ -380,12 +380,12 @@ fn bad_input_is_one_line() {
             "luthier: none: cannot open it: no such file or directory; check the path",
         ),
         (
-            "extract phrase --source @f3 --target @e3 --alignment @links --out @out -q",
+            "extract phrase --source @f3 --target @e3 --alignment @links --output @out -q",
             "luthier: links:3: the link 3-1 is out of range: the source has 3 words and the target 3; positions are numbered \
              from 0; check that the alignment belongs to this text, source first",
         ),
         (
-            "extract hiero --source @f3 --target @e3 --alignment @few --out @out -q",
+            "extract hiero --source @f3 --target @e3 --alignment @few --output @out -q",
             "luthier: few: has 2 lines, but the text has 3; expected one line of links per line of text",
         ),
         (
@@ -397,22 +397,22 @@ fn bad_input_is_one_line() {
             "align --source @f3 --target @e3 --force @e3 -q",
             "luthier: e3:1: \"x y\" is not the first line of a saved aligner; make one with `luthier align --save`",
         ),
-        ("align --source - --target -", "luthier: standard input can be one of the files only"),
+        ("align --source - --target -", "luthier: `-` (standard input) can stand for one file only"),
         (
             "align --source @f3 --target @e3 --null 1",
-            "luthier: invalid value '1' for '--null <P>': expected a number between 0 and 1 (see luthier align --help)",
+            "luthier: --null is `1`, expected a number between 0 and 1",
         ),
         (
-            "align --source @f3 --target @e3 --rounds 0 --first-rounds 0 -q",
-            "luthier: --rounds and --first-rounds are both 0: nothing would be learned",
+            "align --source @f3 --target @e3 --iterations 0 --model1-iterations 0 -q",
+            "luthier: --iterations and --model1-iterations are both 0, so nothing would be learned",
         ),
         (
             "train --source - --target @e3 --model @m",
             "luthier: -: is not a regular file, but training reads it more than once; give the path of a regular file",
         ),
         (
-            "train --source @f3 --target @e3 --model @m --rounds 0 --first-rounds 0 -q",
-            "luthier: --rounds and --first-rounds are both 0: nothing would be learned",
+            "train --source @f3 --target @e3 --model @m --iterations 0 --model1-iterations 0 -q",
+            "luthier: --iterations and --model1-iterations are both 0, so nothing would be learned",
         ),
         (
             "train --source @f3 --target @e3 --model @m --kind hiero --max-length 3 -q",
@@ -427,7 +427,7 @@ fn bad_input_is_one_line() {
             "luthier: x: would be written over; it is also read, or written under another flag: give another name",
         ),
         (
-            "extract phrase --source @f3 --target @e3 --alignment @blank --out @out -q",
+            "extract phrase --source @f3 --target @e3 --alignment @blank --output @out -q",
             "luthier: no phrase can be extracted from the alignment; check that the alignment is not empty and belongs to this text",
         ),
         (
@@ -499,15 +499,15 @@ fn a_full_disk_leaves_nothing() {
         assert_eq!(stderr(&output).lines().count(), 1, "{}", stderr(&output));
         stderr(&output).to_owned()
     };
-    let line = full("extract phrase --source f --target e --alignment a --out out -q --memory 1");
+    let line = full("extract phrase --source f --target e --alignment a --output out -q --memory 1");
     assert!(line.contains("tmp: cannot keep sorted runs in it: file too large; set TMPDIR"), "{line}");
-    let line = full("extract phrase --source f --target e --alignment a --out out -q");
+    let line = full("extract phrase --source f --target e --alignment a --output out -q");
     assert!(line.contains("phrase-table.gz: cannot write it: file too large"), "{line}");
     let line = full("train --source f --target e --alignment a --model m -q");
     assert!(line.contains("m/table.bin: cannot write it: file too large"), "{line}");
     assert_eq!(fs::read_dir(dir.join("tmp")).unwrap().count(), 0);
     assert!(!dir.join("out").exists());
-    let line = full("extract hiero --source f --target e --alignment a --out out -q");
+    let line = full("extract hiero --source f --target e --alignment a --output out -q");
     assert!(
         line.contains("rule-table.gz: cannot write it: file too large") && !dir.join("out").exists(),
         "{line}"
@@ -522,12 +522,12 @@ fn a_full_disk_leaves_nothing() {
 fn better_models_make_fewer_errors() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
-    ok_in(dir, "generate --out c --train 5000 --dev 1 --test 1 -q");
+    ok_in(dir, "generate --output c --train 5000 --dev 1 --test 1 -q");
     let rate = |model: &str| {
         let output = in_dir(
             dir,
             &format!(
-                "align --source c/train.de --target c/train.en --model {model} --gold c/train.links -o a"
+                "align --source c/train.de --target c/train.en --aligner {model} --gold c/train.links -o a"
             ),
         );
         let line = stdout(&output).lines().next().unwrap().to_owned();

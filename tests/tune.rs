@@ -164,11 +164,10 @@ fn wrong_input_gives_one_line_and_leaves_nothing() {
         ),
         (
             "--nbest {at}/good --ref {at}/ref --init {at}/other",
-            "luthier: other: has no weight for x, but for y and the like; \
-             weights and n-best list must use the same feature names",
+            "luthier: other: no weight for `x`; the file has: y; weights and n-best lists must use the same feature names",
         ),
         ("--nbest {at}/empty --ref {at}/ref", "luthier: empty: holds no candidate, expected an n-best list"),
-        ("--nbest {at}/good --ref {at}/empty", "luthier: empty: is empty, expected one reference a line"),
+        ("--nbest {at}/good --ref {at}/empty", "luthier: empty: is empty, expected one reference per line"),
         ("--nbest {at} --ref {at}/ref", "luthier: DIR: is a directory, expected a file"),
     ];
     let failures = Failures::default();
@@ -220,11 +219,11 @@ fn rerank_writes_a_sorted_list_that_can_be_read_again() {
 fn mistyped_flags_are_one_line_with_the_nearest() {
     assert_eq!(
         fails("tune mert --nbset x"),
-        "luthier: unexpected argument '--nbset' found; did you mean --nbest? (see luthier tune mert --help)"
+        "luthier: `tune mert` has no flag --nbset; did you mean --nbest?"
     );
     assert_eq!(
         fails("score x --ref y --metric blue"),
-        "luthier: unknown metric `blue`: did you mean bleu? known: bleu, chrf, chrf++, ter, wer, cer, column:NAME"
+        "luthier: unknown metric `blue`, expected one of bleu, chrf, chrf++, ter, wer, cer, column:NAME; did you mean bleu?"
     );
     let help = run("tune mert --help");
     assert!(help.status.success() && common::stdout(&help).contains("--restarts"));

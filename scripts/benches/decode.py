@@ -28,7 +28,7 @@ def main():
         rows.append((["--pop-limit", "2000", "--stack-size", "1000"], None))
         rows.append((["--search", "stack"], None))
         for flags, pop in rows:
-            common = [LUTHIER, "decode", "--model", f"{at}/m", "--in", f"{at}/de", "--threads", 1, *flags]
+            common = [LUTHIER, "decode", "--model", f"{at}/m", "--input", f"{at}/de", "--threads", 1, *flags]
             seconds, memory, *_ = min(run(*common, "-o", f"{at}/text") for _ in range(1 if pop is None else 2))
             run(*common, "--json", "-o", f"{at}/json")
             ours = [json.loads(line)["score"] for line in open(f"{at}/json")]
@@ -38,7 +38,7 @@ def main():
             print(f"  {' '.join(map(str, flags)):32}"[:34] + f"{words / seconds:8.0f} {sum(ours) / 1000:12.4f} {higher:8} {sum(near):5} "
                   f"{1000 - higher - sum(near):5} {bleu(at):7.2f} {memory:5.0f}" + (f"  {peer[0]}, {peer[1]}" if peer else ""))
         for threads in (1, 2):
-            seconds, memory, *_ = run(LUTHIER, "decode", "--model", f"{at}/m", "--in", f"{at}/de", "--threads", threads, "--nbest", 100,
+            seconds, memory, *_ = run(LUTHIER, "decode", "--model", f"{at}/m", "--input", f"{at}/de", "--threads", threads, "--nbest", 100,
                                      "--nbest-out", f"{at}/list", "-o", f"{at}/text")
             print(f"100-best lists, {threads} thread(s): {words / seconds:.0f} words/s, {memory:.0f} MB")
 

@@ -15,7 +15,7 @@ RULES = {"rules of Chiang (2007)": [], "rules as in Moses": ["--loose", "--min-g
 
 def model(at, rules=("--loose", "--min-gap", 2), name="model"):
     luthier("train", "--kind", "hiero", *rules, "--source", f"{at}/train.de", "--target", f"{at}/train.en", "--model", f"{at}/{name}", "-q")
-    luthier("decode", "--model", f"{at}/{name}", "--in", f"{at}/dev.de", "--forest-kind", "grammar", "--forest-out", f"{at}/forests", "-q")
+    luthier("decode", "--model", f"{at}/{name}", "--input", f"{at}/dev.de", "--forest-kind", "grammar", "--forest-out", f"{at}/forests", "-q")
     return ["--model", f"{at}/{name}", "--forests", f"{at}/forests", "--source", f"{at}/dev.de", "--ref", f"{at}/dev.en", *POP, "-q"]
 
 
@@ -25,7 +25,7 @@ def passes(at):
     print(f"forests: {os.path.getsize(f'{at}/forests') / 2**20:.1f} MB")
     times = {}
     for threads in (1, 2):
-        for name, source in (("text", ["--in", f"{at}/dev.de"]), ("forests", ["--forests", f"{at}/forests"])):
+        for name, source in (("text", ["--input", f"{at}/dev.de"]), ("forests", ["--forests", f"{at}/forests"])):
             words = [LUTHIER, "decode", "--model", f"{at}/model", *source, *POP, "--stats", "--threads", threads, "-o", f"{at}/{name}.out"]
             seconds, memory, _, said = min(run(*words) for _ in range(3))
             times[name] = seconds
@@ -41,7 +41,7 @@ def system(at):
     for k, (name, rules) in enumerate(RULES.items()):
         common = model(at, rules, f"model{k}")
         luthier("tune", "mert", *common, "--run", f"{at}/run{k}")
-        luthier("decode", "--model", f"{at}/model{k}", "--weights", f"{at}/run{k}/best.txt", "--in", f"{at}/test.de", "-o", f"{at}/out", *POP, "-q")
+        luthier("decode", "--model", f"{at}/model{k}", "--weights", f"{at}/run{k}/best.txt", "--input", f"{at}/test.de", "-o", f"{at}/out", *POP, "-q")
         found = compare(f"{DATA}/hiero/test.mert.out", f"{at}/out", f"{at}/test.en")
         dev = max(e["score"] for e in log(f"{at}/run{k}"))
         print(f"| {name} | {dev:.2f} | {found['score']:.2f} | {found['delta']:+.2f} | {found['p_value']:.3f} |", flush=True)

@@ -99,9 +99,9 @@ def main():
                     for line in text.splitlines():
                         words = line.split()
                         file.write(" ".join(w if (hash_of(w) + c) % 5 else f"{w}~{c}" for w in words) + "\n" if c else line + "\n")
-            _, seconds, memory = measured([LUTHIER, "lm", "build", "--in", f"{at}/text{copies}", "-o", f"{at}/{copies}.arpa", "-q"])
+            _, seconds, memory = measured([LUTHIER, "lm", "build", "--input", f"{at}/text{copies}", "-o", f"{at}/{copies}.arpa", "-q"])
             print(f"build, {copies:2} times train.en: {seconds:5.2f} s, {seconds / copies:.2f} s each, {memory:,.0f} MB", flush=True)
-        _, seconds, memory = measured([LUTHIER, "lm", "build", "--in", f"{at}/text1", "-o", f"{at}/small", "--memory", "32M", "-q"])
+        _, seconds, memory = measured([LUTHIER, "lm", "build", "--input", f"{at}/text1", "-o", f"{at}/small", "--memory", "32M", "-q"])
         same = open(f"{at}/small", "rb").read() == open(f"{at}/1.arpa", "rb").read()
         print(f"build with --memory 32M: {seconds:.2f} s, {memory:.0f} MB, {'the same file' if same else 'ANOTHER FILE'}")
         sharing(at)

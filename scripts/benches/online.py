@@ -42,7 +42,7 @@ def cut(path, start, end, to):
 def cost(at):
     """Prints the learning time in milliseconds for a batch of 16 lists with 1,000 candidates each, one thread."""
     luthier("train", "--source", f"{at}/train.de", "--target", f"{at}/train.en", "--model", f"{at}/model", "-q")
-    luthier("decode", "--model", f"{at}/model", "--in", f"{at}/dev.de", "--nbest", 1000, "--nbest-out", f"{at}/lists", "-o", f"{at}/out")
+    luthier("decode", "--model", f"{at}/model", "--input", f"{at}/dev.de", "--nbest", 1000, "--nbest-out", f"{at}/lists", "-o", f"{at}/out")
     print("| | ms per batch |\n| --- | --- |")
     for name, words in (RANKERS | MORE).items():
         luthier("tune", *words, "--nbest", f"{at}/lists", "--ref", f"{at}/dev.en", "--init", f"{at}/model/weights.txt", "--mixing",
@@ -70,7 +70,7 @@ def table(at, seeds):
             made = f"{at}/{seed} {name}"
             result = json.loads(luthier("tune", *words, "--seed", seed, "--run", made, "--json"))
             out = f"{made}.out"
-            luthier("decode", "--model", f"{at}/model", "--weights", f"{made}/best.txt", "--in", f"{at}/test.de", "-o", out)
+            luthier("decode", "--model", f"{at}/model", "--weights", f"{made}/best.txt", "--input", f"{at}/test.de", "-o", out)
             epochs = [e for e in log(made) if "change" in e]
             mean = sum(e["seconds"] for e in epochs) / len(epochs)
             learn = sum(e["learn_seconds"] for e in epochs) / len(epochs)
@@ -88,7 +88,7 @@ def sparse(at, sentences, epochs, wanted, shards=1):
     luthier("train", "--source", f"{at}/train.de", "--target", f"{at}/train.en", "--model", f"{at}/model", "--max-length", 3, "-q")
     for side in ("de", "en"):
         cut(f"{at}/train.{side}", 0, sentences, f"{at}/learn.{side}")
-    said = run(LUTHIER, "decode", "--model", f"{at}/model", "--in", f"{at}/train.de", "--force", f"{at}/train.en", "-o", os.devnull)[3]
+    said = run(LUTHIER, "decode", "--model", f"{at}/model", "--input", f"{at}/train.de", "--force", f"{at}/train.en", "-o", os.devnull)[3]
     print(f"references at phrase length 3 and distortion 6: {said.strip()}")
     with open(f"{at}/zero", "w") as zero:
         zero.write("WordPenalty0 0\nDistortion0 0\n")

@@ -46,7 +46,7 @@ def main():
                                           "--json"))
                 seconds = time.perf_counter() - start
                 out = f"{at}/{alignment}.{tuner}.out"
-                luthier("decode", "--model", f"{at}/{alignment}", "--weights", f"{at}/{alignment}.{tuner}/best.txt", "--in",
+                luthier("decode", "--model", f"{at}/{alignment}", "--weights", f"{at}/{alignment}.{tuner}/best.txt", "--input",
                         f"{at}/test.de", "-o", out)
                 against = compare(moses, out, f"{at}/test.en")
                 print(f"| {label} | {tuner} | {made['iteration']} of {TUNERS[tuner]} | {seconds:.0f} | {made['score']:.2f} | "

@@ -39,7 +39,7 @@ def main():
         print("alignment, both directions and grow-diag-final-and, 29,000 pairs")
         for model in ("ibm1", "ibm2", "hmm"):
             for threads in (1, 2):
-                seconds, memory, *_ = min(run(LUTHIER, "align", *text, "--model", model, "-o", f"{at}/{model}", "-q", "--threads",
+                seconds, memory, *_ = min(run(LUTHIER, "align", *text, "--aligner", model, "-o", f"{at}/{model}", "-q", "--threads",
                                               threads) for _ in range(3))
                 ratio = f", {FAST_ALIGN / seconds:.1f} x fast_align's {FAST_ALIGN} s" if threads == 1 else ""
                 print(f"  {model:5} {threads} thread(s): {seconds:5.2f} s, {memory:.0f} MB{ratio}")
@@ -56,13 +56,13 @@ def main():
         for span in (5, 10):
             for limits in ([], ["--loose", "--min-gap", "2"]):
                 seconds, memory, _, told = run(LUTHIER, "extract", "hiero", *text, "--alignment",
-                                               f"{DATA}/moses/model/alignments.de-en.gdfa.gz", "--out", f"{at}/rules",
+                                               f"{DATA}/moses/model/alignments.de-en.gdfa.gz", "--output", f"{at}/rules",
                                                "--max-span", span, *limits, "--threads", 1)
                 line = next(l for l in told.splitlines() if "rules of" in l)
                 print(f"  rules, span {span} {' '.join(limits)}: {seconds:.1f} s, {memory:.0f} MB; {line}")
         print("growth, generated text, 2 threads")
         for times in (1, 4, 16)[: int(sys.argv[1]) if len(sys.argv) > 1 else 3]:
-            run(LUTHIER, "generate", "--out", f"{at}/g", "--train", 29_000 * times, "-q")
+            run(LUTHIER, "generate", "--output", f"{at}/g", "--train", 29_000 * times, "-q")
             os.replace(f"{at}/g/train.de", f"{at}/f")
             os.replace(f"{at}/g/train.en", f"{at}/e")
             seconds, memory, stages = train(at, f"g{times}", "--threads", 2)

@@ -12,7 +12,7 @@ use std::{error::Error as _, ffi::OsString};
 pub(crate) fn explain(e: &clap::Error, root: &Command, words: &[OsString]) -> Error {
     let place = Place::new(root, words);
     let word = |kind| first(e, kind);
-    match e.kind() {
+    let mistake = match e.kind() {
         ErrorKind::UnknownArgument => place.unknown(&word(ContextKind::InvalidArg)),
         ErrorKind::InvalidSubcommand => place.unknown_command(&word(ContextKind::InvalidSubcommand)),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
@@ -24,7 +24,9 @@ pub(crate) fn explain(e: &clap::Error, root: &Command, words: &[OsString]) -> Er
             let flag = flag_of(&word(ContextKind::InvalidArg));
             let reason = e.source().map(ToString::to_string).unwrap_or_default();
             let value = word(ContextKind::InvalidValue);
-            Error::new(format!("{flag} is `{value}`: {}", plain(&reason)))
+            let reason = plain(&reason);
+            let mark = if reason.starts_with("expected") { "," } else { ":" };
+            Error::new(format!("{flag} is `{value}`{mark} {reason}"))
         }
         ErrorKind::ArgumentConflict => {
             let (a, others) = (flag_of(&word(ContextKind::InvalidArg)), all(e, ContextKind::PriorArg));
@@ -35,29 +37,19 @@ pub(crate) fn explain(e: &clap::Error, root: &Command, words: &[OsString]) -> Er
             Error::new(format!("{a} and {} exclude each other", others.join(", "))).hint("give one of them")
         }
         _ => Error::new(rendered(e)),
+    };
+    // A wrong value says what is expected.
+    let says_all = matches!(e.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue);
+    if says_all || mistake.advice().is_some() {
+        return mistake;
     }
-    .or_help(&place)
+    mistake.hint(format!("see `luthier {} -h`", place.typed).replace("  ", " "))
 }
 
 /// The mistake of a command without an algorithm.
 pub(crate) fn no_algorithm(root: &Command) -> Error {
     let words: Vec<OsString> = std::env::args_os().skip(1).collect();
     Place::new(root, &words).no_command()
-}
-
-/// Adds where help is, if there is no other hint.
-trait OrHelp {
-    fn or_help(self, place: &Place<'_>) -> Self;
-}
-
-impl OrHelp for Error {
-    fn or_help(self, place: &Place<'_>) -> Self {
-        if self.advice().is_some() {
-            self
-        } else {
-            self.hint(format!("see `luthier {} -h`", place.typed).replace("  ", " "))
-        }
-    }
 }
 
 /// The command that was typed.
@@ -236,7 +228,7 @@ fn list(words: &[String]) -> String {
 /// The reason of a number's parser, in words.
 fn plain(reason: &str) -> String {
     let range = |text: &str| match text.split_once("..") {
-        Some((low, "")) => format!("at least {low}"),
+        Some((low, "" | "=4294967295" | "=18446744073709551615")) => format!("at least {low}"),
         Some((low, high)) => format!("from {low} to {}", high.trim_start_matches('=')),
         None => text.to_owned(),
     };
@@ -327,6 +319,8 @@ fn with_nearest<'a>(e: Error, word: &str, known: impl Iterator<Item = &'a str>) 
 /// The word that differs least, if it differs little.
 fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let most = if word.trim_start_matches('-').len() < 5 { 1 } else { 2 };
-    let close = |k: &&str| edit_distance(word, k) <= most || (word.len() > 5 && k.starts_with(word));
+    let close = |k: &&str| {
+        edit_distance(word, k) <= most || (word.trim_start_matches('-').len() > 2 && k.starts_with(word))
+    };
     known.filter(close).min_by_key(|k| edit_distance(word, k))
 }

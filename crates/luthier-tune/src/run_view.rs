@@ -144,8 +144,14 @@ impl RunView {
         let read = |file: PathBuf| {
             fs::read_to_string(&file).map_err(|e| {
                 let file = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                Error::in_file(&name, format!("is not a run directory: cannot read {file}: {e}"))
-                    .hint("give directories that `luthier tune --run DIR` has made")
+                let found = match e.kind() {
+                    std::io::ErrorKind::NotFound if path.is_dir() => format!("it contains no {file}"),
+                    std::io::ErrorKind::NotFound => "it does not exist".to_owned(),
+                    std::io::ErrorKind::NotADirectory => "it is a file".to_owned(),
+                    _ => format!("cannot read {file}: {e}"),
+                };
+                Error::in_file(&name, format!("is not a run directory: {found}"))
+                    .hint("give directories created by `luthier tune --run DIR`")
             })
         };
         let text = read(layout.spec())?;

@@ -307,7 +307,7 @@ fn bleu() -> String {
 }
 
 /// Flags that the experiment sets itself, so that the file must not.
-const RESERVED: [&str; 20] = [
+const RESERVED: [&str; 21] = [
     "model",
     "source",
     "target",
@@ -323,6 +323,7 @@ const RESERVED: [&str; 20] = [
     "command",
     "weights",
     "in",
+    "input",
     "output",
     "select-source",
     "select-ref",
