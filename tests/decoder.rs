@@ -145,7 +145,10 @@ fn weights_are_fixed_bounded_and_put_into_a_moses_configuration() {
     assert_eq!(fs::read_to_string(dir.path().join("out.ini")).unwrap(), expected);
     let at = dir.path().display();
     let message = fails(&format!("tune mert --nbest {at}/nbest --ref {at}/ref --run {at}/S --fix B"));
-    assert!(message.contains("no feature is named B; the list has A[0], A[1]"), "{message}");
+    assert!(
+        message.contains("no feature is named B, as --fix or --bound says; the lists have A[0], A[1]"),
+        "{message}"
+    );
     let message =
         fails(&format!("tune mert --nbest {at}/nbest --ref {at}/ref --run {at}/S --bound A[0]=2,1"));
     assert!(message.contains("expected NAME=LOW,HIGH"), "{message}");

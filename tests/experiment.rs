@@ -356,14 +356,15 @@ fn pages_of_runs() {
     ok_in(dir, &format!("tune mert {lists} --run a -q"));
     ok_in(dir, &format!("tune pro {lists} --run b -q"));
     let output = in_dir(dir, "report a b");
-    assert!(stderr(&output).starts_with("2 runs drawn on report.html ("), "{}", stderr(&output));
+    assert!(stderr(&output).starts_with("report.html: report of 2 runs ("), "{}", stderr(&output));
     let page = fs::read_to_string(dir.join("report.html")).unwrap();
     assert!(page.contains("\"evidence\":[{"));
     let output = in_dir(dir, "report . -o all.html");
-    assert!(stderr(&output).starts_with("2 runs drawn on all.html ("), "{}", stderr(&output));
+    assert!(stderr(&output).starts_with("all.html: report of 2 runs ("), "{}", stderr(&output));
     fs::create_dir(dir.join("nothing")).unwrap();
     assert!(
-        stderr(&in_dir(dir, "report nothing")).contains("is no run and has no finished ones in it; give dir")
+        stderr(&in_dir(dir, "report nothing"))
+            .contains("is not a run directory and contains no finished runs; give dir")
     );
     // If the lists were deleted, the report has no sections about them, and a warning says so.
     fs::copy(quick.join("nbest.txt"), dir.join("l")).unwrap();
@@ -374,7 +375,7 @@ fn pages_of_runs() {
     assert!(output.status.success());
     assert!(
         stderr(&output).starts_with(
-            "luthier: warning: no sentences, surfaces and significance of some runs: l: cannot open it"
+            "luthier: warning: sentences, surfaces and significance are missing for some runs: l: cannot open it"
         ),
         "{}",
         stderr(&output)
@@ -393,17 +394,17 @@ fn pages_of_runs() {
     let said = |words: &str| stderr(&in_dir(dir, words)).to_owned();
     assert_eq!(
         said("report nowhere"),
-        "luthier: nowhere: is not a run directory: cannot read run.toml: No such file or directory (os error 2); give directories that `luthier tune --run DIR` has made\n"
+        "luthier: nowhere: is not a run directory: it does not exist; give directories created by `luthier tune --run DIR`\n"
     );
     ok_in(dir, &format!("tune mert {lists} --run t -m ter -q"));
     assert_eq!(
         said("report a t"),
-        "luthier: t: was tuned for ter, but a for bleu; a page shows runs with the same metric\n"
+        "luthier: t: is a run for the metric ter, but a is for bleu; a report shows runs for one metric\n"
     );
     assert_eq!(
         said("report a --per-source 3"),
-        "luthier: --nbest-format, --per-source, --score-file and --allow-missing say how lists of --nbest are read; give those lists with \
-         --nbest, or leave them out\n"
+        "luthier: --nbest-format, --per-source, --score-file and --allow-missing need --nbest; give lists with --nbest, \
+         or leave these flags out\n"
     );
     assert!(said("report a --ref nowhere").starts_with("luthier: nowhere: cannot open it"));
     assert!(said("report a --ref m").starts_with("luthier: m: is not the file that the runs have read"));

@@ -464,9 +464,9 @@ fn odd_lines_are_kept_out_and_told() {
     let told = stderr(&output);
     assert!(
         told.starts_with(
-            "3 of 6 pairs, 6 and 6 words, 6 and 6 different; left out: 1 with an empty side; left out: 1 with more than 100 \
-             words on a side; left out: 1 with |||, <s> or another mark as a word\n\
-             luthier: warning: 1 lines have no-break or other odd blanks"
+            "3 of 6 pairs kept, 6 and 6 words, 6 and 6 distinct; skipped: 1 with an empty side; skipped: 1 with more than 100 \
+             words on a side; skipped: 1 with a reserved word such as ||| or <s>\n\
+             luthier: warning: lines with no-break spaces or other Unicode spaces: 1; only ASCII spaces separate words"
         ),
         "{told}"
     );

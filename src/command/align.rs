@@ -89,7 +89,7 @@ pub(crate) fn told(corpus: &Corpus, max_words: u16) -> Vec<Remark> {
     let mut remarks = vec![Remark::Line(kept(corpus, max_words))];
     if corpus.odd_blanks > 0 {
         remarks.push(Remark::Warning(format!(
-            "{} lines have no-break spaces or other Unicode spaces, which do not separate words: only ASCII spaces do",
+            "lines with no-break spaces or other Unicode spaces: {}; only ASCII spaces separate words",
             thousands(corpus.odd_blanks)
         )));
     }

@@ -90,7 +90,7 @@ fn read(path: &Path) -> Result<(String, String)> {
         if path.exists() {
             shown
         } else {
-            Error::in_file(&name, format!("no such file; shipped are {known}"))
+            Error::in_file(&name, format!("no such file, expected an experiment file or one of {known}"))
         }
     })?;
     Ok((name, text))

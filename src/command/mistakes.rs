@@ -90,7 +90,7 @@ impl<'a> Place<'a> {
             let rest: Vec<String> = self
                 .words
                 .iter()
-                .filter(|w| **w != *self.typed)
+                .filter(|w| **w != *self.typed && **w != *"--json")
                 .map(|w| w.to_string_lossy().into_owned())
                 .collect();
             let rest = if rest.is_empty() { "--nbest FILE --ref FILE".to_owned() } else { rest.join(" ") };
@@ -178,8 +178,35 @@ impl<'a> Place<'a> {
         Error::new(message).hint(hint)
     }
 
+    /// A flag for a decoder, where lists are given.
+    fn needs_decoder(&self, missing: &[String]) -> Option<Error> {
+        const SECTIONS: [&str; 4] = ["Decoder", "Search", "Features", "Held-out sets"];
+        let decoder =
+            |flag: &String| ["--source", "--model", "<--command"].iter().any(|f| flag.starts_with(f));
+        let lists = self.words.iter().any(|w| w == "--nbest");
+        if !lists || !missing.iter().any(decoder) {
+            return None;
+        }
+        let typed = |a: &&Arg| {
+            long(a).is_some_and(|l| self.words.iter().any(|w| w.to_str().is_some_and(|w| flag_of(w) == l)))
+        };
+        let arg = self.command.get_arguments().filter(typed).find(|a| {
+            a.get_help_heading().is_some_and(|h| SECTIONS.contains(&h))
+                && !a.get_id().as_str().ends_with("nbest")
+        })?;
+        let flag = long(arg)?;
+        let message = format!("{flag} is for tuning with a decoder, but n-best lists are given with --nbest");
+        Some(
+            Error::new(message)
+                .hint(format!("leave {flag} out, or give --model and --source instead of --nbest")),
+        )
+    }
+
     /// Required flags that are not there, with their help.
     fn missing(&self, flags: &[String]) -> Error {
+        if let Some(e) = self.needs_decoder(flags) {
+            return e;
+        }
         let describe = |shown: &String| {
             let arg = self.command.get_arguments().find(|a| same(a, shown));
             if let Some(either) = shown.strip_prefix("<--").and_then(|s| s.strip_suffix('>')) {

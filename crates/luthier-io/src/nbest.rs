@@ -173,7 +173,9 @@ fn segment_id(input: &Input, word: &str) -> Result<u32> {
 
 /// Builds the error about a value `word` of the feature or score `name` that is not a finite number.
 fn not_finite(input: &Input, name: &str, word: &str) -> Error {
-    input.error(format!("the value of {name} is `{word}`, expected a finite number"))
+    input
+        .error(format!("the value of {name} is `{word}`, expected a finite number"))
+        .hint("replace it, or remove the candidate")
 }
 
 /// Returns the plural ending of a noun that is counted `n` times.

@@ -308,7 +308,8 @@ impl Recipe {
             None => Ok(()),
             Some(name) => {
                 let some = names.iter().take(20).cloned().collect::<Vec<_>>().join(", ");
-                Err(Error::new(format!("no feature is named {name}")).hint(format!("the list has {some}")))
+                Err(Error::new(format!("no feature is named {name}, as --fix or --bound says"))
+                    .hint(format!("the lists have {some}")))
             }
         }
     }

@@ -1,0 +1,327 @@
+//! What people type by mistake: each message names the mistake, where it is, and what to do.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Failures, in_dir, ok_in, stderr, stdout};
+use serde_json::Value;
+use std::{fs, path::Path};
+
+/// Writes small files: lists, references, weights, and files that are given by mistake.
+fn files(dir: &Path) {
+    let write = |name: &str, bytes: &[u8]| fs::write(dir.join(name), bytes).unwrap();
+    let lists = "0 ||| the house is small ||| lm= -3 tm= -1 ||| -4\n\
+                 0 ||| house small ||| lm= -5 tm= -2 ||| -7\n\
+                 1 ||| good morning ||| lm= -2 tm= -1 ||| -3\n\
+                 1 ||| morning ||| lm= -1 tm= -3 ||| -4\n";
+    write("lists", lists.as_bytes());
+    write("ref", b"the house is small\ngood morning\n");
+    write("short", b"the house\n");
+    write("weights", b"lm 1\ntm 1\n");
+    write("other", b"logprobb 1\n");
+    write("lists.parquet", b"PAR1\x15\x04\x15");
+    write("kenlm.bin", b"mmap lm http://kheafield.com/code format version 5\n\0");
+    write("nan", b"0 ||| the house ||| lm= nan ||| 0\n");
+    write("raw", b"The house is small.\nIs it?\nGood morning!\n");
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut gz, lists.as_bytes()).unwrap();
+    write("cut.gz", &gz.finish().unwrap()[..40]);
+}
+
+const TUNE: &str = "tune mert --nbest lists --ref ref --run new";
+
+/// Commands with a mistake, and the message after `luthier: `. `TUNE` stands for a correct command.
+const MISTAKES: &[(&str, &str)] = &[
+    (
+        "tune",
+        "no algorithm after `tune`, expected one of mert, pro, apro, mira, perceptron, oro, softmax, xbleu, risk; type `luthier tune mert --nbest FILE --ref FILE`",
+    ),
+    (
+        "tune --nbest lists --ref ref --run new",
+        "no algorithm after `tune`, expected one of mert, pro, apro, mira, perceptron, oro, softmax, xbleu, risk; type `luthier tune mert --nbest lists --ref ref --run new`",
+    ),
+    (
+        "tune bleu --nbest lists",
+        "`bleu` is not an algorithm of `tune`, which are mert, pro, apro, mira, perceptron, oro, softmax, xbleu, risk; did you mean xbleu?",
+    ),
+    (
+        "tune mert --nbest lists --ref ref",
+        "`tune mert` needs --run <DIR> (run directory); see `luthier tune mert -h`",
+    ),
+    ("TUNE --c 1", "`tune mert` has no flag --c; it is a flag of `tune apro`, `tune mira`"),
+    (
+        "tune mert --metric comet --nbest lists --run new",
+        "unknown metric `comet`, expected one of bleu, chrf, chrf++, ter, wer, cer, column:NAME; if each candidate has a number of that name, type column:comet",
+    ),
+    (
+        "TUNE --metric blue",
+        "unknown metric `blue`, expected one of bleu, chrf, chrf++, ter, wer, cer, column:NAME; did you mean bleu?",
+    ),
+    (
+        "tune mert --nbest ref --ref lists --run new",
+        "lists:1: found a line of an n-best list, expected a reference; give the list with --nbest and the references with --ref; are they swapped?",
+    ),
+    (
+        "tune mert --nbest ref --ref ref --run new",
+        "ref:1: found `the house is small`, which is not a recognised n-best format; give --per-source N for plain text with N lines per segment, or set --nbest-format",
+    ),
+    (
+        "tune mert --nbest lists.parquet --ref ref --run new",
+        "lists.parquet: is a Parquet file, expected text; write it as JSON lines, such as with pandas: df.to_json('lists.jsonl', orient='records', lines=True)",
+    ),
+    (
+        "tune mert --nbest cut.gz --ref ref --run new",
+        "cut.gz:1: the compressed data are truncated; copy or create the file again",
+    ),
+    (
+        "tune mert --nbest nan --ref short --run new",
+        "nan:1: the value of lm is `nan`, expected a finite number; replace it, or remove the candidate",
+    ),
+    (
+        "tune mert --nbest lists --ref short --run new",
+        "lists:3: segment 1 has no reference: short ends after line 1; segments count from 0; is the reference file truncated, or from another set?",
+    ),
+    ("TUNE --restarts many", "--restarts is `many`, expected a whole number, 0 or more"),
+    (
+        "TUNE --restarts -3",
+        "--restarts is `-3`, expected a number that is not negative; see `luthier tune mert -h`",
+    ),
+    ("TUNE --restarts 1.5", "--restarts is `1.5`, expected a whole number, 0 or more"),
+    (
+        "TUNE --restarts 99999999999",
+        "--restarts is `99999999999`, expected a whole number, from 0 to 1000000",
+    ),
+    (
+        "TUNE --init ref",
+        "ref:1: found `the house is small`, expected one weight per line, such as `lm 0.5`; give a weights file, as `tune` writes it; this looks like text",
+    ),
+    (
+        "TUNE --init other",
+        "other: no weight for `lm`; the file has: logprobb; weights and n-best lists must use the same feature names",
+    ),
+    (
+        "tune mert --nbest lists --ref ref --run old --restarts 7 -q",
+        "old: holds a run with other settings: recipe.restarts is 20 there and 7 here; use the same settings to resume, or another --run directory",
+    ),
+    (
+        "TUNE --nbest-size 50",
+        "--nbest-size is for tuning with a decoder, but n-best lists are given with --nbest; leave --nbest-size out, or give --model and --source instead of --nbest",
+    ),
+    (
+        "TUNE --pop-limit 50",
+        "--pop-limit is for tuning with a decoder, but n-best lists are given with --nbest; leave --pop-limit out, or give --model and --source instead of --nbest",
+    ),
+    (
+        "TUNE --select-source ref --select-ref ref",
+        "--select-source is for tuning with a decoder, but n-best lists are given with --nbest; leave --select-source out, or give --model and --source instead of --nbest",
+    ),
+    ("TUNE --model m --source ref", "--nbest and --model exclude each other; give one of them"),
+    (
+        "tune mert --model m --ref ref --run new",
+        "`tune mert` needs --source <FILE> (text for the decoder, one segment per line); see `luthier tune mert -h`",
+    ),
+    ("TUNE --iteration 3", "`tune mert` has no flag --iteration; did you mean --iterations?"),
+    (
+        "tune mert lists ref --run new",
+        "`lists` stands where `tune mert` expects a flag; n-best lists go after --nbest, references after --ref",
+    ),
+    (
+        "TUNE --strategy koen",
+        "--strategy is `koen`, expected koehn, powell, random or simplex; did you mean koehn?",
+    ),
+    (
+        "tune xbleu --metric ter --nbest lists --ref ref --run new",
+        "xbleu works only with BLEU, not with TER; use risk, which works with every metric",
+    ),
+    ("tune mert --nbest lists --run new", "no references; give them with --ref FILE"),
+    ("TUNE --bound lm=0", "--bound is `lm=0`, expected NAME=LOW,HIGH with LOW below HIGH"),
+    ("TUNE --fix lmm", "no feature is named lmm, as --fix or --bound says; the lists have lm, tm"),
+    (
+        "rerank --nbest lists --weights ref",
+        "ref:1: found `the house is small`, expected one weight per line, such as `lm 0.5`; give a weights file, as `tune` writes it; this looks like text",
+    ),
+    (
+        "rerank --nbest lists --weights lists",
+        "lists:1: found an n-best line, expected `name value`; give the weights file here and the list as --nbest",
+    ),
+    (
+        "rerank lists --weights weights",
+        "`lists` stands where `rerank` expects a flag; n-best lists go after --nbest, references after --ref",
+    ),
+    ("score ref", "no references; give them with --ref FILE"),
+    (
+        "score short --ref ref",
+        "short:2: the file has 1 lines, but ref has 2; both need one line per segment, in the same order",
+    ),
+    ("score ref --reff ref", "`score` has no flag --reff; did you mean --ref?"),
+    (
+        "score ref --ref ref --tokenize 13b",
+        "unknown tokenizer `13b`: did you mean 13a? known: 13a, intl, zh, char, none",
+    ),
+    ("score ref --ref nowhere", "nowhere: cannot open it: no such file or directory; check the path"),
+    (
+        "compare ref ref --ref ref",
+        "`compare` needs --baseline <HYP> (baseline that the other systems are compared with); see `luthier compare -h`",
+    ),
+    ("decode ref --model m", "`ref` stands where `decode` expects a flag; the text goes after --input"),
+    (
+        "decode --model nowhere --input ref",
+        "nowhere/luthier.toml: cannot open it: no such file or directory; expected a model directory created by `luthier train` or `luthier import`",
+    ),
+    (
+        "lm query kenlm.bin --input ref",
+        "kenlm.bin: is a KenLM binary, expected text; give the ARPA file that it was built from",
+    ),
+    ("lm build --order 9 --input ref -o x.arpa", "--order is `9`, expected a whole number, from 1 to 6"),
+    ("lm", "no command after `luthier lm`, expected one of build, compile, query, info; see `luthier lm -h`"),
+    (
+        "train --source ref --target short --model x",
+        "short:2: the file ends here with 1 lines, but ref has 2; each line must be the translation of the same line of the other file",
+    ),
+    (
+        "experiment watanabe",
+        "watanabe: no such file, expected an experiment file or one of watanabe2012, arun2007, cer2008, dreyer2015",
+    ),
+    (
+        "report nowhere",
+        "nowhere: is not a run directory: it does not exist; give directories created by `luthier tune --run DIR`",
+    ),
+    (
+        "report ref",
+        "ref: is not a run directory: it is a file; give directories created by `luthier tune --run DIR`",
+    ),
+    ("generate --train 10", "`generate` needs --output <DIR> (output directory); see `luthier generate -h`"),
+    ("scroe ref --ref ref", "`scroe` is not a command of luthier; did you mean score?"),
+    (
+        "oracle --nbest lists --nbest-format csv --ref ref",
+        "--nbest-format is `csv`, expected one of moses, cdec, joshua, travatar, marian, phrasal, jsonl, tsv, fairseq, flat, feats",
+    ),
+    (
+        "surface --nbest lists --ref ref --weights weights --direction LM",
+        "--direction LM is neither a feature of the lists nor a file; name one feature; of a block one index, such as TM0[0]",
+    ),
+    ("--threads 0 score ref --ref ref", "--threads is `0`, expected a whole number, from 1 to 1024"),
+];
+
+#[test]
+fn each_message_names_the_mistake_and_the_fix() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    files(dir);
+    ok_in(dir, "tune mert --nbest lists --ref ref --run old -q");
+    let failures = Failures::default();
+    for (words, message) in MISTAKES {
+        failures.row(words, || {
+            let output = in_dir(dir, &words.replace("TUNE", TUNE));
+            let found = (output.status.code(), stdout(&output), stderr(&output));
+            assert_eq!(found, (Some(2), "", format!("luthier: {message}\n").as_str()));
+            assert!(!dir.join("new").exists(), "something is left behind");
+        });
+    }
+    assert!(MISTAKES.len() >= 30);
+}
+
+/// With `--json`, the last line of standard error is the error as an object, without progress lines beside it.
+#[test]
+fn errors_are_json_with_json() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    files(dir);
+    ok_in(dir, "tune mert --nbest lists --ref ref --run old -q");
+    let failures = Failures::default();
+    for (words, message) in MISTAKES {
+        failures.row(words, || {
+            let output = in_dir(dir, &format!("{} --json", words.replace("TUNE", TUNE)));
+            let said = stderr(&output);
+            assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+            let error: Value = serde_json::from_str(said).unwrap();
+            let text = |key: &str| error["error"][key].as_str().unwrap_or_default().to_owned();
+            for part in [text("message"), text("hint"), text("file")] {
+                // Words of the command stand in some hints, where --json is one of them here.
+                assert!(message.contains(part.replace(" --json", "").trim_end()), "{part}");
+            }
+            assert!(!text("kind").is_empty() && !text("message").is_empty());
+        });
+    }
+}
+
+/// Old names of flags work, with one line that says the new one. Rows: command with old names, the same with new ones, and
+/// the names that the warnings say.
+#[test]
+fn old_names_of_flags_work_with_a_warning() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    files(dir);
+    ok_in(dir, "generate --output c --train 40 --dev 5 --test 5 -q");
+    ok_in(dir, "train --source c/train.de --target c/train.en --model m -q");
+    ok_in(dir, "align --source c/train.de --target c/train.en -o a -q");
+    let text = "--source c/train.de --target c/train.en";
+    let rows = [
+        ("generate --out g --train 2 --dev 1 --test 1".to_owned(), vec!["--out is now called --output"]),
+        (format!("extract phrase {text} --alignment a --out p"), vec!["--out is now called --output"]),
+        (format!("extract hiero {text} --alignment a --out h"), vec!["--out is now called --output"]),
+        ("experiment nowhere.toml --out x".to_owned(), vec!["--out is now called --output"]),
+        ("demo --data nowhere --out d".to_owned(), vec!["--out is now called --output"]),
+        ("decode --model m --in c/dev.de".to_owned(), vec!["--in is now called --input"]),
+        ("lm build --in c/train.en -o lm.arpa --order 2".to_owned(), vec!["--in is now called --input"]),
+        ("lm query m/lm0.bin --in=c/dev.en".to_owned(), vec!["--in is now called --input"]),
+        ("table query m/table.bin --in c/dev.de".to_owned(), vec!["--in is now called --input"]),
+        (
+            format!("align {text} --model ibm1 --rounds 1 --first-rounds 1 -o b"),
+            vec![
+                "--model is now called --aligner",
+                "--rounds is now called --iterations",
+                "--first-rounds is now called --model1-iterations",
+            ],
+        ),
+        (
+            format!("train {text} --model n --align-model ibm2 --rounds 1"),
+            vec!["--align-model is now called --aligner", "--rounds is now called --iterations"],
+        ),
+        (
+            "tune perceptron --in-order --nbest lists --ref ref --run r --iterations 1".to_owned(),
+            vec!["--in-order is now called --no-shuffle"],
+        ),
+    ];
+    let failures = Failures::default();
+    for (words, warnings) in rows {
+        failures.row(&words, || {
+            let output = in_dir(dir, &words);
+            let said = stderr(&output);
+            let expected: Vec<String> = warnings.iter().map(|w| format!("luthier: warning: {w}")).collect();
+            let found: Vec<&str> = said.lines().filter(|l| l.contains("is now called")).collect();
+            assert_eq!(found, expected);
+            assert!(!said.contains("has no flag"), "{said}");
+            let fails = words.contains("nowhere");
+            assert_eq!(output.status.success(), !fails, "{said}");
+        });
+    }
+}
+
+/// Text that looks untokenised is scored as it is, with a warning, unless BLEU tokenises it.
+#[test]
+fn untokenised_text_is_warned_about() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    files(dir);
+    let lists: String = ["The house is small.", "Is it?", "Good morning!"]
+        .iter()
+        .enumerate()
+        .fold(String::new(), |all, (i, t)| {
+            all + &format!("{i} ||| {t} ||| lm= -1 ||| 0\n{i} ||| other words ||| lm= -2 ||| 0\n")
+        });
+    fs::write(dir.join("raw.lists"), lists).unwrap();
+    let warning = "luthier: warning: raw looks untokenised";
+    for (words, warned) in [
+        ("oracle --nbest raw.lists --ref raw", true),
+        ("oracle --nbest raw.lists --ref raw --tokenize 13a", false),
+        ("oracle --nbest raw.lists --ref raw -m chrf", false),
+        ("tune mert --nbest raw.lists --ref raw --run a", true),
+        ("tune mert --nbest raw.lists --ref raw --run b --tokenize 13a", false),
+        ("tune mert --nbest raw.lists --ref raw --run c -m bleu:tokenize=13a", false),
+    ] {
+        let output = in_dir(dir, words);
+        assert!(output.status.success(), "{words}: {}", stderr(&output));
+        assert_eq!(stderr(&output).contains(warning), warned, "{words}: {}", stderr(&output));
+    }
+}
