@@ -264,7 +264,7 @@ fn usage(e: &clap::Error, words: &[OsString]) -> ExitCode {
         let _ = write_out(None, page.as_bytes());
         return ExitCode::SUCCESS;
     }
-    // `luthier` alone shows what there is.
+    // `luthier` without arguments prints the commands.
     if words.is_empty() {
         let _ = write_out(None, command().render_help().to_string().as_bytes());
         return ExitCode::from(2);
@@ -336,7 +336,7 @@ pub(crate) fn write_out(path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure
 
 /// Refuses to write over what is read or written under another flag.
 pub(crate) fn check_outputs(outputs: &[Option<&Path>], inputs: &[&Path]) -> Result<(), Error> {
-    // A file that is not there yet has a directory that is.
+    // A file that does not exist yet is in a directory that does.
     let whole = |p: &Path| {
         let beside = || {
             let parent = p.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -385,8 +385,7 @@ fn looks_like_list(line: &str) -> bool {
             .is_ok_and(|v| candidate.iter().any(|k| v.get(k).is_some()))
 }
 
-/// Tells about features without weight: none at all is a mistake, some are worth a word. What a metric reads is no
-/// feature.
+/// Fails if no feature of the lists has a weight, and warns if some have none. Columns that the metric reads are not features.
 pub(crate) fn check_names(
     weights: &Weights,
     file: &Path,

@@ -39,7 +39,7 @@ fn execute(cli: Cli) -> ExitCode {
     let greeted = launch::greet(&command::verb_typed()).map_err(Failure::from);
     match greeted.and_then(|()| command::run(cli)) {
         Ok(code) => code,
-        // Whoever reads our output has gone: nothing to complain about.
+        // The reader of standard output has closed it, such as `head`: not an error.
         Err(Failure::Gone) => ExitCode::SUCCESS,
         Err(Failure::Error(e)) if e.kind() == ErrorKind::Interrupted => interrupt::ended(),
         Err(Failure::Error(e)) => {

@@ -144,12 +144,12 @@ const RED: &str = "\x1b[1;31m";
 const YELLOW: &str = "\x1b[1;33m";
 const RESET: &str = "\x1b[0m";
 
-/// A line to standard error, in one piece: other processes may write there. If it cannot be written, nobody can be told.
+/// Writes a line to standard error in one call, because other processes may write there, too. Failures are ignored.
 pub(crate) fn line(text: &str) {
     let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
-/// What is worth showing; the steps within a sentence are not.
+/// Steps that are shown; those within a sentence are not.
 const COUNTED: [&str; 4] = ["starts", "epochs", "segments", "objective"];
 
 /// A line that is overwritten while work goes on: how far it is, the score so far and the time left.

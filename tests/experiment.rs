@@ -246,7 +246,7 @@ fn mistakes() {
     let said = fails("experiment nothing.toml");
     assert_eq!(
         said,
-        "luthier: nothing.toml: no such file; shipped are watanabe2012, arun2007, cer2008, dreyer2015"
+        "luthier: nothing.toml: no such file, expected an experiment file or one of watanabe2012, arun2007, cer2008, dreyer2015"
     );
     assert!(message("title = 1\n", "").starts_with("luthier: D/x.toml:1: invalid type: integer `1`"));
     let wrong = PLAN.replace("columns = [[\"BLEU\", \"test\"]", "columns = [[\"BLEU\", \"bleu\"]");
@@ -407,7 +407,7 @@ fn pages_of_runs() {
          or leave these flags out\n"
     );
     assert!(said("report a --ref nowhere").starts_with("luthier: nowhere: cannot open it"));
-    assert!(said("report a --ref m").starts_with("luthier: m: is not the file that the runs have read"));
+    assert!(said("report a --ref mr").starts_with("luthier: mr: is not the file that the runs have read"));
     assert!(said("report a --source nowhere").starts_with("luthier: nowhere: cannot open it"));
     fs::write(dir.join("other"), "0 ||| a ||| foo= 1 ||| 0\n").unwrap();
     assert!(
@@ -425,7 +425,7 @@ fn pages_of_runs() {
     assert!(done.status.success());
     let done =
         common::luthier().args(["report", "d, x/run", "-o", "x.html"]).current_dir(dir).output().unwrap();
-    assert!(stderr(&done).starts_with("a run drawn on x.html"), "{}", stderr(&done));
+    assert!(stderr(&done).starts_with("x.html: report of 1 run"), "{}", stderr(&done));
     // Error rates: lower is better, and gains are negative.
     ok_in(dir, "report t -o t.html -q");
     let page = fs::read_to_string(dir.join("t.html")).unwrap();

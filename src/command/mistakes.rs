@@ -225,7 +225,7 @@ impl<'a> Place<'a> {
         Error::new(format!("`{}` needs {}", self.typed, flags.join(" and ")))
     }
 
-    /// A value that is none of those that are possible, or no value.
+    /// A value that is not among the possible ones, or a missing value.
     fn invalid(&self, e: &clap::Error) -> Error {
         let flag = flag_of(&first(e, ContextKind::InvalidArg));
         let value = first(e, ContextKind::InvalidValue);

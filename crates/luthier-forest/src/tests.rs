@@ -272,7 +272,7 @@ fn text_forms() {
     assert!((best.score + 3.1).abs() < 1e-5);
     for (line, expected) in [
         ("{", "the line is not JSON"),
-        ("{}", "there is no list of rules"),
+        ("{}", "the list of rules is missing"),
         (
             r#"{"rules":[],"nodes":[[{"rule":1}]],"goal":0}"#,
             "an edge of node 0 has rule 1, but the number of rules is 0",

@@ -183,7 +183,8 @@ pub fn from_json(line: &str) -> Result<Read> {
         None => value.get("id").map_or(Some(0), Value::as_u64),
     };
     let id = id.ok_or_else(|| wrong("the segment number is not an integer, 0 or more"))?;
-    let list = |key: &str| value[key].as_array().ok_or_else(|| wrong(&format!("there is no list of {key}")));
+    let list =
+        |key: &str| value[key].as_array().ok_or_else(|| wrong(&format!("the list of {key} is missing")));
     let (rules, nodes) = (list("rules")?, list("nodes")?);
     let goal = value["goal"].as_u64().unwrap_or(nodes.len().saturating_sub(1) as u64) as usize;
     if nodes.is_empty() {

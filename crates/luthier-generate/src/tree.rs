@@ -253,7 +253,7 @@ pub(crate) struct Clause {
     pub(crate) direction: Option<Prepositional>,
     /// Place of the action.
     pub(crate) place: Option<Prepositional>,
-    /// Company ("with somebody") or means of transport ("by train").
+    /// Company ("with a friend") or means of transport ("by train").
     pub(crate) company: Option<Prepositional>,
     /// Predicative adjective.
     pub(crate) predicate: Option<Predicate>,

@@ -336,7 +336,7 @@ impl Words {
             && self.sections[2] <= length
     }
 
-    /// Returns the number of a word in the vocabulary of `file`; `None` if it is not there.
+    /// Returns the number of a word in the vocabulary of `file`; `None` if it has none.
     pub fn find(&self, file: &Container, word: &str) -> Option<u32> {
         let key = Vocabulary::key(word).max(1);
         let first = slot_of(key, self.slots);

@@ -106,7 +106,7 @@ pub struct Ascent {
     pub free: Vec<usize>,
     /// Lower and upper bound of each coordinate; infinite where there is none.
     pub bounds: Vec<(f64, f64)>,
-    /// Number of random directions that [`Strategy::Koehn`] searches besides the axes, drawn anew for each move.
+    /// Number of random directions that [`Strategy::Koehn`] searches besides the axes, newly drawn for each move.
     pub random_directions: usize,
     /// Number of consecutive directions without gain after which [`Strategy::Random`] stops.
     pub patience: usize,

@@ -48,7 +48,7 @@ pub struct Batches {
     pub shards: u32,
     /// How the weights of the shards are combined after each epoch.
     pub mixing: Mixing,
-    /// Whether each shard visits its segments in random order, drawn anew in every epoch.
+    /// Whether each shard visits its segments in random order, newly drawn in every epoch.
     pub shuffle: bool,
     /// Seed of the random order of segments.
     pub seed: u64,

@@ -375,7 +375,7 @@ impl HeldOut<'_> {
         Ok(files)
     }
 
-    /// References alone are of no use.
+    /// Fails if references are given without what they belong to.
     fn check(&self, option: &str) -> Result<()> {
         if self.references.is_empty() {
             return Ok(());
@@ -471,7 +471,7 @@ fn external(
         reference_file: reference_file.to_owned(),
         options: input.nbest.options(),
         allow_missing: input.nbest.allow_missing,
-        // It is no part of a job of several processes.
+        // The decoder is not a process of the job.
         hidden: launch::variables(),
         memory: Memory::default(),
     };

@@ -155,7 +155,7 @@ fn add_surroundings(dice: &mut Dice, c: &mut Clause, richness: usize) {
     }
 }
 
-/// Returns whether "with somebody" can be added to a verb without being mistaken for its object.
+/// Returns whether "with a person" can be added to a verb without being mistaken for its object.
 pub(super) fn allows_company(verb: &Verb) -> bool {
     verb.subject & PERSON != 0
         && verb.preposition.is_none()

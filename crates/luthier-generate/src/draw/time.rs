@@ -108,8 +108,8 @@ pub(super) fn adverb(dice: &mut Dice, tense: Tense) -> Option<(Expression, Posit
     Some((dice.expression(adverb.words), adverb.position))
 }
 
-/// Draws an adverbial of manner that is compatible with the verb and the subject of a clause; `None` if there
-/// is none.
+/// Draws an adverbial of manner that is compatible with the verb and the subject of a clause; `None` if no
+/// adverbial is.
 pub(super) fn manner(dice: &mut Dice, c: &Clause) -> Option<Expression> {
     // "you" and "one" agree like plurals in English, even if one person is meant.
     let single = matches!(c.subject.head, Head::Pronoun(Pronoun::You | Pronoun::Polite | Pronoun::One));

@@ -74,7 +74,7 @@ pub struct HopeFear {
     /// Whether the model score is scaled down in the choice of the hope where it exceeds five times the
     /// metric score of the hope.
     pub safe_hope: bool,
-    /// Whether segments are visited in random order, drawn anew in every epoch.
+    /// Whether segments are visited in random order, newly drawn in every epoch.
     pub shuffle: bool,
     /// Seed of the random order of segments.
     pub seed: u64,
