@@ -47,7 +47,7 @@ use words::Words;
 #[derive(Debug, Parser)]
 #[command(name = "luthier", version, max_term_width = 100)]
 #[command(
-    after_help = "`luthier tune mert -h` prints the flags that most runs need, --help all flags.\nExit codes: 0 success, 1 negative answer (compare: not significant), 2 error, 130 interrupted."
+    after_help = "`luthier tune mert -h` prints the flags that most runs need, --help all flags.\nExit codes: 0 success, 1 no significant difference (compare), 2 error, 130 interrupted."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -57,13 +57,14 @@ pub(crate) struct Cli {
 }
 
 /// Flags of every command.
+#[allow(clippy::struct_excessive_bools)]
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "General")]
 pub(crate) struct Common {
     /// Number of threads (does not affect results) [default: all cores].
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), hide_short_help = true)]
     pub(crate) threads: Option<u16>,
-    /// Random seed [default: 1; compare: 12345, as sacreBLEU].
+    /// Random seed [default: 1; 12345 in compare, as in sacreBLEU].
     #[arg(long, global = true, value_name = "N", hide_short_help = true)]
     pub(crate) seed: Option<u64>,
     /// Print results, warnings and errors as JSON.
@@ -75,7 +76,7 @@ pub(crate) struct Common {
     /// Print more details.
     #[arg(long, short, global = true, conflicts_with = "quiet", hide_short_help = true)]
     pub(crate) verbose: bool,
-    /// Colour of messages and help; auto obeys NO_COLOR.
+    /// When messages and help are coloured; auto obeys `NO_COLOR`.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_short_help = true)]
     pub(crate) color: Color,
     /// Report an error as one line of JSON; for programs that start this one.
@@ -106,9 +107,9 @@ enum Verb {
     Tune(Box<tune::Args>),
     /// Select the best candidate of each segment under given weights.
     Rerank(rerank::Args),
-    /// Best and worst score that n-best lists allow.
+    /// Headroom of n-best lists: best and worst corpus score that a selection reaches.
     Oracle(oracle::Args),
-    /// Exact score along a line through given weights.
+    /// Exact score along a line in weight space.
     Surface(surface::Args),
     /// Value and gradient of a learner's objective.
     Loss(loss::Args),
@@ -162,7 +163,9 @@ pub(crate) fn parse() -> Result<Cli, ExitCode> {
     let Words { words, warnings } = Words::new(typed.iter().cloned());
     match parsed(&words) {
         Ok(cli) => {
-            warnings.iter().for_each(|w| cli.common.talk().warn(w));
+            for warning in &warnings {
+                cli.common.talk().warn(warning);
+            }
             Ok(cli)
         }
         Err(e) => Err(usage(&e, &words)),
@@ -397,19 +400,19 @@ pub(crate) fn check_names(
     let features = || rows.names.names().iter().map(String::as_str).filter(|n| !read.contains(n));
     let missing: Vec<&str> = features().filter(|n| !weights.contains(FeatureKey::of(n))).collect();
     let file = file.display();
-    if let Some(first) = missing.first().filter(|_| missing.len() == features().count()) {
-        let has: Vec<&str> = weights.iter().map(|w| w.0).take(5).collect();
-        let has = if has.is_empty() { "no weights".to_owned() } else { has.join(", ") };
-        return Err(Error::in_file(
-            file.to_string(),
-            format!("no weight for `{first}`; the file has: {has}"),
-        )
-        .hint("weights and n-best lists must use the same feature names"));
+    let shown = |names: &[&str]| {
+        let more = if names.len() > 5 { ", …" } else { "" };
+        names.iter().take(5).copied().collect::<Vec<_>>().join(", ") + more
+    };
+    if !missing.is_empty() && missing.len() == features().count() {
+        let has: Vec<&str> = weights.iter().map(|w| w.0).collect();
+        let has = if has.is_empty() { "no weights".to_owned() } else { shown(&has) };
+        let message = format!("no weight for {}; the file has: {has}", shown(&missing));
+        return Err(Error::in_file(file.to_string(), message)
+            .hint("rename the weights, or give a file for the features of the lists"));
     }
     if !missing.is_empty() {
-        let some = missing.iter().take(5).copied().collect::<Vec<_>>().join(", ");
-        let more = if missing.len() > 5 { ", …" } else { "" };
-        talk.warn(&format!("no weight for {some}{more} in {file}: taken as 0"));
+        talk.warn(&format!("no weight for {} in {file}: taken as 0", shown(&missing)));
     }
     Ok(())
 }

@@ -110,10 +110,15 @@ impl System {
         Err(Error::at(
             &self.file,
             first,
-            format!("the file has {} lines, but {other} has {n}", self.lines.len()),
+            format!("the file has {}, but {other} has {n}", counted(self.lines.len())),
         )
-        .hint("both need one line per segment, in the same order"))
+        .hint("give files with one line per segment, in the same order; is one truncated?"))
     }
+}
+
+/// `1 line`, `2 lines`.
+fn counted(lines: usize) -> String {
+    if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") }
 }
 
 /// Returns the statistics of every system under one metric, `metric.width()` numbers per segment. Fails if a hypothesis

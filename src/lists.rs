@@ -20,13 +20,13 @@ use std::{
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct ListArgs {
-    /// N-best lists in any format, plain or compressed; several are merged.
+    /// N-best lists in any format, plain or compressed; lists of one segment are pooled.
     ///
     /// The format is detected from the content (see --nbest-format); `-` is standard input.
     #[arg(long, num_args = 1.., value_name = "FILE")]
     pub(crate) nbest: Vec<PathBuf>,
-    /// Input format, overrides auto-detection: moses, cdec, joshua, travatar, marian, phrasal, jsonl, tsv, fairseq, flat,
-    /// feats.
+    /// Input format, overrides auto-detection: moses, cdec, joshua, travatar, marian, phrasal, jsonl, tsv, fairseq, flat
+    /// (plain text, needs --per-source), feats (features of Moses' extractor).
     #[arg(long, value_name = "NAME", value_parser = format)]
     nbest_format: Option<Dialect>,
     /// Number of candidates per segment, for text without segment numbers.
@@ -35,7 +35,7 @@ pub(crate) struct ListArgs {
     /// Feature from a file with one number per candidate, in the order of the lists; repeatable.
     #[arg(long, value_name = "NAME=FILE", value_parser = named_file)]
     score_file: Vec<(String, PathBuf)>,
-    /// Skip segments without candidates.
+    /// Leave segments without candidates out of learning and scoring [default: error].
     #[arg(long)]
     pub(crate) allow_missing: bool,
 }
@@ -79,7 +79,7 @@ impl ListArgs {
 pub(crate) struct MetricArgs {
     /// Metric, such as bleu, chrf, ter, wer or column:comet.
     ///
-    /// Candidates and references are taken as tokenised already unless --tokenize is given.
+    /// BLEU splits candidates and references at spaces unless --tokenize is given.
     #[arg(long, short, default_value = "bleu", value_name = "METRIC")]
     metric: String,
     /// Tokeniser of BLEU [default: none].
@@ -93,7 +93,7 @@ impl MetricArgs {
     /// Parses the metric.
     pub(crate) fn parse(&self) -> Result<Metric> {
         let tokenize = self.tokenize.unwrap_or_default();
-        Metric::parse(&self.metric, tokenize).map_err(|e| Error::new(format!("{e}")))
+        Metric::parse(&self.metric, tokenize).map_err(|e| Error::new(format!("--metric: {e}")))
     }
 
     /// The name to record: as it was typed, with the tokeniser if one was given.
@@ -103,7 +103,6 @@ impl MetricArgs {
 
     /// Warns about text that looks untokenised although BLEU does not tokenise it.
     pub(crate) fn check_tokens<'a>(
-        &self,
         metric: &Metric,
         file: &str,
         lines: impl ExactSizeIterator<Item = &'a str>,
@@ -123,7 +122,7 @@ impl MetricArgs {
 pub(crate) struct JudgedArgs {
     #[command(flatten)]
     nbest: ListArgs,
-    /// References, one segment per line; repeatable.
+    /// References, one segment per line; repeat for several references per segment.
     ///
     /// Not needed for metrics that read a column.
     #[arg(long = "ref", value_name = "FILE", help_heading = "Input")]
@@ -149,10 +148,11 @@ impl JudgedArgs {
     /// are kept.
     pub(crate) fn read(&self, distinct: bool, talk: Talk) -> Result<Judged> {
         let metric = self.metric.parse()?;
+        check_distinct(&self.nbest.nbest, &self.references)?;
         let files = read_references(&self.references)?;
         check_references(&files, &metric)?;
         if let Some(first) = files.first() {
-            self.metric.check_tokens(&metric, &first.file, first.lines.iter().map(String::as_str), talk);
+            MetricArgs::check_tokens(&metric, &first.file, first.lines.iter().map(String::as_str), talk);
         }
         let rows = self.nbest.read()?;
         let references = references_of(&files, &rows, self.nbest.allow_missing)?;
@@ -163,6 +163,17 @@ impl JudgedArgs {
         let signature = metric.signature(Some(files.len()), "");
         let references = references.iter().map(|r| r.iter().map(ToString::to_string).collect()).collect();
         Ok(Judged { metric, rows, columns, lists, references, signature })
+    }
+}
+
+/// Fails if a file is given both as a list and as references.
+pub(crate) fn check_distinct(lists: &[PathBuf], references: &[PathBuf]) -> Result<()> {
+    match lists.iter().find(|l| references.contains(l)) {
+        None => Ok(()),
+        Some(both) => {
+            Err(Error::in_file(both.display().to_string(), "is given both with --nbest and with --ref")
+                .hint("give the n-best list with --nbest and the references with --ref"))
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use std::{
 };
 
 /// How messages go to standard error.
+#[allow(clippy::struct_excessive_bools)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Talk {
     /// Whether progress and warnings are suppressed.
@@ -115,7 +116,7 @@ pub(crate) enum Remark {
 /// When output is coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal, unless NO_COLOR is set or TERM is dumb.
+    /// On a terminal, unless `NO_COLOR` is set or `TERM` is dumb.
     #[default]
     Auto,
     /// Always.

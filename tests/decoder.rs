@@ -146,7 +146,7 @@ fn weights_are_fixed_bounded_and_put_into_a_moses_configuration() {
     let at = dir.path().display();
     let message = fails(&format!("tune mert --nbest {at}/nbest --ref {at}/ref --run {at}/S --fix B"));
     assert!(
-        message.contains("no feature is named B, as --fix or --bound says; the lists have A[0], A[1]"),
+        message.contains("--fix or --bound names `B`, which is not a feature; the features are A[0], A[1]"),
         "{message}"
     );
     let message =

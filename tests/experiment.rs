@@ -394,7 +394,7 @@ fn pages_of_runs() {
     let said = |words: &str| stderr(&in_dir(dir, words)).to_owned();
     assert_eq!(
         said("report nowhere"),
-        "luthier: nowhere: is not a run directory: it does not exist; give directories created by `luthier tune --run DIR`\n"
+        "luthier: nowhere: is not a run directory: it does not exist; give directories created by `luthier tune ALGORITHM --run DIR`\n"
     );
     ok_in(dir, &format!("tune mert {lists} --run t -m ter -q"));
     assert_eq!(

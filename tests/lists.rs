@@ -243,7 +243,7 @@ fn mistakes_leave_no_output() {
         ),
         (
             "rerank --nbest {at}/n --weights {at}/n -o {at}/out",
-            "n:1: found an n-best line, expected `name value`; give the weights file here and the list as --nbest",
+            "n:1: found an n-best line, expected `name value`; give a weights file, as `tune` writes it; n-best lists go after --nbest",
         ),
         (
             "rerank --nbest {at}/n --weights {at}/twice -o {at}/out",

@@ -34,7 +34,7 @@ const TUNE: &str = "tune mert --nbest lists --ref ref --run new";
 const MISTAKES: &[(&str, &str)] = &[
     (
         "tune",
-        "no algorithm after `tune`, expected one of mert, pro, apro, mira, perceptron, oro, softmax, xbleu, risk; type `luthier tune mert --nbest FILE --ref FILE`",
+        "no algorithm after `tune`, expected one of mert, pro, apro, mira, perceptron, oro, softmax, xbleu, risk; type `luthier tune mert --nbest FILE --ref FILE --run DIR`",
     ),
     (
         "tune --nbest lists --ref ref --run new",
@@ -42,20 +42,20 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "tune bleu --nbest lists",
-        "`bleu` is not an algorithm of `tune`, which are mert, pro, apro, mira, perceptron, oro, softmax, xbleu, risk; did you mean xbleu?",
+        "`bleu` is a metric, expected one of the algorithms mert, pro, apro, mira, perceptron, oro, softmax, xbleu, risk; type `luthier tune mert --metric bleu`",
     ),
     (
         "tune mert --nbest lists --ref ref",
         "`tune mert` needs --run <DIR> (run directory); see `luthier tune mert -h`",
     ),
-    ("TUNE --c 1", "`tune mert` has no flag --c; it is a flag of `tune apro`, `tune mira`"),
+    ("TUNE --c 1", "`tune mert` has no flag --c; leave it out, or use `tune apro` or `tune mira`"),
     (
         "tune mert --metric comet --nbest lists --run new",
-        "unknown metric `comet`, expected one of bleu, chrf, chrf++, ter, wer, cer, column:NAME; if each candidate has a number of that name, type column:comet",
+        "--metric: unknown metric `comet`, expected one of bleu, chrf, chrf++, ter, wer, cer, column:NAME; if each candidate has a number of that name, type column:comet",
     ),
     (
         "TUNE --metric blue",
-        "unknown metric `blue`, expected one of bleu, chrf, chrf++, ter, wer, cer, column:NAME; did you mean bleu?",
+        "--metric: unknown metric `blue`, expected one of bleu, chrf, chrf++, ter, wer, cer, column:NAME; did you mean bleu?",
     ),
     (
         "tune mert --nbest ref --ref lists --run new",
@@ -63,7 +63,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "tune mert --nbest ref --ref ref --run new",
-        "ref:1: found `the house is small`, which is not a recognised n-best format; give --per-source N for plain text with N lines per segment, or set --nbest-format",
+        "ref: is given both with --nbest and with --ref; give the n-best list with --nbest and the references with --ref",
     ),
     (
         "tune mert --nbest lists.parquet --ref ref --run new",
@@ -79,13 +79,10 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "tune mert --nbest lists --ref short --run new",
-        "lists:3: segment 1 has no reference: short ends after line 1; segments count from 0; is the reference file truncated, or from another set?",
+        "lists:3: segment 1 has no reference: short ends after line 1; give references with one line per segment (segments count from 0); is the file truncated, or from another set?",
     ),
     ("TUNE --restarts many", "--restarts is `many`, expected a whole number, 0 or more"),
-    (
-        "TUNE --restarts -3",
-        "--restarts is `-3`, expected a number that is not negative; see `luthier tune mert -h`",
-    ),
+    ("TUNE --restarts -3", "--restarts is `-3`, expected 0 or more; see `luthier tune mert -h`"),
     ("TUNE --restarts 1.5", "--restarts is `1.5`, expected a whole number, 0 or more"),
     (
         "TUNE --restarts 99999999999",
@@ -97,7 +94,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "TUNE --init other",
-        "other: no weight for `lm`; the file has: logprobb; weights and n-best lists must use the same feature names",
+        "other: no weight for lm, tm; the file has: logprobb; rename the weights, or give a file for the features of the lists",
     ),
     (
         "tune mert --nbest lists --ref ref --run old --restarts 7 -q",
@@ -113,9 +110,12 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "TUNE --select-source ref --select-ref ref",
-        "--select-source is for tuning with a decoder, but n-best lists are given with --nbest; leave --select-source out, or give --model and --source instead of --nbest",
+        "--select-source is for tuning with a decoder, but n-best lists are given with --nbest; leave --select-source and --select-ref out, or give --model and --source instead of --nbest",
     ),
-    ("TUNE --model m --source ref", "--nbest and --model exclude each other; give one of them"),
+    (
+        "TUNE --model m --source ref",
+        "--nbest and --model exclude each other; leave --nbest out to tune with a decoder, or the decoder and --source to tune on the lists",
+    ),
     (
         "tune mert --model m --ref ref --run new",
         "`tune mert` needs --source <FILE> (text for the decoder, one segment per line); see `luthier tune mert -h`",
@@ -131,42 +131,45 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "tune xbleu --metric ter --nbest lists --ref ref --run new",
-        "xbleu works only with BLEU, not with TER; use risk, which works with every metric",
+        "xbleu works only with BLEU, not with TER; leave --metric out, or use risk, which works with every metric",
     ),
     ("tune mert --nbest lists --run new", "no references; give them with --ref FILE"),
     ("TUNE --bound lm=0", "--bound is `lm=0`, expected NAME=LOW,HIGH with LOW below HIGH"),
-    ("TUNE --fix lmm", "no feature is named lmm, as --fix or --bound says; the lists have lm, tm"),
+    (
+        "TUNE --fix lmm",
+        "--fix or --bound names `lmm`, which is not a feature; the features are lm, tm; did you mean lm?",
+    ),
     (
         "rerank --nbest lists --weights ref",
         "ref:1: found `the house is small`, expected one weight per line, such as `lm 0.5`; give a weights file, as `tune` writes it; this looks like text",
     ),
     (
         "rerank --nbest lists --weights lists",
-        "lists:1: found an n-best line, expected `name value`; give the weights file here and the list as --nbest",
+        "lists:1: found an n-best line, expected `name value`; give a weights file, as `tune` writes it; n-best lists go after --nbest",
     ),
     (
         "rerank lists --weights weights",
-        "`lists` stands where `rerank` expects a flag; n-best lists go after --nbest, references after --ref",
+        "`lists` stands where `rerank` expects a flag; n-best lists go after --nbest",
     ),
     ("score ref", "no references; give them with --ref FILE"),
     (
         "score short --ref ref",
-        "short:2: the file has 1 lines, but ref has 2; both need one line per segment, in the same order",
+        "short:2: the file has 1 line, but ref has 2; give files with one line per segment, in the same order; is one truncated?",
     ),
     ("score ref --reff ref", "`score` has no flag --reff; did you mean --ref?"),
     (
         "score ref --ref ref --tokenize 13b",
-        "unknown tokenizer `13b`: did you mean 13a? known: 13a, intl, zh, char, none",
+        "--tokenize: unknown tokenizer `13b`: did you mean 13a? known: 13a, intl, zh, char, none",
     ),
     ("score ref --ref nowhere", "nowhere: cannot open it: no such file or directory; check the path"),
     (
         "compare ref ref --ref ref",
-        "`compare` needs --baseline <HYP> (baseline that the other systems are compared with); see `luthier compare -h`",
+        "`compare` needs --baseline <HYP> (baseline that the other systems are compared with); give one system after --baseline, and the others without a flag",
     ),
     ("decode ref --model m", "`ref` stands where `decode` expects a flag; the text goes after --input"),
     (
         "decode --model nowhere --input ref",
-        "nowhere/luthier.toml: cannot open it: no such file or directory; expected a model directory created by `luthier train` or `luthier import`",
+        "nowhere: does not exist, expected a model directory; give a directory created by `luthier train` or `luthier import`",
     ),
     (
         "lm query kenlm.bin --input ref",
@@ -176,19 +179,19 @@ const MISTAKES: &[(&str, &str)] = &[
     ("lm", "no command after `luthier lm`, expected one of build, compile, query, info; see `luthier lm -h`"),
     (
         "train --source ref --target short --model x",
-        "short:2: the file ends here with 1 lines, but ref has 2; each line must be the translation of the same line of the other file",
+        "short:2: the file ends after line 1, but ref has 2 lines; give files in which line N of one is the translation of line N of the other; is the file truncated?",
     ),
     (
         "experiment watanabe",
-        "watanabe: no such file, expected an experiment file or one of watanabe2012, arun2007, cer2008, dreyer2015",
+        "watanabe: no such file, expected an experiment file or one of watanabe2012, arun2007, cer2008, dreyer2015; did you mean watanabe2012?",
     ),
     (
         "report nowhere",
-        "nowhere: is not a run directory: it does not exist; give directories created by `luthier tune --run DIR`",
+        "nowhere: is not a run directory: it does not exist; give directories created by `luthier tune ALGORITHM --run DIR`",
     ),
     (
         "report ref",
-        "ref: is not a run directory: it is a file; give directories created by `luthier tune --run DIR`",
+        "ref: is not a run directory: it is a file; give directories created by `luthier tune ALGORITHM --run DIR`",
     ),
     ("generate --train 10", "`generate` needs --output <DIR> (output directory); see `luthier generate -h`"),
     ("scroe ref --ref ref", "`scroe` is not a command of luthier; did you mean score?"),
@@ -198,7 +201,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "surface --nbest lists --ref ref --weights weights --direction LM",
-        "--direction LM is neither a feature of the lists nor a file; name one feature; of a block one index, such as TM0[0]",
+        "--direction is `LM`, which is neither a feature of the lists nor a file; the features are tm, lm; did you mean lm?",
     ),
     ("--threads 0 score ref --ref ref", "--threads is `0`, expected a whole number, from 1 to 1024"),
 ];
@@ -324,4 +327,21 @@ fn untokenised_text_is_warned_about() {
         assert!(output.status.success(), "{words}: {}", stderr(&output));
         assert_eq!(stderr(&output).contains(warning), warned, "{words}: {}", stderr(&output));
     }
+}
+
+/// Colour is for terminals, unless asked for.
+#[test]
+fn colour_is_an_option() {
+    let dir = tempfile::tempdir().unwrap();
+    for (words, coloured) in [
+        ("score --reff x", false),
+        ("score --reff x --color always", true),
+        ("score --reff x --color=never", false),
+    ] {
+        let output = in_dir(dir.path(), words);
+        assert_eq!(stderr(&output).contains("\x1b[1;31mluthier:\x1b[0m"), coloured, "{words}");
+    }
+    let help = in_dir(dir.path(), "score -h --color always");
+    assert!(stdout(&help).contains('\x1b'));
+    assert!(!stdout(&in_dir(dir.path(), "score -h")).contains('\x1b'));
 }

@@ -164,7 +164,7 @@ fn wrong_input_gives_one_line_and_leaves_nothing() {
         ),
         (
             "--nbest {at}/good --ref {at}/ref --init {at}/other",
-            "luthier: other: no weight for `x`; the file has: y; weights and n-best lists must use the same feature names",
+            "luthier: other: no weight for x; the file has: y; rename the weights, or give a file for the features of the lists",
         ),
         ("--nbest {at}/empty --ref {at}/ref", "luthier: empty: holds no candidate, expected an n-best list"),
         ("--nbest {at}/good --ref {at}/empty", "luthier: empty: is empty, expected one reference per line"),

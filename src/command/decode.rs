@@ -46,10 +46,10 @@ pub(crate) struct Args {
     /// Output file for translations [default: standard output].
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
-    /// Number of translations per sentence in the n-best list, distinct as text.
+    /// Size of the n-best list per sentence; its translations are distinct.
     #[arg(long, value_name = "K", requires = "nbest_out", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Output")]
     nbest: Option<u32>,
-    /// Output file for the n-best list, in Moses' format; `-` is standard output, which then has nothing else.
+    /// Output file for the n-best list, in Moses' format; `-` is standard output, and the translations are then not printed.
     #[arg(long, value_name = "FILE", requires = "nbest", help_heading = "Output")]
     nbest_out: Option<PathBuf>,
     /// Output file for forests: one line of JSON per sentence, or one binary file (see --forest-kind).
@@ -72,7 +72,7 @@ pub(crate) struct Args {
     /// Search for the translation with the highest sentence BLEU against these references, not for the best model score;
     /// repeatable.
     ///
-    /// BLEU has four orders here and is computed on the decoder's tokens.
+    /// Sentence BLEU-4 with add-one smoothing (BLEU+1), on the decoder's tokens.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["nbest", "forest_out"], help_heading = "Constrained decoding")]
     max_bleu: Vec<PathBuf>,
     /// Report speed and search statistics at the end.

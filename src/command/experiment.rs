@@ -90,7 +90,13 @@ fn read(path: &Path) -> Result<(String, String)> {
         if path.exists() {
             shown
         } else {
-            Error::in_file(&name, format!("no such file, expected an experiment file or one of {known}"))
+            let near = SHIPPED.iter().find(|s| name.len() > 2 && s.0.starts_with(&name));
+            let e =
+                Error::in_file(&name, format!("no such file, expected an experiment file or one of {known}"));
+            match near {
+                Some((near, _)) => e.hint(format!("did you mean {near}?")),
+                None => e,
+            }
         }
     })?;
     Ok((name, text))

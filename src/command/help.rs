@@ -117,14 +117,14 @@ const SHORT: &[(&str, &[&str])] = &[
 
 /// Names and settings of metrics.
 pub(crate) const METRICS: &str = "\
-Metrics, each with its settings after a colon:
-  bleu         order=4, tokenize=13a|intl|zh|char|none, smooth=exp|floor|add-k|none, smooth-value=V,
-               effective-order, lowercase
+Metrics are NAME or NAME:SETTING,SETTING, such as bleu:order=2,lowercase. Settings and defaults:
+  bleu         order=4, tokenize=none (or 13a, intl, zh, char; 13a in score and compare),
+               smooth=exp (or floor, add-k, none), smooth-value=V, effective-order, lowercase
   chrf         char-order=6, word-order=0, beta=2, whitespace, lowercase; chrf++ is chrf:word-order=2
-  ter          case, normalized, no-punct
+  ter          case (case-sensitive), normalized (tercom's normalisation), no-punct (ignore punctuation)
   wer, cer     lowercase
   column:NAME  mean of a number that comes with each candidate, such as column:comet
-  '0.5*bleu+0.5*chrf'  weighted sum; error rates count negatively";
+  '0.5*bleu+0.5*ter'  weighted sum; error rates are subtracted, columns are not rescaled";
 
 /// Arranges all help pages of the command line.
 pub(crate) fn arrange(command: Command) -> Command {
@@ -198,7 +198,7 @@ fn rank(section: Option<&str>) -> usize {
 /// Flags in the order of their sections.
 pub(crate) fn in_sections(mut args: Vec<Arg>) -> Vec<Arg> {
     args.sort_by_key(|a| rank(a.get_help_heading()));
-    args
+    args.into_iter().enumerate().map(|(i, a)| a.display_order(i)).collect()
 }
 
 /// Print the manual page luthier(1), or write the pages of all commands.
@@ -209,8 +209,14 @@ pub(crate) struct ManArgs {
     output: Option<PathBuf>,
 }
 
+/// Shows flags that short help pages hide: manual pages have all of them.
+fn show_all(command: Command) -> Command {
+    command.mut_args(|a| a.hide_short_help(false)).mut_subcommands(show_all)
+}
+
 /// `luthier man`.
 pub(crate) fn man(args: &ManArgs, common: &Common, talk: Talk, command: Command) -> Done {
+    let command = show_all(command);
     let Some(dir) = &args.output else {
         let mut page = Vec::new();
         let written = clap_mangen::Man::new(command).render(&mut page);
@@ -299,6 +305,6 @@ mod tests {
         let page = mert.render_long_help().to_string();
         let heads: Vec<&str> = page.lines().filter(|l| !l.starts_with(' ') && l.ends_with(':')).collect();
         assert_eq!(heads[..4], ["Input:", "Metric:", "Run:", "MERT:"]);
-        assert_eq!(heads.last(), Some(&"Metrics, each with its settings after a colon:"));
+        assert_eq!(heads.last(), Some(&"General:"));
     }
 }

@@ -212,7 +212,7 @@ fn query(args: &QueryArgs, common: &Common) -> Done {
     } else {
         let _ = writeln!(
             out,
-            "total {total:.4} perplexity {with:.4} without unknown words {without:.4} ({sentences} sentences, {} words, \
+            "total {total:.4} perplexity {with:.4}, excluding unknown words {without:.4} ({sentences} sentences, {} words, \
              {unknown} unknown)",
             tokens - sentences
         );

@@ -5,7 +5,10 @@ use clap::{
     Arg, Command,
     error::{ContextKind, ContextValue, ErrorKind},
 };
-use luthier::{core::Error, metric::edit_distance};
+use luthier::{
+    core::Error,
+    metric::{Metric, edit_distance},
+};
 use std::{error::Error as _, ffi::OsString};
 
 /// Explains an error of clap's.
@@ -34,7 +37,14 @@ pub(crate) fn explain(e: &clap::Error, root: &Command, words: &[OsString]) -> Er
                 return Error::new(format!("{a} is given twice")).hint("give it once");
             }
             let others: Vec<String> = others.iter().map(|o| flag_of(o)).collect();
-            Error::new(format!("{a} and {} exclude each other", others.join(", "))).hint("give one of them")
+            let all = [std::slice::from_ref(&a), &others].concat();
+            let decoder = ["--model", "--command"].iter().any(|d| all.iter().any(|f| f == d));
+            let hint = if decoder && all.iter().any(|f| f == "--nbest") {
+                "leave --nbest out to tune with a decoder, or the decoder and --source to tune on the lists"
+            } else {
+                "give one of them"
+            };
+            Error::new(format!("{a} and {} exclude each other", others.join(", "))).hint(hint)
         }
         _ => Error::new(rendered(e)),
     };
@@ -93,7 +103,8 @@ impl<'a> Place<'a> {
                 .filter(|w| **w != *self.typed && **w != *"--json")
                 .map(|w| w.to_string_lossy().into_owned())
                 .collect();
-            let rest = if rest.is_empty() { "--nbest FILE --ref FILE".to_owned() } else { rest.join(" ") };
+            let rest =
+                if rest.is_empty() { "--nbest FILE --ref FILE --run DIR".to_owned() } else { rest.join(" ") };
             let message =
                 format!("no algorithm after `{}`, expected one of {}", self.typed, self.algorithms());
             return Error::new(message).hint(format!("type `luthier {} {usual} {rest}`", self.typed));
@@ -105,6 +116,12 @@ impl<'a> Place<'a> {
 
     fn unknown_command(&self, word: &str) -> Error {
         let names: Vec<&str> = self.command.get_subcommands().map(Command::get_name).collect();
+        if self.lacks_algorithm() && word.parse::<Metric>().is_ok() {
+            let message =
+                format!("`{word}` is a metric, expected one of the algorithms {}", names.join(", "));
+            return Error::new(message)
+                .hint(format!("type `luthier {} {} --metric {word}`", self.typed, names[0]));
+        }
         let message = match self.typed.as_str() {
             "tune" | "loss" => {
                 format!("`{word}` is not an algorithm of `{}`, which are {}", self.typed, names.join(", "))
@@ -136,7 +153,7 @@ impl<'a> Place<'a> {
                 parent.get_subcommands().filter(|c| has(c, flag)).map(Command::get_name).collect();
             if !others.is_empty() {
                 let others: Vec<String> = others.iter().map(|o| format!("`{verb} {o}`")).collect();
-                return Error::new(message).hint(format!("it is a flag of {}", others.join(", ")));
+                return Error::new(message).hint(format!("leave it out, or use {}", others.join(" or ")));
             }
         }
         let near = nearest(flag, longs(self.command).iter().map(String::as_str)).map(str::to_owned);
@@ -156,7 +173,7 @@ impl<'a> Place<'a> {
         word.parse::<f64>().ok()?;
         let at = self.words.iter().position(|w| w == word)?;
         let flag = self.words[..at].last()?.to_str().filter(|f| f.starts_with("--"))?;
-        Some(Error::new(format!("{flag} is `{word}`, expected a number that is not negative")))
+        Some(Error::new(format!("{flag} is `{word}`, expected 0 or more")))
     }
 
     /// A word without a flag before it.
@@ -168,8 +185,10 @@ impl<'a> Place<'a> {
         let takes = |flag: &str| has(self.command, flag);
         let hint = if takes("--input") {
             "the text goes after --input"
-        } else if takes("--nbest") {
+        } else if takes("--nbest") && takes("--ref") {
             "n-best lists go after --nbest, references after --ref"
+        } else if takes("--nbest") {
+            "n-best lists go after --nbest"
         } else if takes("--source") {
             "the text goes after --source and --target"
         } else {
@@ -190,15 +209,21 @@ impl<'a> Place<'a> {
         let typed = |a: &&Arg| {
             long(a).is_some_and(|l| self.words.iter().any(|w| w.to_str().is_some_and(|w| flag_of(w) == l)))
         };
-        let arg = self.command.get_arguments().filter(typed).find(|a| {
-            a.get_help_heading().is_some_and(|h| SECTIONS.contains(&h))
-                && !a.get_id().as_str().ends_with("nbest")
-        })?;
-        let flag = long(arg)?;
-        let message = format!("{flag} is for tuning with a decoder, but n-best lists are given with --nbest");
+        let of_decoder = |a: &&Arg| a.get_help_heading().is_some_and(|h| SECTIONS.contains(&h));
+        let flags: Vec<String> = self
+            .command
+            .get_arguments()
+            .filter(typed)
+            .filter(of_decoder)
+            .filter(|a| !a.get_id().as_str().ends_with("nbest"))
+            .filter_map(long)
+            .collect();
+        let (first, all) = (flags.first()?, flags.join(" and "));
+        let message =
+            format!("{first} is for tuning with a decoder, but n-best lists are given with --nbest");
         Some(
             Error::new(message)
-                .hint(format!("leave {flag} out, or give --model and --source instead of --nbest")),
+                .hint(format!("leave {all} out, or give --model and --source instead of --nbest")),
         )
     }
 
@@ -222,7 +247,11 @@ impl<'a> Place<'a> {
             }
         };
         let flags: Vec<String> = flags.iter().map(describe).collect();
-        Error::new(format!("`{}` needs {}", self.typed, flags.join(" and ")))
+        let e = Error::new(format!("`{}` needs {}", self.typed, flags.join(" and ")));
+        if flags.iter().any(|f| f.starts_with("--baseline")) {
+            return e.hint("give one system after --baseline, and the others without a flag");
+        }
+        e
     }
 
     /// A value that is not among the possible ones, or a missing value.

@@ -13,9 +13,10 @@ use luthier::{
 use serde_json::json;
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
-/// Best and worst score that a choice of one candidate per segment can reach: the headroom of reranking.
+/// Headroom of n-best lists: best and worst corpus score that a selection of one candidate per segment reaches.
 ///
-/// The oracle is found by local search from several starts; `first` takes the first candidate of each list.
+/// Up to 100,000 combinations are searched exhaustively; beyond that oracle and anti-oracle are found by hill climbing on the
+/// corpus score, so they are lower and upper bounds. `first` is the score of the first candidate of each list.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -138,7 +138,7 @@ fn directories(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
                 path.display().to_string(),
                 "is not a run directory and contains no finished runs",
             )
-            .hint("give directories created by `luthier tune --run DIR`"));
+            .hint("give directories created by `luthier tune ALGORITHM --run DIR`"));
         }
         all.extend(inside);
     }

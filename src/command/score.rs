@@ -16,13 +16,14 @@ use std::{fmt::Write as _, path::PathBuf, process::ExitCode};
 
 /// Score translations against references; BLEU, chrF and TER equal sacreBLEU's.
 ///
-/// As with sacreBLEU, `luthier score ref.txt -i hyp.txt -m bleu chrf` works, too: with -i, files without a flag are references.
+/// sacreBLEU's arguments are accepted, too, as in `luthier score ref.txt -i hyp.txt -m bleu chrf`: with -i, positional files are
+/// references.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Translations, one segment per line, `-` is standard input; with --input: references.
     #[arg(required_unless_present = "input", value_name = "HYP")]
     hypotheses: Vec<PathBuf>,
-    /// Translations, one segment per line; files without a flag are references then.
+    /// Translations, one segment per line; positional files are then references, as in sacreBLEU.
     #[arg(long, short, value_name = "HYP", num_args = 1.., help_heading = "Input")]
     input: Vec<PathBuf>,
     #[command(flatten)]
@@ -38,7 +39,7 @@ pub(crate) struct Args {
 /// References and metrics, the flags that `score` and `compare` share.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Judging {
-    /// References, one segment per line; repeatable.
+    /// References, one segment per line; repeat for several references per segment.
     ///
     /// Not needed for metrics that read a column.
     #[arg(long = "ref", value_name = "FILE", help_heading = "Input")]
@@ -66,9 +67,10 @@ fn decimals(text: &str) -> Result<usize, String> {
 
 impl Judging {
     pub(crate) fn metrics(&self) -> Result<Vec<Metric>, Error> {
-        let error = |e: luthier::metric::Error| Error::new(e.to_string());
-        let tokenize = Tokenizer::parse(&self.tokenize).map_err(error)?;
-        let mut metrics = Metric::parse_list(&self.metric, tokenize).map_err(error)?;
+        let error = |flag: &str, e: luthier::metric::Error| Error::new(format!("{flag}: {e}"));
+        let tokenize = Tokenizer::parse(&self.tokenize).map_err(|e| error("--tokenize", e))?;
+        let metrics = Metric::parse_list(&self.metric, tokenize);
+        let mut metrics = metrics.map_err(|e| error("--metric", e))?;
         if self.lowercase {
             metrics.iter_mut().for_each(Metric::set_lowercase);
         }

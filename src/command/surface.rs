@@ -7,9 +7,9 @@ use crate::{
     talk::Talk,
 };
 use luthier::{
-    core::{Error, FeatureKey, Local},
+    core::{Error, FeatureKey, Local, Names},
     io::AtomicFile,
-    metric::Metric,
+    metric::{Metric, edit_distance},
     optim::{Direction, Walker},
     tune::mert::{ListWalker, Smoothing, Surface},
 };
@@ -20,7 +20,9 @@ use std::{
     process::ExitCode,
 };
 
-/// Exact score along a line through given weights: the plateaus that MERT's line search sees.
+/// Exact score along a line in weight space: the plateaus that MERT's line search sees.
+///
+/// The columns `from` and `to` are steps along the direction, added to the given weights; the score is on the given lists.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -42,7 +44,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let Judged { metric, rows, columns, lists, .. } = args.judged.read(false, talk)?;
     let weights = luthier::io::read_weights(&args.weights)?;
     check_names(&weights, &args.weights, &rows, Some(&metric), talk)?;
-    let direction = direction(&args.direction, &columns)?;
+    let direction = direction(&args.direction, &columns, &rows.names)?;
     let mut point = Vec::new();
     weights.gather(&columns, &mut point);
     let mut walker = ListWalker::new(&lists, &metric, &weights, &point);
@@ -63,15 +65,21 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
 }
 
 /// A feature's axis, or the vector in a file.
-fn direction(text: &str, columns: &Local) -> Result<Vec<f64>, Error> {
+fn direction(text: &str, columns: &Local, names: &Names) -> Result<Vec<f64>, Error> {
     if let Some(axis) = columns.position(FeatureKey::of(text)) {
         let mut d = vec![0.0; columns.keys().len()];
         d[axis] = 1.0;
         return Ok(d);
     }
     if !Path::new(text).exists() {
-        return Err(Error::new(format!("--direction {text} is neither a feature of the lists nor a file"))
-            .hint("name one feature; of a block one index, such as TM0[0]"));
+        let named: Vec<&str> = columns.keys().iter().filter_map(|k| names.get(*k)).collect();
+        let near = named.iter().find(|n| n.eq_ignore_ascii_case(text) || edit_distance(n, text) <= 1);
+        let guess = near.map(|n| format!("; did you mean {n}?")).unwrap_or_default();
+        let shown = named.iter().take(20).copied().collect::<Vec<_>>().join(", ");
+        return Err(Error::new(format!(
+            "--direction is `{text}`, which is neither a feature of the lists nor a file"
+        ))
+        .hint(format!("the features are {shown}{guess}")));
     }
     let mut d = Vec::new();
     luthier::io::read_weights(Path::new(text))?.gather(columns, &mut d);

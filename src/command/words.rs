@@ -1,5 +1,6 @@
 //! The words of the command line, as clap is to see them: flags that have new names, and habits from sacreBLEU.
 
+use luthier::metric::{Metric, Tokenizer};
 use std::ffi::{OsStr, OsString};
 
 /// A flag that has another name now.
@@ -112,9 +113,8 @@ fn rewrite(command: &str, typed: &[OsString], warnings: &mut Vec<String>) -> (Os
 
 /// Joins the metrics after `-m`, as sacreBLEU takes them: `-m bleu chrf ter hyp.txt` has three.
 fn metrics(typed: &[OsString]) -> (OsString, usize) {
-    let is_metric = |w: &&OsString| {
-        w.to_str().is_some_and(|w| luthier::metric::Metric::parse_list(w, Default::default()).is_ok())
-    };
+    let is_metric =
+        |w: &&OsString| w.to_str().is_some_and(|w| Metric::parse_list(w, Tokenizer::default()).is_ok());
     let names: Vec<&str> = typed[1..].iter().take_while(is_metric).filter_map(|w| w.to_str()).collect();
     if names.is_empty() {
         return (typed[0].clone(), 1);

@@ -84,7 +84,7 @@ impl Weights {
         let line = without_comment(line).trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
         if line.contains("|||") {
             return Err(Error::new("found an n-best line, expected `name value`")
-                .hint("give the weights file here and the list as --nbest"));
+                .hint("give a weights file, as `tune` writes it; n-best lists go after --nbest"));
         }
         if line.is_empty() {
             return Ok(());

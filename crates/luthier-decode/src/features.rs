@@ -28,7 +28,8 @@ pub struct FeatureSelection {
     #[cfg_attr(feature = "clap", arg(long, requires = "model", value_name = "TEMPLATES"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sparse: Option<Templates>,
-    /// Dense features to use, by name, or `none`; a name without index selects the whole block [default: all].
+    /// Dense features to use, by name, or `none`; a name without index selects all scores of that feature
+    /// function [default: all].
     #[cfg_attr(feature = "clap", arg(long, requires = "model", value_name = "NAMES", value_delimiter = ','))]
     pub dense: Vec<String>,
 }

@@ -59,7 +59,7 @@ const ENTRY: usize = 7;
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum ForestKind {
-    /// Forest of all translations in the search space, as JSON.
+    /// Forest of the derivations that the search has kept, as JSON.
     #[default]
     Search,
     /// Parse forest without language model: the rules that match each span, for hierarchical models.

@@ -34,7 +34,7 @@ pub enum SearchKind {
 #[serde(rename_all = "kebab-case", default)]
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Search"), group(skip))]
 pub struct Limits {
-    /// Search strategy.
+    /// Search method of the decoder.
     #[cfg_attr(
         feature = "clap",
         arg(long, requires = "model", value_name = "HOW", value_enum, default_value_t = Limits::default().search)
@@ -54,7 +54,9 @@ pub struct Limits {
             value_parser = clap::value_parser!(u32).range(1..))
     )]
     pub stack_size: u32,
-    /// Beam threshold: drop hypotheses whose score is this much below the best of their stack [default: no threshold].
+    /// Beam threshold: largest difference in model score from the best hypothesis of the stack [default: none].
+    ///
+    /// Model scores are weighted sums of natural logarithms; Moses' threshold 0.00001 is a difference of about 11.5.
     #[cfg_attr(
         feature = "clap",
         arg(long, requires = "model", value_name = "X", allow_negative_numbers = true, value_parser = non_negative)

@@ -152,9 +152,17 @@ impl ModelDir {
     pub fn open(path: &Path) -> Result<Self> {
         let file = path.join(Self::FILE);
         let name = file.display().to_string();
+        if !path.exists() {
+            return Err(Error::in_file(
+                path.display().to_string(),
+                "does not exist, expected a model directory",
+            )
+            .of_kind(luthier_core::ErrorKind::NotFound)
+            .hint("give a directory created by `luthier train` or `luthier import`"));
+        }
         let bytes = std::fs::read(&file).map_err(|e| {
             Error::io(&name, "open it", &e)
-                .hint("expected a model directory created by `luthier train` or `luthier import`")
+                .hint("give a model directory created by `luthier train` or `luthier import`")
         })?;
         let text = String::from_utf8(bytes).map_err(|_| Error::in_file(&name, "is not UTF-8"))?;
         Ok(ModelDir { path: path.to_owned(), config: ModelConfig::parse(&name, &text)? })

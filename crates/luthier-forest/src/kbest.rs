@@ -84,7 +84,7 @@ fn times(a: u64, b: u64) -> u64 {
     if folded >= PRIME { folded - PRIME } else { folded }
 }
 
-/// BASEⁿ modulo `PRIME`.
+/// `BASEⁿ` modulo `PRIME`.
 fn power(mut n: u32) -> u64 {
     let (mut result, mut base) = (1, BASE);
     while n > 0 {

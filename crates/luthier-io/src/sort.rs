@@ -31,8 +31,9 @@ use std::{
 #[serde(rename_all = "kebab-case", default)]
 #[cfg_attr(feature = "clap", derive(clap::Args), group(skip))]
 pub struct SortSettings {
-    /// Memory for sorting, such as 500M or 4G, in addition to text and tables; the rest is sorted on disk in
-    /// TMPDIR (does not affect results).
+    /// Sort buffer, such as 500M or 4G, besides the memory of text and tables (does not affect results).
+    ///
+    /// Data that do not fit are sorted on disk, in TMPDIR.
     #[cfg_attr(feature = "clap", arg(long, value_name = "SIZE", default_value_t))]
     pub memory: ByteSize,
     /// Directory of the temporary files; `None` for the system's directory of temporary files (`TMPDIR`).

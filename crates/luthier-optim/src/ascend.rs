@@ -70,7 +70,7 @@ pub enum Strategy {
     /// Koehn's coordinate descent: search along every axis, move along the best (Cer et al. 2008, §2.2.2).
     #[default]
     Koehn,
-    /// Powell's method: combine the moves of each round into new directions (Cer et al. 2008, §2.2.1; Och 2003).
+    /// Powell's method: combine the moves of each pass over the directions into new directions (Cer et al. 2008, §2.2.1).
     Powell,
     /// Random Gaussian directions (Cer et al. 2008, §3.1).
     Random,

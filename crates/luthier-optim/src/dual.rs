@@ -16,7 +16,7 @@
 //!
 //! αᵢ′ = min(max(αᵢ − Gᵢ/‖xᵢ‖², 0), C), w ← w + (αᵢ′ − αᵢ)xᵢ.
 //!
-//! The projected gradient PGᵢ is min(Gᵢ, 0) at αᵢ = 0, max(Gᵢ, 0) at αᵢ = C, and Gᵢ in between; it is 0 for all i at
+//! The projected gradient `PGᵢ` is min(Gᵢ, 0) at αᵢ = 0, max(Gᵢ, 0) at αᵢ = C, and Gᵢ in between; it is 0 for all i at
 //! the optimum. Examples are visited in random order. Shrinking skips an example at αᵢ = 0 with Gᵢ above the largest
 //! PG of the previous sweep, and one at αᵢ = C with Gᵢ below the smallest; the duality gap is always computed over
 //! all examples, and every check that fails ends the shrinking. A sweep costs one dot product and one addition per

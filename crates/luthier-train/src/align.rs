@@ -51,7 +51,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Kind {
-    /// Hidden Markov model, by distance from the alignment of the previous word (Vogel et al. 1996).
+    /// Hidden Markov model: jump probabilities relative to the alignment of the previous word (Vogel et al. 1996).
     #[default]
     Hmm,
     /// IBM Model 2 with a diagonal prior, as in `fast_align` (Dyer et al. 2013).

@@ -189,11 +189,13 @@ fn unequal(short: &mut Input, long: &mut Input) -> Result<Error> {
         short.name(),
         short.line_number() + 1,
         format!(
-            "the file ends here with {} lines, but {} has {}",
+            "the file ends after line {}, but {} has {} lines",
             short.line_number(),
             long.name(),
             long.line_number()
         ),
     )
-    .hint("each line must be the translation of the same line of the other file"))
+    .hint(
+        "give files in which line N of one is the translation of line N of the other; is the file truncated?",
+    ))
 }

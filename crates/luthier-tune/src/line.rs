@@ -56,7 +56,7 @@ pub enum Smooth {
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[serde(default)]
 pub struct Smoothing {
-    /// Smoothing of plateaus in line searches: by the average or the worst score of neighbouring plateaus (Cer
+    /// Smoothing of plateaus (intervals of constant score) by the average or the worst score of their neighbours (Cer
     /// et al. 2008, §3.2).
     #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t))]
     pub smooth: Smooth,

@@ -189,7 +189,7 @@ fn check_segments(rows: &Rows, judge: &Judge<'_>) -> Result<()> {
         let found = rows.segment(row);
         return Err(rows
             .error(row, format!("segment {found} has no reference: {} ends after line {n}", judge.file))
-            .hint("segments count from 0; is the reference file truncated, or from another set?"));
+            .hint("give references with one line per segment (segments count from 0); is the file truncated, or from another set?"));
     }
     let mut has = vec![false; n];
     (0..rows.len()).for_each(|row| has[rows.segment(row) as usize] = true);

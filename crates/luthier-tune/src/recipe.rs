@@ -308,8 +308,10 @@ impl Recipe {
             None => Ok(()),
             Some(name) => {
                 let some = names.iter().take(20).cloned().collect::<Vec<_>>().join(", ");
-                Err(Error::new(format!("no feature is named {name}, as --fix or --bound says"))
-                    .hint(format!("the lists have {some}")))
+                let near = names.iter().find(|n| luthier_metric::edit_distance(n, name) <= 2);
+                let guess = near.map(|n| format!("; did you mean {n}?")).unwrap_or_default();
+                Err(Error::new(format!("--fix or --bound names `{name}`, which is not a feature"))
+                    .hint(format!("the features are {some}{guess}")))
             }
         }
     }

@@ -151,7 +151,7 @@ impl RunView {
                     _ => format!("cannot read {file}: {e}"),
                 };
                 Error::in_file(&name, format!("is not a run directory: {found}"))
-                    .hint("give directories created by `luthier tune --run DIR`")
+                    .hint("give directories created by `luthier tune ALGORITHM --run DIR`")
             })
         };
         let text = read(layout.spec())?;

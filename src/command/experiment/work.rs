@@ -98,13 +98,11 @@ pub(super) struct Experiment<'a> {
 
 /// Fails if a part of the text exceeds a file of `lines` lines.
 fn check_part(part: &Part, file: &str, lines: usize) -> Result<()> {
-    match part.range(lines) {
-        Some(_) => Ok(()),
-        None => {
-            let message = format!("has {lines} lines, but the experiment uses {}", part.name());
-            Err(Error::in_file(file, message))
-        }
+    if part.range(lines).is_some() {
+        return Ok(());
     }
+    let message = format!("has {lines} lines, but the experiment uses {}", part.name());
+    Err(Error::in_file(file, message))
 }
 
 impl<'a> Experiment<'a> {

@@ -7,7 +7,7 @@ use crate::{
         keep_features, read_references,
     },
     launch,
-    lists::{ListArgs, MetricArgs, check_references, reference_file, references_of},
+    lists::{ListArgs, MetricArgs, check_distinct, check_references, reference_file, references_of},
     talk::{Talk, thousands},
 };
 use luthier::{
@@ -39,7 +39,7 @@ use std::{
 pub(crate) struct Input {
     #[command(flatten)]
     nbest: ListArgs,
-    /// References, one segment per line; repeatable.
+    /// References, one segment per line; repeat for several references per segment.
     ///
     /// Not needed for metrics that read a column.
     #[arg(long = "ref", value_name = "FILE", help_heading = "Input")]
@@ -54,24 +54,27 @@ pub(crate) struct Input {
     pub(super) run: PathBuf,
     /// Initial weights, one `name value` per line [default: the model's, else 0].
     ///
-    /// A Moses configuration is accepted, too.
+    /// A Moses configuration is accepted, too. With all weights 0 the first candidate of each list is selected.
     #[arg(long, value_name = "FILE", help_heading = "Run")]
     init: Option<PathBuf>,
-    /// Model directory of `train` or `import`: decode n-best lists with it.
+    /// Model directory of `train` or `import`, whose decoder generates the lists.
     ///
-    /// Its decoder makes new lists in every iteration.
+    /// It translates --source into new n-best lists in every iteration.
     #[arg(long, value_name = "DIR", conflicts_with = "nbest", requires = "source", help_heading = "Decoder")]
     model: Option<PathBuf>,
-    /// Shell command of a decoder that makes n-best lists in every iteration.
+    /// Shell command of a decoder that generates the lists.
     ///
-    /// It contains {weights} (a file with one `name value` per line) or '{weights:moses}', {source}, {k}, {iteration} and
-    /// {nbest}, the list that it writes; without {nbest} the list is read from its standard output.
+    /// Placeholders are replaced: {weights} by the path of a file with one `name value` per line, '{weights:moses}' by the value of
+    /// Moses' -weight-overwrite (one of the two is required), {source} by --source, {k} by --nbest-size, {iteration} by the number
+    /// of the iteration, {nbest} by the path of the list to write; without {nbest} the list is read from standard output.
     #[arg(long, value_name = "CMD", conflicts_with = "nbest", requires = "source", help_heading = "Decoder")]
     command: Option<String>,
     /// Text for the decoder, one segment per line.
     #[arg(long, value_name = "FILE", requires = "decoder", help_heading = "Decoder")]
     source: Option<PathBuf>,
-    /// Forests of the text, saved by `decode --forest-kind grammar`, rescored in every iteration instead of parsing again.
+    /// Rule matches of the --source text, saved by `decode --forest-kind grammar`, instead of parsing in every iteration.
+    ///
+    /// For hierarchical models; independent of --on.
     #[arg(long, value_name = "FILE", requires = "model", help_heading = "Decoder")]
     forests: Option<PathBuf>,
     /// Number of candidates per segment to ask the decoder for [default: 100].
@@ -97,21 +100,21 @@ pub(crate) struct Input {
 struct HeldOutArgs {
     /// N-best lists of the selection set.
     ///
-    /// The weights that score best there are kept.
+    /// Of the weights of all iterations, the initial ones included, those that score best there are kept.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["decoder", "select_source"])]
     select_nbest: Vec<PathBuf>,
-    /// Source text of the selection set, with a decoder.
+    /// Source text of the selection set, to be decoded (needs --model or --command).
     ///
-    /// The weights that score best there are kept.
+    /// Of the weights of all iterations, the initial ones included, those that score best there are kept.
     #[arg(long, value_name = "FILE", requires = "decoder")]
     select_source: Option<PathBuf>,
     /// References of the selection set; repeatable.
     #[arg(long, value_name = "FILE")]
     select_ref: Vec<PathBuf>,
-    /// N-best lists of the test set, which is reported only.
+    /// N-best lists of the test set: scored, not used for tuning.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["decoder", "test_source"])]
     test_nbest: Vec<PathBuf>,
-    /// Source text of the test set, with a decoder; reported only.
+    /// Source text of the test set, to be decoded: scored, not used for tuning.
     #[arg(long, value_name = "FILE", requires = "decoder")]
     test_source: Option<PathBuf>,
     /// References of the test set; repeatable.
@@ -562,12 +565,13 @@ impl Input {
 
     /// The references to tune with.
     pub(super) fn read_references(&self, metric: &Metric, talk: Talk) -> Result<Vec<Lines>> {
+        check_distinct(&self.nbest.nbest, &self.references)?;
         let files = read_references(&self.references)?;
         if !self.has_statistics() {
             check_references(&files, metric)?;
         }
         if let Some(first) = files.first() {
-            self.metric.check_tokens(metric, &first.file, first.lines.iter().map(String::as_str), talk);
+            MetricArgs::check_tokens(metric, &first.file, first.lines.iter().map(String::as_str), talk);
         }
         Ok(files)
     }

@@ -27,7 +27,7 @@ use std::sync::Arc;
 pub enum Update {
     /// Candidate with the best sentence score among the list and the surrogate of the previous visit.
     Local,
-    /// Reachable translation with the best sentence score, until a guess has a better one.
+    /// Translation with the best sentence score that a search finds, replaced by any better guess.
     MaxBleu,
 }
 

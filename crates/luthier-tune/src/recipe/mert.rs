@@ -37,12 +37,12 @@ pub struct Mert {
     pub strategy: Strategy,
     /// Number of random restarts per round [default: 20; on forests 4].
     ///
-    /// Starts besides the current weights; 4 on forests is as in Watanabe (2012). Each weight is drawn uniformly from its
-    /// bounds; without bounds from 0 to 1 with the sign of the current weight, or from −1 to 1 if the current weight is 0.
+    /// The current weights are always a starting point, too. Each weight of a random start is drawn uniformly from its
+    /// bounds; without bounds from [0, 1], from [−1, 0] if the current weight is negative, and from [−1, 1] if it is 0.
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(..=1_000_000)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restarts: Option<u32>,
-    /// Number of rounds of restarts; from the second round on, starts are drawn near the best weights so far.
+    /// Number of rounds of restarts; later rounds restart near the best weights of the rounds before.
     #[cfg_attr(feature = "clap", arg(long, default_value_t = Mert::default().rounds, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(1..=1000)))]
     pub rounds: u32,
     /// Number of random directions that the koehn strategy searches besides the axes, at every move [default: 0; on
@@ -57,10 +57,14 @@ pub struct Mert {
     #[cfg_attr(feature = "clap", command(flatten, next_help_heading = "MERT"))]
     #[serde(flatten)]
     pub smoothing: Smoothing,
-    /// Features whose weights are fixed; the name of a block fixes all of its features.
+    /// Features that keep their initial weights.
+    ///
+    /// A name without index, such as `TranslationModel0`, fixes all scores of that feature function.
     #[cfg_attr(feature = "clap", arg(long, num_args = 1.., value_name = "NAME", help_heading = "MERT"))]
     pub fix: Vec<String>,
-    /// Smallest and largest weight of a feature, such as lm=0,1, or lm=0, for no upper bound; repeatable.
+    /// Smallest and largest weight of a feature, such as `lm=0,1`; repeatable.
+    ///
+    /// `lm=0,` (nothing after the comma) has no upper bound, `lm=,1` no lower one.
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME=LOW,HIGH", help_heading = "MERT"))]
     pub bound: Vec<WeightBound>,
 }

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub enum Constraints {
     /// Hope and fear of each segment, over the pool, as in Moses' kbmira (Cherry and Foster 2012).
     HopeFear,
-    /// Surrogate and guess of each segment, online: 1-best MIRA (Arun and Koehn 2007).
+    /// Surrogate and guess (the model's best candidate) of each segment, online: 1-best MIRA (Arun and Koehn 2007).
     Surrogate,
     /// Every oracle and every other candidate of a segment, online, batch by batch (Watanabe 2012, eq. 13).
     Oracle,
@@ -63,7 +63,9 @@ pub struct Mira {
     #[cfg_attr(feature = "clap", arg(long, value_name = "C", allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "MIRA"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub c: Option<f64>,
-    /// λ with --constraints oracle (Watanabe 2012, eq. 13); Lagrange multipliers are at most 1/λ [default: 100].
+    /// λ with --constraints oracle: larger values give smaller updates [default: 100].
+    ///
+    /// Lagrange multipliers are at most 1/λ (Watanabe 2012, eq. 13).
     #[cfg_attr(feature = "clap", arg(long, value_name = "L", allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "MIRA"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lambda: Option<f64>,
@@ -71,7 +73,10 @@ pub struct Mira {
     #[cfg_attr(feature = "clap", arg(long, value_name = "HOW", help_heading = "MIRA"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub margin: Option<RankMargin>,
-    /// Decay factor of the pseudo-document per added candidate, with --constraints hope-fear [default: 0.999].
+    /// Decay factor of the pseudo-document with --constraints hope-fear [default: 0.999].
+    ///
+    /// The pseudo-document is the sum of the statistics of earlier hopes, the context in which candidates are scored; it is
+    /// multiplied by this factor before each addition.
     #[cfg_attr(feature = "clap", arg(long, value_name = "SHARE", allow_negative_numbers = true, value_parser = super::range::flag::share, help_heading = "MIRA"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decay: Option<f64>,

@@ -344,7 +344,7 @@ impl Online {
 #[cfg_attr(feature = "clap", derive(clap::Args), command(next_help_heading = "Surrogates"))]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Surrogates {
-    /// Target of an update where the reference is not reachable [default: local].
+    /// Target of an update where the decoder cannot produce the reference [default: local].
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHAT"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub update: Option<Update>,
@@ -354,7 +354,7 @@ pub struct Surrogates {
     /// Do not use reachable references as targets.
     #[cfg_attr(feature = "clap", arg(id = "no-references", long = "no-references", action = clap::ArgAction::SetFalse))]
     pub references: bool,
-    /// Keep the last weights instead of the mean over all visits.
+    /// Keep the last weights instead of the mean over all visits of segments.
     #[cfg_attr(feature = "clap", arg(id = "no-average", long = "no-average", action = clap::ArgAction::SetFalse))]
     pub average: bool,
 }

@@ -75,7 +75,9 @@ impl Algorithm for Xbleu {
         let metric = context.metric;
         if metric.as_bleu().is_none() {
             let message = format!("xbleu works only with BLEU, not with {}", metric.name());
-            return Err(Error::new(message).hint("use risk, which works with every metric"));
+            return Err(
+                Error::new(message).hint("leave --metric out, or use risk, which works with every metric")
+            );
         }
         if context.references.is_none() && self.clip != Clip::Candidate {
             return Err(Error::new("--moses-scores holds counts that are already clipped")
