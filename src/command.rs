@@ -107,7 +107,7 @@ enum Verb {
     Tune(Box<tune::Args>),
     /// Select the best candidate of each segment under given weights.
     Rerank(rerank::Args),
-    /// Headroom of n-best lists: best and worst corpus score that a selection reaches.
+    /// Headroom of n-best lists: best and worst corpus score from one candidate per segment.
     Oracle(oracle::Args),
     /// Exact score along a line in weight space.
     Surface(surface::Args),

@@ -20,9 +20,10 @@ use std::{
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Input")]
 pub(crate) struct ListArgs {
-    /// N-best lists in any format, plain or compressed; lists of one segment are pooled.
+    /// N-best lists in any format, plain or compressed.
     ///
-    /// The format is detected from the content (see --nbest-format); `-` is standard input.
+    /// Candidates of the same segment from several files are merged. The format is detected from the content (see
+    /// --nbest-format); `-` is standard input.
     #[arg(long, num_args = 1.., value_name = "FILE")]
     pub(crate) nbest: Vec<PathBuf>,
     /// Input format, overrides auto-detection: moses, cdec, joshua, travatar, marian, phrasal, jsonl, tsv, fairseq, flat

@@ -356,8 +356,7 @@ fn bad_input_is_one_line() {
     let cases = [
         (
             "decode --model @none",
-            "luthier: none/luthier.toml: cannot open it: no such file or directory; expected a model directory created by \
-             `luthier train` or `luthier import`",
+            "luthier: none: does not exist, expected a model directory; give a directory created by `luthier train` or `luthier import`",
         ),
         (
             "decode --model @d",
@@ -374,7 +373,7 @@ fn bad_input_is_one_line() {
         ("import @w --model @m", "luthier: w: has no [weight] section, expected a Moses configuration"),
         (
             "tune mert --nbest @w --ref @w --run @r --pop-limit 9",
-            "luthier: `tune mert` needs --source <FILE> (text for the decoder, one segment per line) and --command <CMD> or --model <DIR>; see `luthier tune mert -h`",
+            "luthier: --pop-limit is for tuning with a decoder, but n-best lists are given with --nbest; leave --pop-limit out, or give --model and --source instead of --nbest",
         ),
         ("decode --model @d --beam -1", "luthier: --beam is `-1`, expected a number, 0 or more"),
         ("import @c.ini --model @m", "luthier: c.ini: has no PhraseDictionaryMemory"),
@@ -389,8 +388,7 @@ fn bad_input_is_one_line() {
         ),
         (
             "tune mert --model @none --source @w --ref @w --run @r",
-            "luthier: none/luthier.toml: cannot open it: no such file or directory; expected a model directory created by \
-             `luthier train` or `luthier import`",
+            "luthier: none: does not exist, expected a model directory; give a directory created by `luthier train` or `luthier import`",
         ),
     ];
     let failures = Failures::default();

@@ -230,7 +230,10 @@ fn other_metrics_are_tuned_and_drawn() {
     assert!(tsv.starts_with("from\tto\tscore\n-inf\t"), "{tsv}");
     let at = dir.path().display();
     let message = fails(&format!("surface --nbest {at}/nbest --ref {at}/ref --weights {at}/w --direction B"));
-    assert!(message.contains("--direction B is neither a feature of the lists nor a file"), "{message}");
+    assert!(
+        message.contains("--direction is `B`, which is neither a feature of the lists nor a file"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -230,7 +230,7 @@ fn mistakes_leave_no_output() {
     let cases: &[(&str, &str)] = &[
         (
             "convert --nbest {at}/bad --to jsonl -o {at}/out",
-            "bad:2: the value of lm is `x`, expected a finite number",
+            "bad:2: the value of lm is `x`, expected a finite number; replace it, or remove the candidate",
         ),
         (
             "convert --nbest {at}/json --to moses -o {at}/out",

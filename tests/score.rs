@@ -321,7 +321,7 @@ fn bad_input_is_one_line() {
     let cases = [
         (
             "score {at}/short --ref {at}/h",
-            "short:3: the file has 2 lines, but h has 3; both need one line per segment, in the same order",
+            "short:3: the file has 2 lines, but h has 3; give files with one line per segment, in the same order; is one truncated?",
         ),
         (
             "score {at}/h --ref {at}/h --ref {at}/short",
@@ -337,11 +337,11 @@ fn bad_input_is_one_line() {
         ("score {at}/h", "no references; give them with --ref FILE"),
         (
             "score {at}/h --ref {at}/h --tokenize 13b",
-            "unknown tokenizer `13b`: did you mean 13a? known: 13a, intl, zh, char, none",
+            "--tokenize: unknown tokenizer `13b`: did you mean 13a? known: 13a, intl, zh, char, none",
         ),
         (
             "score {at}/h --ref {at}/h -m bleu:ordr=3",
-            "unknown option of BLEU `ordr`: did you mean order? known: order, tokenize, smooth, smooth-value, effective-order, lowercase",
+            "--metric: unknown option of BLEU `ordr`: did you mean order? known: order, tokenize, smooth, smooth-value, effective-order, lowercase",
         ),
         (
             "score {at}/h --ref {at}/h -m column:comet",
@@ -354,7 +354,7 @@ fn bad_input_is_one_line() {
         ("score {at}/h --ref {at}/h --lowercse", "`score` has no flag --lowercse; did you mean --lowercase?"),
         (
             "compare --baseline {at}/h {at}/short --ref {at}/h",
-            "short:3: the file has 2 lines, but h has 3; both need one line per segment, in the same order",
+            "short:3: the file has 2 lines, but h has 3; give files with one line per segment, in the same order; is one truncated?",
         ),
         (
             "compare --baseline {at}/h {at}/h --ref {at}/h --test boot",

@@ -354,13 +354,11 @@ fn bad_input_is_one_line() {
     let cases = [
         (
             "align --source @f3 --target @e2",
-            "luthier: e2:3: the file ends here with 2 lines, but f3 has 3; each line must be the translation of the \
-             same line of the other file",
+            "luthier: e2:3: the file ends after line 2, but f3 has 3 lines; give files in which line N of one is the translation of line N of the other; is the file truncated?",
         ),
         (
             "train --source @e2 --target @f3 --model @m",
-            "luthier: e2:3: the file ends here with 2 lines, but f3 has 3; each line must be the translation of the \
-             same line of the other file",
+            "luthier: e2:3: the file ends after line 2, but f3 has 3 lines; give files in which line N of one is the translation of line N of the other; is the file truncated?",
         ),
         (
             "align --source @empty --target @empty",

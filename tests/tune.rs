@@ -146,12 +146,11 @@ fn wrong_input_gives_one_line_and_leaves_nothing() {
         ),
         (
             "--nbest {at}/nan --ref {at}/ref",
-            "luthier: nan:2: the value of x is `NaN`, expected a finite number",
+            "luthier: nan:2: the value of x is `NaN`, expected a finite number; replace it, or remove the candidate",
         ),
         (
             "--nbest {at}/good --ref {at}/short",
-            "luthier: good:3: segment 1 has no reference: short ends after line 1; segments count from 0; \
-             is the reference file truncated, or from another set?",
+            "luthier: good:3: segment 1 has no reference: short ends after line 1; give references with one line per segment (segments count from 0); is the file truncated, or from another set?",
         ),
         (
             "--nbest {at}/good --ref {at}/long",
@@ -223,7 +222,7 @@ fn mistyped_flags_are_one_line_with_the_nearest() {
     );
     assert_eq!(
         fails("score x --ref y --metric blue"),
-        "luthier: unknown metric `blue`, expected one of bleu, chrf, chrf++, ter, wer, cer, column:NAME; did you mean bleu?"
+        "luthier: --metric: unknown metric `blue`, expected one of bleu, chrf, chrf++, ter, wer, cer, column:NAME; did you mean bleu?"
     );
     let help = run("tune mert --help");
     assert!(help.status.success() && common::stdout(&help).contains("--restarts"));

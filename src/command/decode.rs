@@ -57,8 +57,8 @@ pub(crate) struct Args {
     forest_out: Option<PathBuf>,
     /// Content of the forests.
     ///
-    /// `grammar` saves which rules match which spans, for --forests; nothing is translated then, and only --span-limit has an
-    /// effect.
+    /// `grammar` saves which rules match which spans, for --forests; nothing is translated then, and of the search flags only
+    /// --span-limit has an effect.
     #[arg(long, value_name = "KIND", requires = "forest_out", value_enum, default_value_t = ForestKind::default(), help_heading = "Output")]
     forest_kind: ForestKind,
     /// Translate the sentences of a file written with --forest-kind grammar, without parsing them again.

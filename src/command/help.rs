@@ -124,7 +124,8 @@ Metrics are NAME or NAME:SETTING,SETTING, such as bleu:order=2,lowercase. Settin
   ter          case (case-sensitive), normalized (tercom's normalisation), no-punct (ignore punctuation)
   wer, cer     lowercase
   column:NAME  mean of a number that comes with each candidate, such as column:comet
-  '0.5*bleu+0.5*ter'  weighted sum; error rates are subtracted, columns are not rescaled";
+  '0.5*bleu+0.5*ter'  weighted sum, here 0.5·BLEU − 0.5·TER: error rates count negatively. BLEU, chrF and
+               error rates are 0 to 100, columns keep their own scale, such as 50*column:comet";
 
 /// Arranges all help pages of the command line.
 pub(crate) fn arrange(command: Command) -> Command {
@@ -305,6 +306,11 @@ mod tests {
         let page = mert.render_long_help().to_string();
         let heads: Vec<&str> = page.lines().filter(|l| !l.starts_with(' ') && l.ends_with(':')).collect();
         assert_eq!(heads[..4], ["Input:", "Metric:", "Run:", "MERT:"]);
-        assert_eq!(heads.last(), Some(&"General:"));
+        assert_eq!(
+            heads.last(),
+            Some(
+                &"Metrics are NAME or NAME:SETTING,SETTING, such as bleu:order=2,lowercase. Settings and defaults:"
+            )
+        );
     }
 }

@@ -13,7 +13,7 @@ use luthier::{
 use serde_json::json;
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
-/// Headroom of n-best lists: best and worst corpus score that a selection of one candidate per segment reaches.
+/// Headroom of n-best lists: best and worst corpus score from picking one candidate per segment.
 ///
 /// Up to 100,000 combinations are searched exhaustively; beyond that oracle and anti-oracle are found by hill climbing on the
 /// corpus score, so they are lower and upper bounds. `first` is the score of the first candidate of each list.

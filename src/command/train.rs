@@ -43,7 +43,7 @@ pub(crate) struct Args {
     /// Word alignment (Pharaoh format, one line of links per line of text), instead of aligning.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["aligner", "iterations", "model1_iterations", "null", "prior", "agreement", "symmetrize"], help_heading = "Input")]
     alignment: Option<PathBuf>,
-    /// Language model, ARPA or binary, instead of one estimated from the target text; repeatable.
+    /// Language model (ARPA, or binary of `lm compile`), instead of one estimated from the target text; repeatable.
     #[arg(long, value_name = "LM", help_heading = "Input")]
     lm: Vec<PathBuf>,
     /// Order of the language model that is estimated from the target text.

@@ -74,7 +74,7 @@ pub(crate) struct Input {
     source: Option<PathBuf>,
     /// Rule matches of the --source text, saved by `decode --forest-kind grammar`, instead of parsing in every iteration.
     ///
-    /// For hierarchical models; independent of --on.
+    /// For hierarchical models; works with --on nbest and with --on forest.
     #[arg(long, value_name = "FILE", requires = "model", help_heading = "Decoder")]
     forests: Option<PathBuf>,
     /// Number of candidates per segment to ask the decoder for [default: 100].
