@@ -1,4 +1,4 @@
-//! The verbs: what was typed, and what it means.
+//! The commands of the command line: parsing of flags, help, errors of usage, and what the commands share.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod align;
@@ -43,7 +43,7 @@ use std::{
 };
 use words::Words;
 
-/// Tunes the weights of anything that scores n-best lists with a linear model, and builds translation systems.
+/// Tunes rerankers of n-best lists, and builds and tunes translation systems.
 #[derive(Debug, Parser)]
 #[command(name = "luthier", version, max_term_width = 100)]
 #[command(
@@ -73,7 +73,7 @@ pub(crate) struct Common {
     /// Suppress progress output and warnings.
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
-    /// Print more details.
+    /// Print details: files read, features, settings.
     #[arg(long, short, global = true, conflicts_with = "quiet", hide_short_help = true)]
     pub(crate) verbose: bool,
     /// When messages and help are coloured; auto obeys `NO_COLOR`.
@@ -103,19 +103,12 @@ impl Common {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Learn weights from n-best lists, or with a decoder in the loop.
     Tune(Box<tune::Args>),
-    /// Select the best candidate of each segment under given weights.
     Rerank(rerank::Args),
-    /// Headroom of n-best lists: best and worst corpus score from one candidate per segment.
     Oracle(oracle::Args),
-    /// Exact score along a line in weight space.
     Surface(surface::Args),
-    /// Value and gradient of a learner's objective.
     Loss(loss::Args),
-    /// Score translations against references.
     Score(score::Args),
-    /// Test whether systems differ significantly.
     Compare(compare::Args),
     Report(Box<report::Args>),
     Experiment(Box<experiment::Args>),
@@ -124,12 +117,10 @@ enum Verb {
     Import(import::Args),
     Align(align::Args),
     Extract(extract::Args),
-    /// Estimate, compile and query language models.
     Lm(lm::Args),
     Table(table::Args),
     Generate(generate::Args),
     Demo(demo::Args),
-    /// Convert n-best lists to another format.
     Convert(convert::Args),
     /// Print a completion script for a shell.
     Completions {
@@ -140,15 +131,9 @@ enum Verb {
 }
 
 impl Verb {
-    fn name(&self) -> &'static str {
-        match self {
-            Verb::Tune(_) => "tune",
-            Verb::Train(_) => "train",
-            Verb::Import(_) => "import",
-            Verb::Demo(_) => "demo",
-            Verb::Experiment(_) => "experiment",
-            _ => "",
-        }
+    /// Whether the same command, typed again, resumes work that was interrupted.
+    fn resumes(&self) -> bool {
+        matches!(self, Verb::Tune(_) | Verb::Train(_) | Verb::Import(_) | Verb::Demo(_) | Verb::Experiment(_))
     }
 }
 
@@ -214,7 +199,7 @@ pub(crate) fn run(cli: Cli) -> Done {
     if !matches!(cli.verb, Verb::Tune(_) | Verb::Decode(_)) {
         launch::only_one(&verb_typed())?;
     }
-    interrupt::listen(cli.verb.name(), cli.common.error_talk());
+    interrupt::listen(cli.verb.resumes(), cli.common.error_talk());
     match cli.verb {
         Verb::Tune(args) => tune::run(&args, common, talk),
         Verb::Rerank(args) => rerank::run(&args, common, talk),
@@ -251,6 +236,15 @@ fn completions(shell: clap_complete::Shell, common: &Common) -> Done {
         write_out(None, &script)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Fails if standard output has JSON and is an output file as well.
+pub(crate) fn check_json_output(common: &Common, output: Option<&Path>) -> Result<(), Error> {
+    if common.json && output.is_some_and(|p| p.as_os_str() == "-") {
+        return Err(Error::new("--json prints on standard output, and so does `-`")
+            .hint("give a file, or leave --json out"));
+    }
+    Ok(())
 }
 
 /// Prints one line of JSON on standard output.
@@ -370,7 +364,7 @@ pub(crate) fn read_references(paths: &[PathBuf]) -> Result<Vec<Lines>, Error> {
     }
     match files.iter().find(|f| looks_like_list(&f.lines[0])) {
         Some(list) => Err(Error::at(&list.file, 1, "found a line of an n-best list, expected a reference")
-            .hint("give the list with --nbest and the references with --ref; are they swapped?")),
+            .hint("give a text file with one reference per line; are lists and references swapped?")),
         None => Ok(files),
     }
 }

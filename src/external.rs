@@ -151,6 +151,9 @@ impl External {
             ))
             .hint(format!("see {}; fix it and re-run the same command", log.display())));
         }
+        if interrupted(status) {
+            return Err(Error::interrupted());
+        }
         Err(Error::new(format!(
             "the decoder {} at iteration {iteration}: {}",
             ended(status),
@@ -158,6 +161,16 @@ impl External {
         ))
         .hint(format!("see {}; fix it and re-run the same command", log.display())))
     }
+}
+
+/// Returns whether Ctrl-C ended a command, directly or through its shell.
+fn interrupted(status: std::process::ExitStatus) -> bool {
+    const SIGINT: i32 = 2;
+    #[cfg(unix)]
+    if std::os::unix::process::ExitStatusExt::signal(&status) == Some(SIGINT) {
+        return true;
+    }
+    status.code() == Some(128 + SIGINT)
 }
 
 impl Source for External {

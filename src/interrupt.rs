@@ -1,6 +1,6 @@
 //! Ctrl-C: long work is asked to stop, so that nothing half-written stays behind; work that does not answer is ended.
 
-use crate::{launch, subprocess::shell_quote, talk::Talk};
+use crate::{launch, subprocess::quoted, talk::Talk};
 use luthier::core::{Error, ErrorKind};
 use std::{
     ops::ControlFlow,
@@ -25,19 +25,13 @@ static TOLD: AtomicBool = AtomicBool::new(false);
 /// How the command that is running is resumed, and how messages are printed.
 static COMMAND: OnceLock<(Option<String>, Talk)> = OnceLock::new();
 
-/// Commands that resume in their directory when they are typed again.
-const RESUMABLE: [&str; 5] = ["tune", "train", "import", "demo", "experiment"];
-
-/// Listens for Ctrl-C. A job of several processes leaves that to its launcher.
-pub(crate) fn listen(verb: &str, talk: Talk) {
+/// Listens for Ctrl-C; `resumes` says whether the same command resumes the work. A job of several processes leaves that to its launcher.
+pub(crate) fn listen(resumes: bool, talk: Talk) {
     if !launch::fleet().is_alone() {
         return;
     }
-    let resume = RESUMABLE.contains(&verb).then(|| {
-        let words: Vec<String> =
-            std::env::args_os().skip(1).map(|w| w.to_string_lossy().into_owned()).collect();
-        shell_quote(&words)
-    });
+    let resume = resumes
+        .then(|| std::env::args_os().map(|w| quoted(&w.to_string_lossy())).collect::<Vec<_>>().join(" "));
     let _ = COMMAND.set((resume, talk));
     // Where signals cannot be handled, Ctrl-C ends the process as it always does.
     let _ = ctrlc::set_handler(|| {

@@ -94,7 +94,7 @@ impl MetricArgs {
     /// Parses the metric.
     pub(crate) fn parse(&self) -> Result<Metric> {
         let tokenize = self.tokenize.unwrap_or_default();
-        Metric::parse(&self.metric, tokenize).map_err(|e| Error::new(format!("--metric: {e}")))
+        Metric::parse(&self.metric, tokenize).map_err(|e| metric_error(&e))
     }
 
     /// The name to record: as it was typed, with the tokeniser if one was given.
@@ -109,12 +109,21 @@ impl MetricArgs {
         lines: impl ExactSizeIterator<Item = &'a str>,
         talk: Talk,
     ) {
-        if metric.as_bleu().is_some() && !metric.tokenizes() && looks_untokenized(lines) {
+        if metric.splits_at_spaces() && looks_untokenized(lines) {
             talk.warn(&format!(
                 "{file} looks untokenised (lines end in a word with a full stop), and BLEU splits at spaces only: use \
                  --tokenize 13a, or tokenise candidates and references"
             ));
         }
+    }
+}
+
+/// The error about a metric that was typed, with the advice as its hint.
+pub(crate) fn metric_error(e: &luthier::metric::Error) -> Error {
+    let text = e.to_string();
+    match text.rsplit_once("; ") {
+        Some((message, hint)) => Error::new(format!("--metric: {message}")).hint(hint),
+        None => Error::new(format!("--metric: {text}")),
     }
 }
 
@@ -160,11 +169,27 @@ impl JudgedArgs {
         let mut judge = Judge::new(&metric, &references, reference_file(&files));
         (judge.distinct, judge.allow_missing) = (distinct, self.nbest.allow_missing);
         let columns = columns(&rows, Some(&metric));
-        let lists = lists(&rows, &columns, Some(judge))?.into_iter().map(Arc::new).collect();
+        let lists: Vec<_> = lists(&rows, &columns, Some(judge))?.into_iter().map(Arc::new).collect();
+        detail(&rows, lists.len(), talk);
         let signature = metric.signature(Some(files.len()), "");
         let references = references.iter().map(|r| r.iter().map(ToString::to_string).collect()).collect();
         Ok(Judged { metric, rows, columns, lists, references, signature })
     }
+}
+
+/// Prints the files, the size and the features of lists, with `--verbose` only.
+pub(crate) fn detail(rows: &Rows, segments: usize, talk: Talk) {
+    for file in &rows.files {
+        talk.detail(&format!("read {} (digest {})", file.name, file.digest));
+    }
+    let names = rows.names.names();
+    let shown = names.iter().take(20).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = if names.len() > 20 { ", …" } else { "" };
+    talk.detail(&format!(
+        "{segments} segments, {} candidates, {} features: {shown}{more}",
+        rows.len(),
+        names.len()
+    ));
 }
 
 /// Fails if a file is given both as a list and as references.
@@ -197,7 +222,8 @@ fn numbers(path: &Path, n: usize) -> Result<(Vec<f64>, String)> {
 fn format(text: &str) -> std::result::Result<Dialect, String> {
     let known = Dialect::NAMES.iter().find(|(name, _)| *name == text);
     known.map(|k| k.1).ok_or_else(|| {
-        format!("expected one of {}", Dialect::NAMES.iter().map(|n| n.0).collect::<Vec<_>>().join(", "))
+        let names = Dialect::NAMES.iter().map(|n| n.0).collect::<Vec<_>>().join(", ");
+        format!("expected one of {names}; leave it out to detect the format")
     })
 }
 

@@ -132,15 +132,18 @@ impl<'a> Rerun<'a> {
 
 /// Returns a command as it would be typed in a shell.
 pub(crate) fn shell_quote(words: &[String]) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./,=:+@%".contains(c);
-    let quoted = |word: &String| {
-        if !word.is_empty() && word.chars().all(plain) {
-            word.clone()
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
-        }
-    };
-    std::iter::once("luthier".to_owned()).chain(words.iter().map(quoted)).collect::<Vec<_>>().join(" ")
+    let words = words.iter().map(|w| quoted(w));
+    std::iter::once("luthier".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as it is typed in a shell.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./,=:+@%{}".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 /// Returns the progress of a run, as `iteration 3: 41.20`; `None` if the run has no complete iteration.

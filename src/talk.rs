@@ -199,12 +199,12 @@ impl ProgressLine {
 pub(crate) struct Busy(indicatif::ProgressBar);
 
 impl Busy {
-    /// Other words beside the movement.
+    /// Changes the text beside the spinner.
     pub(crate) fn show(&self, what: &str) {
         self.0.set_message(what.to_owned());
     }
 
-    /// A line that stays, above the one that moves.
+    /// Prints a line above the spinner.
     pub(crate) fn say(&self, line: &str) {
         self.suspend(|| self::line(line));
     }

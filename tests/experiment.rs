@@ -7,8 +7,9 @@ use common::{Failures, fails, in_dir, kill_after, ok_in, stderr};
 use serde_json::Value;
 use std::{
     fs,
+    os::unix::process::CommandExt,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
 };
 
 /// Three algorithms, one of them with two settings: four cells, with two replicas except for the last.
@@ -172,6 +173,31 @@ fn page_of(dir: &Path) {
             || page.matches("http://").count() == page.matches("http://www.w3.org").count()
     );
     assert!(!page.contains("https://"));
+}
+
+/// Ctrl-C stops the experiment and its cells at once: one line, exit code 130, no process left.
+#[test]
+fn interrupted() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    plan(dir);
+    let mut experiment = common::luthier();
+    experiment.args(["experiment", "small.toml", "--output", "x", "--jobs", "2"]).current_dir(dir);
+    experiment.process_group(0).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = experiment.spawn().unwrap();
+    while !dir.join("x/cells").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let group = format!("-{}", child.id());
+    let signal =
+        |name: &str| Command::new("kill").args([name, "--", &group]).output().unwrap().status.success();
+    assert!(signal("-INT"));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    let said: Vec<&str> =
+        stderr(&output).lines().filter(|l| l.contains("interrupted") || l.contains("failed")).collect();
+    assert!(said.len() == 1 && said[0].contains("resume with: "), "{said:?}");
+    assert!(!signal("-0"), "a cell is still running");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod common;
 use common::{luthier, ok_in, stderr};
 use std::{
     fs,
+    os::unix::process::CommandExt,
     process::{Command, Stdio},
     thread,
     time::Duration,
@@ -26,6 +27,7 @@ fn an_interrupted_run_says_how_to_resume_and_keeps_the_best_weights() {
     tune.args(["tune", "pro", "--command", &decoder, "--source", "source", "--ref", "ref", "--init", "init"])
         .args(["--iterations", "100000", "--run", "R"])
         .current_dir(dir)
+        .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -35,12 +37,15 @@ fn an_interrupted_run_says_how_to_resume_and_keeps_the_best_weights() {
     }
     let best = fs::read_to_string(dir.join("R/best.txt")).unwrap();
     assert!(best.lines().any(|l| l == "# best so far: the run is not finished"), "{best}");
-    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    // A terminal sends the signal to the whole group: to luthier and to the decoder.
+    let group = format!("-{}", child.id());
+    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     let last = stderr(&output).lines().last().unwrap();
     assert!(
-        last.starts_with("luthier: interrupted; resume with: luthier tune pro --command 'test -s"),
+        last.starts_with("luthier: interrupted; resume with: ")
+            && last.contains("luthier tune pro --command 'test -s"),
         "{last}"
     );
     assert!(last.ends_with("--iterations 100000 --run R"), "{last}");

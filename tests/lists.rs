@@ -239,7 +239,7 @@ fn mistakes_leave_no_output() {
         ("convert --nbest {at}/n --to yaml -o {at}/out", "--to is `yaml`, expected moses, jsonl or tsv"),
         (
             "convert --nbest {at}/n --nbest-format mosse --to tsv -o {at}/out",
-            "--nbest-format is `mosse`, expected one of moses, cdec, joshua, travatar, marian, phrasal, jsonl, tsv, fairseq, flat, feats",
+            "--nbest-format is `mosse`, expected one of moses, cdec, joshua, travatar, marian, phrasal, jsonl, tsv, fairseq, flat, feats; leave it out to detect the format",
         ),
         (
             "rerank --nbest {at}/n --weights {at}/n -o {at}/out",

@@ -42,7 +42,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "tune bleu --nbest lists",
-        "`bleu` is a metric, expected one of the algorithms mert, pro, apro, mira, perceptron, oro, softmax, xbleu, risk; type `luthier tune mert --metric bleu`",
+        "`bleu` is a metric, expected one of the algorithms mert, pro, apro, mira, perceptron, oro, softmax, xbleu, risk; type `luthier tune mert --metric bleu --nbest lists`",
     ),
     (
         "tune mert --nbest lists --ref ref",
@@ -59,7 +59,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "tune mert --nbest ref --ref lists --run new",
-        "lists:1: found a line of an n-best list, expected a reference; give the list with --nbest and the references with --ref; are they swapped?",
+        "lists:1: found a line of an n-best list, expected a reference; give a text file with one reference per line; are lists and references swapped?",
     ),
     (
         "tune mert --nbest ref --ref ref --run new",
@@ -67,7 +67,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "tune mert --nbest lists.parquet --ref ref --run new",
-        "lists.parquet: is a Parquet file, expected text; write it as JSON lines, such as with pandas: df.to_json('lists.jsonl', orient='records', lines=True)",
+        "lists.parquet: is a Parquet file, expected text; write it as JSON lines, such as with pandas: pd.read_parquet(FILE).to_json('lists.jsonl', orient='records', lines=True)",
     ),
     (
         "tune mert --nbest cut.gz --ref ref --run new",
@@ -82,7 +82,10 @@ const MISTAKES: &[(&str, &str)] = &[
         "lists:3: segment 1 has no reference: short ends after line 1; give references with one line per segment (segments count from 0); is the file truncated, or from another set?",
     ),
     ("TUNE --restarts many", "--restarts is `many`, expected a whole number, 0 or more"),
-    ("TUNE --restarts -3", "--restarts is `-3`, expected 0 or more; see `luthier tune mert -h`"),
+    (
+        "TUNE --restarts -3",
+        "--restarts is `-3`, but negative numbers are not allowed; see `luthier tune mert -h`",
+    ),
     ("TUNE --restarts 1.5", "--restarts is `1.5`, expected a whole number, 0 or more"),
     (
         "TUNE --restarts 99999999999",
@@ -114,7 +117,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "TUNE --model m --source ref",
-        "--nbest and --model exclude each other; leave --nbest out to tune with a decoder, or the decoder and --source to tune on the lists",
+        "--nbest and --model exclude each other; leave --nbest out to tune with a decoder, or --model (--command) and --source to tune on the lists",
     ),
     (
         "tune mert --model m --ref ref --run new",
@@ -159,7 +162,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("score ref --reff ref", "`score` has no flag --reff; did you mean --ref?"),
     (
         "score ref --ref ref --tokenize 13b",
-        "--tokenize: unknown tokenizer `13b`: did you mean 13a? known: 13a, intl, zh, char, none",
+        "--tokenize is `13b`, expected none, 13a, intl, zh or char; did you mean 13a?",
     ),
     ("score ref --ref nowhere", "nowhere: cannot open it: no such file or directory; check the path"),
     (
@@ -197,7 +200,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("scroe ref --ref ref", "`scroe` is not a command of luthier; did you mean score?"),
     (
         "oracle --nbest lists --nbest-format csv --ref ref",
-        "--nbest-format is `csv`, expected one of moses, cdec, joshua, travatar, marian, phrasal, jsonl, tsv, fairseq, flat, feats",
+        "--nbest-format is `csv`, expected one of moses, cdec, joshua, travatar, marian, phrasal, jsonl, tsv, fairseq, flat, feats; leave it out to detect the format",
     ),
     (
         "surface --nbest lists --ref ref --weights weights --direction LM",
@@ -248,8 +251,8 @@ fn errors_are_json_with_json() {
     }
 }
 
-/// Old names of flags work, with one line that says the new one. Rows: command with old names, the same with new ones, and
-/// the names that the warnings say.
+/// Old names of flags work, with one line that says the new one. Rows: command with old names, and its warnings. A unit test
+/// checks that every renamed flag occurs here.
 #[test]
 fn old_names_of_flags_work_with_a_warning() {
     let dir = tempfile::tempdir().unwrap();

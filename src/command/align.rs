@@ -149,6 +149,7 @@ fn aligned(
 pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let clock = Instant::now();
     check_files(args)?;
+    super::check_json_output(common, args.output.as_deref())?;
     args.settings.check()?;
     // Output files that cannot be created are reported before any work is done.
     let mut out = args.output.as_deref().map(AtomicFile::create).transpose()?;

@@ -1,7 +1,10 @@
 //! `luthier convert`.
 
 use super::{Common, Done};
-use crate::{lists::ListArgs, talk::Talk};
+use crate::{
+    lists::{ListArgs, detail},
+    talk::Talk,
+};
 use luthier::core::Error;
 use luthier::io::{
     AtomicFile,
@@ -14,9 +17,9 @@ use std::{
     process::ExitCode,
 };
 
-/// Convert n-best lists: segments in order, candidates in the order of the input.
+/// Convert n-best lists to another format.
 ///
-/// With --json the lists are written as JSON lines; with --output besides, a summary is printed as JSON.
+/// Segments are written in order, candidates in the order of the input. /// With --json the lists are written as JSON lines; with --output besides, a summary is printed as JSON.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -31,6 +34,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let to = args.to.unwrap_or(To::Json);
+    super::check_json_output(common, args.output.as_deref())?;
     if common.json && args.output.is_none() && to != To::Json {
         return Err(Error::new("--json prints the lists as JSON lines, but --to names another format")
             .hint("leave --json out, or write the lists to a file with --output FILE")
@@ -43,6 +47,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     }
     let groups = rows.by_segment(args.nbest.allow_missing)?;
     let segments = groups.len();
+    detail(&rows, segments, talk);
     let mut file = args.output.as_deref().map(AtomicFile::create).transpose()?;
     let mut standard = io::BufWriter::new(io::stdout().lock());
     let name = args.output.as_ref().map_or("<stdout>".into(), |p| p.display().to_string());

@@ -31,7 +31,7 @@ use std::{
 /// Translate text with a model directory of `train` or `import`.
 ///
 /// Input is tokenised, one sentence per line; translations are written in the same order, as soon as they are ready. With
-/// --json each is one line: `{"id":0,"text":"…","score":…,"features":{…}}`.
+/// --json each is one line, also in --output: `{"id":0,"text":"…","score":…,"features":{…}}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Model directory.
@@ -254,6 +254,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let stop = |_: &luthier::core::Step| interrupt::flow();
     let progress = Progress::new(&stop);
     let json = common.json;
+    super::check_json_output(common, args.nbest_out.as_deref().or(args.forest_out.as_deref()))?;
     let dir = launch::agree(ModelDir::open(&args.model).and_then(|dir| {
         check_files(args, &dir, &outputs)?;
         if args.forest_kind == ForestKind::Grammar {
@@ -275,6 +276,11 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         None => Decoder::new(model, weights, *limits),
     };
     let opened = clock.elapsed().as_secs_f64();
+    talk.detail(&format!(
+        "opened {} in {opened:.2} s; features: {}",
+        args.model.display(),
+        model.names().join(", ")
+    ));
     // Only the first process reads the text and writes output.
     let input = |forests: &Option<Forests>| match forests {
         Some(forests) => Input::new("forests", std::io::Cursor::new(sentences(forests))),

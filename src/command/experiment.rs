@@ -11,6 +11,8 @@ use luthier::core::{Error, Result};
 use luthier::io::{AtomicFile, WorkDir, WorkKind};
 use plan::{Plan, Wishes};
 use std::{
+    cell::RefCell,
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -18,7 +20,7 @@ use std::{
 };
 use work::Experiment;
 
-/// Compare tuning algorithms: systems × algorithms × settings × replicas, with significance.
+/// Compare tuning algorithms on systems, with settings, replicas and significance.
 ///
 /// Trains the systems, tunes each of them with each algorithm, translates the test sets and writes results.md, results.tsv and
 /// results.json: means and standard deviations over replicas, differences from a baseline with p-values, and the tables of a
@@ -144,7 +146,16 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         seed: seed.to_string(),
         text: experiment.check_corpus()?,
     };
-    experiment.check_commands(&name, &super::misunderstood)?;
+    let warned = RefCell::new(BTreeSet::new());
+    let check = |words: &[String]| {
+        for warning in super::words::Words::of(words).warnings {
+            if warned.borrow_mut().insert(warning.clone()) {
+                talk.warn(&format!("{name}: {}", warning.replace("--", "")));
+            }
+        }
+        super::misunderstood(words)
+    };
+    experiment.check_commands(&name, &check)?;
     let _lock = WorkDir::open(&out, &KIND, &spec, |_| true)?;
     let rerun = Rerun::new(common, talk)?;
     experiment.prepare(&rerun)?;

@@ -19,7 +19,7 @@ use std::{
     time::Instant,
 };
 
-/// N-gram language models.
+/// Estimate, compile and query n-gram language models.
 #[derive(Debug, clap::Args)]
 #[command(subcommand_required = true)]
 pub(crate) struct Args {
@@ -87,6 +87,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
 }
 
 fn build(args: &BuildArgs, common: &Common, talk: Talk) -> Done {
+    super::check_json_output(common, Some(&args.output))?;
     let clock = Instant::now();
     let phases = Phases::new(talk, &|step| (step.what == "lines").then(|| counted(step)));
     let show = |step: &Step| phases.show(step);

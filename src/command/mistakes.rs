@@ -1,6 +1,7 @@
 //! What is wrong with the words of a command line: the mistake and what to type, in one line.
 
 use super::words::command_of;
+use crate::subprocess::quoted;
 use clap::{
     Arg, Command,
     error::{ContextKind, ContextValue, ErrorKind},
@@ -16,6 +17,7 @@ pub(crate) fn explain(e: &clap::Error, root: &Command, words: &[OsString]) -> Er
     let place = Place::new(root, words);
     let word = |kind| first(e, kind);
     let mistake = match e.kind() {
+        ErrorKind::UnknownArgument if e.get(ContextKind::InvalidArg).is_none() => Error::new(rendered(e)),
         ErrorKind::UnknownArgument => place.unknown(&word(ContextKind::InvalidArg)),
         ErrorKind::InvalidSubcommand => place.unknown_command(&word(ContextKind::InvalidSubcommand)),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
@@ -33,6 +35,9 @@ pub(crate) fn explain(e: &clap::Error, root: &Command, words: &[OsString]) -> Er
         }
         ErrorKind::ArgumentConflict => {
             let (a, others) = (flag_of(&word(ContextKind::InvalidArg)), all(e, ContextKind::PriorArg));
+            if a.is_empty() {
+                return Error::new(rendered(e));
+            }
             if others.is_empty() || others.iter().any(|o| flag_of(o) == a) {
                 return Error::new(format!("{a} is given twice")).hint("give it once");
             }
@@ -40,7 +45,7 @@ pub(crate) fn explain(e: &clap::Error, root: &Command, words: &[OsString]) -> Er
             let all = [std::slice::from_ref(&a), &others].concat();
             let decoder = ["--model", "--command"].iter().any(|d| all.iter().any(|f| f == d));
             let hint = if decoder && all.iter().any(|f| f == "--nbest") {
-                "leave --nbest out to tune with a decoder, or the decoder and --source to tune on the lists"
+                "leave --nbest out to tune with a decoder, or --model (--command) and --source to tune on the lists"
             } else {
                 "give one of them"
             };
@@ -93,34 +98,41 @@ impl<'a> Place<'a> {
         names.join(", ")
     }
 
-    /// No algorithm, no verb.
+    /// The mistake of a command without its algorithm or its subcommand.
     fn no_command(&self) -> Error {
         if self.lacks_algorithm() {
-            let usual = if self.typed == "tune" { "mert" } else { "apro" };
-            let rest: Vec<String> = self
-                .words
-                .iter()
-                .filter(|w| **w != *self.typed && **w != *"--json")
-                .map(|w| w.to_string_lossy().into_owned())
-                .collect();
-            let rest =
-                if rest.is_empty() { "--nbest FILE --ref FILE --run DIR".to_owned() } else { rest.join(" ") };
+            let (usual, flags) = match self.typed.as_str() {
+                "tune" => ("mert", "--nbest FILE --ref FILE --run DIR"),
+                _ => ("apro", "--nbest FILE --ref FILE --weights FILE"),
+            };
+            let rest = self.after(&self.typed);
+            let rest = if rest.is_empty() { flags.to_owned() } else { rest };
             let message =
                 format!("no algorithm after `{}`, expected one of {}", self.typed, self.algorithms());
             return Error::new(message).hint(format!("type `luthier {} {usual} {rest}`", self.typed));
         }
         let names: Vec<&str> = self.command.get_subcommands().map(Command::get_name).collect();
-        let place = format!("luthier {}", self.typed);
-        Error::new(format!("no command after `{}`, expected one of {}", place.trim_end(), names.join(", ")))
+        Error::new(format!("no command after `{}`, expected one of {}", self.name(), names.join(", ")))
+    }
+
+    /// The words after the first one that is `word`, quoted for a shell, without `--json`.
+    fn after(&self, word: &str) -> String {
+        let rest = self.words.iter().skip_while(|w| *w != word).skip(1).filter(|w| *w != "--json");
+        rest.map(|w| quoted(&w.to_string_lossy())).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The command as it is typed: `luthier` or `luthier lm`.
+    fn name(&self) -> String {
+        format!("luthier {}", self.typed).trim_end().to_owned()
     }
 
     fn unknown_command(&self, word: &str) -> Error {
         let names: Vec<&str> = self.command.get_subcommands().map(Command::get_name).collect();
         if self.lacks_algorithm() && word.parse::<Metric>().is_ok() {
+            let command = format!("luthier {} {} --metric {word} {}", self.typed, names[0], self.after(word));
             let message =
                 format!("`{word}` is a metric, expected one of the algorithms {}", names.join(", "));
-            return Error::new(message)
-                .hint(format!("type `luthier {} {} --metric {word}`", self.typed, names[0]));
+            return Error::new(message).hint(format!("type `{}`", command.trim_end()));
         }
         let message = match self.typed.as_str() {
             "tune" | "loss" => {
@@ -141,7 +153,8 @@ impl<'a> Place<'a> {
             return self.no_command();
         }
         let flag = word.split('=').next().unwrap_or(word);
-        let message = format!("`{}` has no flag {flag}", self.typed);
+        let message =
+            format!("`{}` has no flag {flag}", if self.typed.is_empty() { "luthier" } else { &self.typed });
         // The same flag elsewhere is the likeliest mistake.
         if let Some(e) = self.negative(word) {
             return e;
@@ -162,6 +175,10 @@ impl<'a> Place<'a> {
         }
         let others: Vec<&str> =
             self.root.get_subcommands().filter(|c| has(c, flag)).map(Command::get_name).collect();
+        let own = self.typed.split(' ').next().unwrap_or_default();
+        if others.contains(&own) {
+            return Error::new(message).hint("give it after the subcommand");
+        }
         match others.as_slice() {
             [] => Error::new(message),
             others => Error::new(message).hint(format!("it is a flag of {}", others.join(", "))),
@@ -172,8 +189,8 @@ impl<'a> Place<'a> {
     fn negative(&self, word: &str) -> Option<Error> {
         word.parse::<f64>().ok()?;
         let at = self.words.iter().position(|w| w == word)?;
-        let flag = self.words[..at].last()?.to_str().filter(|f| f.starts_with("--"))?;
-        Some(Error::new(format!("{flag} is `{word}`, expected 0 or more")))
+        let flag = self.words[..at].last()?.to_str().filter(|f| f.starts_with('-'))?;
+        Some(Error::new(format!("{flag} is `{word}`, but negative numbers are not allowed")))
     }
 
     /// A word without a flag before it.

@@ -13,7 +13,7 @@ use luthier::{
 use serde_json::json;
 use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
-/// Headroom of n-best lists: best and worst corpus score from picking one candidate per segment.
+/// Headroom of n-best lists: best and worst corpus score of one candidate per segment.
 ///
 /// Up to 100,000 combinations are searched exhaustively; beyond that oracle and anti-oracle are found by hill climbing on the
 /// corpus score, so they are lower and upper bounds. `first` is the score of the first candidate of each list.
@@ -27,6 +27,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
+    super::check_json_output(common, args.output.as_deref())?;
     let Judged { metric, lists, signature, .. } = args.judged.read(false, talk)?;
     let seed = common.seed.unwrap_or(1);
     let best = oracle(&lists, &metric, false, seed);

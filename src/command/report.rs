@@ -18,7 +18,7 @@ use std::{
     process::ExitCode,
 };
 
-/// Write an HTML report of runs, one file without external resources.
+/// Write an HTML report of runs.
 ///
 /// Shows learning curves, weights, length ratios and settings; where lists are available, also the score of each run's choices,
 /// the headroom, significance, the score along each feature, and every sentence with the features that decided. The lists are
@@ -191,6 +191,7 @@ fn metric_name(run: &Run) -> &str {
 }
 
 pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
+    super::check_json_output(common, Some(&args.output))?;
     let paths = directories(&args.runs)?;
     let mut runs = paths.iter().map(|p| Run::read(p)).collect::<Result<Vec<_>>>()?;
     for (run, name) in runs.iter_mut().zip(names(&paths)) {

@@ -1,7 +1,10 @@
 //! `luthier rerank`.
 
 use super::{Common, Done, check_names, one_line, write_out};
-use crate::{lists::ListArgs, talk::Talk};
+use crate::{
+    lists::{ListArgs, detail},
+    talk::Talk,
+};
 use luthier::{
     io::{
         AtomicFile,
@@ -12,9 +15,9 @@ use luthier::{
 use serde_json::json;
 use std::{path::PathBuf, process::ExitCode};
 
-/// Select the candidate with the highest weighted sum of features; of equal ones the first.
+/// Select the candidate with the highest weighted sum of features.
 ///
-/// With --json, one line per segment: `{"segment":0,"candidate":2,"score":-1.5,"text":"…"}`.
+/// With --json, one line per segment, also in --output: `{"segment":0,"candidate":2,"score":-1.5,"text":"…"}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -41,6 +44,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         talk.warn("the candidates have no texts, so the best ones are empty lines");
     }
     let groups = rows.by_segment(args.nbest.allow_missing)?;
+    detail(&rows, groups.len(), talk);
     let columns = columns(&rows, None);
     let mut dense = Vec::new();
     weights.gather(&columns, &mut dense);

@@ -3,6 +3,7 @@
 use super::{Common, Done, write_out};
 use crate::{
     hypotheses::{References, System, reference_count, statistics},
+    lists::metric_error,
     table::Table,
     talk::Talk,
 };
@@ -50,9 +51,9 @@ pub(crate) struct Judging {
     /// Metrics, separated by commas or spaces.
     #[arg(long, short, default_value = "bleu", value_name = "METRICS", help_heading = "Metric")]
     pub(crate) metric: String,
-    /// Tokeniser of BLEU: 13a, intl, zh, char, or none for tokenised text.
+    /// Tokeniser of BLEU; none for tokenised text.
     #[arg(long, default_value = "13a", value_name = "NAME", help_heading = "Metric")]
-    pub(crate) tokenize: String,
+    pub(crate) tokenize: Tokenizer,
     /// Ignore case.
     #[arg(long, help_heading = "Metric")]
     pub(crate) lowercase: bool,
@@ -67,10 +68,8 @@ fn decimals(text: &str) -> Result<usize, String> {
 
 impl Judging {
     pub(crate) fn metrics(&self) -> Result<Vec<Metric>, Error> {
-        let error = |flag: &str, e: luthier::metric::Error| Error::new(format!("{flag}: {e}"));
-        let tokenize = Tokenizer::parse(&self.tokenize).map_err(|e| error("--tokenize", e))?;
-        let metrics = Metric::parse_list(&self.metric, tokenize);
-        let mut metrics = metrics.map_err(|e| error("--metric", e))?;
+        let metrics = Metric::parse_list(&self.metric, self.tokenize);
+        let mut metrics = metrics.map_err(|e| metric_error(&e))?;
         if self.lowercase {
             metrics.iter_mut().for_each(Metric::set_lowercase);
         }
@@ -107,6 +106,9 @@ impl Judging {
                     system.file
                 ));
             }
+        }
+        for system in &systems {
+            talk.detail(&format!("{}: {} segments", system.file, system.lines.len()));
         }
         drop(by_segment);
         Ok((systems, references))

@@ -20,7 +20,7 @@ use std::{
     process::ExitCode,
 };
 
-/// Exact score along a line in weight space: the plateaus that MERT's line search sees.
+/// Exact score along a line in weight space, as MERT's line search sees it.
 ///
 /// The columns `from` and `to` are steps along the direction, added to the given weights; the score is on the given lists.
 #[derive(Debug, clap::Args)]
@@ -41,6 +41,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
+    super::check_json_output(common, args.svg.as_deref())?;
     let Judged { metric, rows, columns, lists, .. } = args.judged.read(false, talk)?;
     let weights = luthier::io::read_weights(&args.weights)?;
     check_names(&weights, &args.weights, &rows, Some(&metric), talk)?;

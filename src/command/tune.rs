@@ -28,7 +28,7 @@ use std::{process::ExitCode, sync::Arc};
 /// Each algorithm has its own flags: `luthier tune mert -h`. Re-run the same command to resume an interrupted run.
 #[derive(Debug, clap::Args)]
 #[command(subcommand_value_name = "ALGORITHM", subcommand_help_heading = "Algorithms")]
-#[command(args_conflicts_with_subcommands = true, after_long_help = metrics_table())]
+#[command(after_long_help = metrics_table())]
 pub(crate) struct Args {
     /// List the algorithms with their papers.
     #[arg(long)]
@@ -50,6 +50,11 @@ fn metrics_table() -> String {
 
 pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     if let Some(WithRecipe { recipe, input }) = &args.algorithm {
+        if args.list {
+            return Err(Error::new("--list and an algorithm exclude each other")
+                .hint("leave one of them out")
+                .into());
+        }
         return execute(recipe, input, common, talk);
     }
     if !args.list {

@@ -157,6 +157,14 @@ mod tests {
     }
 
     #[test]
+    fn every_renamed_flag_is_tested_with_the_binary() {
+        let tests = include_str!("../../tests/mistakes.rs");
+        for Renamed { old, new, .. } in RENAMED {
+            assert!(tests.contains(&format!("{old} is now called {new}")), "{old}");
+        }
+    }
+
+    #[test]
     fn habits_of_sacrebleu() {
         let cases = [
             ("score ref -i hyp -m bleu chrf", "score ref -i hyp --metric=bleu,chrf"),

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub struct FeatureSelection {
     /// Sparse feature templates: none, arun-koehn, hopkins-may, or a list of phrase-pair, source-bigram,
     /// target-bigram, orientation, source-distortion, word-pair, phrase-length, insertion, deletion
-    /// [default: templates named in the weights file].
+    /// [default: the templates of the features in the weights file (in tune: --init), else none].
     #[cfg_attr(feature = "clap", arg(long, requires = "model", value_name = "TEMPLATES"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sparse: Option<Templates>,

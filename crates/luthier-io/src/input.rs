@@ -161,8 +161,7 @@ const BINARY: &[(&[u8], &str, &str)] = &[
 ];
 
 /// How to get text from a table of data.
-const WRITE_LINES: &str =
-    "write it as JSON lines, such as with pandas: df.to_json('lists.jsonl', orient='records', lines=True)";
+const WRITE_LINES: &str = "write it as JSON lines, such as with pandas: pd.read_parquet(FILE).to_json('lists.jsonl', orient='records', lines=True)";
 
 /// Fails on a binary format where text is expected.
 fn refuse_binary(name: &str, head: &[u8]) -> Result<()> {

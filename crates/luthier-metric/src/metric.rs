@@ -353,6 +353,16 @@ impl Metric {
         }
     }
 
+    /// Returns whether the metric contains BLEU over words as separated by spaces, so that untokenised input is probably
+    /// a mistake.
+    pub fn splits_at_spaces(&self) -> bool {
+        match self {
+            Metric::Bleu(b) => b.tokenize == Tokenizer::None,
+            Metric::Sum(parts) => parts.iter().any(|(_, m)| m.splits_at_spaces()),
+            _ => false,
+        }
+    }
+
     /// Returns whether the metric tokenises with rules for detokenised text (13a or intl), so that tokenised
     /// input is probably a mistake.
     pub fn tokenizes(&self) -> bool {

@@ -215,8 +215,8 @@ impl Grid {
         self.linked.iter().enumerate().filter(|l| *l.1).map(|(k, _)| at(k)).collect()
     }
 
-    /// Adds links of the union that are adjacent to a link, if one of their words is unaligned, until nothing
-    /// changes.
+    /// Adds links of the union that are adjacent to a link, if one of their words is unaligned, until no link
+    /// is added.
     fn grow(&mut self, directions: &[&[Link]]) {
         let mut union = Grid::new(self.source, self.target);
         union.extend(directions.iter().copied().flatten());

@@ -154,8 +154,13 @@ impl<'a> CellPool<'a> {
             let dir = dir(r.cell);
             if !status.success() {
                 let text = fs::read_to_string(dir.join("stderr.txt")).unwrap_or_default();
-                let how =
-                    if status.code().is_some() { last_error(&text) } else { Error::new(status.to_string()) };
+                let how = match status.code() {
+                    Some(_) => last_error(&text),
+                    None if std::os::unix::process::ExitStatusExt::signal(&status) == Some(2) => {
+                        Error::interrupted()
+                    }
+                    None => Error::new(status.to_string()),
+                };
                 ended.push((r.cell, Err(how), r.peak));
             } else if let Some(next) = r.steps.pop_front() {
                 r.child = self.launch(&next, &dir)?;

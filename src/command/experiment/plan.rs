@@ -307,7 +307,7 @@ fn bleu() -> String {
 }
 
 /// Flags that the experiment sets itself, so that the file must not.
-const RESERVED: [&str; 21] = [
+const RESERVED: [&str; 23] = [
     "model",
     "source",
     "target",
@@ -319,6 +319,8 @@ const RESERVED: [&str; 21] = [
     "json",
     "threads",
     "quiet",
+    "verbose",
+    "color",
     "nbest",
     "command",
     "weights",
@@ -449,20 +451,26 @@ impl Plan {
                     .map_err(|e| e.hint(format!("known: {}", known.join(", "))));
             }
         }
-        if let Some(flag) = self.all_flags().find(|f| RESERVED.contains(&f.as_str())) {
+        // In `train`, these are the iterations of the aligner.
+        let own = |(flag, train): &(&String, bool)| {
+            RESERVED.contains(&flag.as_str()) && !(*train && *flag == "iterations")
+        };
+        if let Some((flag, _)) = self.all_flags().find(own) {
             return wrong(format!("must not set the flag {flag}, which the experiment sets itself"))
                 .map_err(|e| e.hint("use iterations, init, [text] and replicas instead"));
         }
         self.check_tables(file)
     }
 
-    /// Returns the names of all flags in the file.
-    fn all_flags(&self) -> impl Iterator<Item = &String> {
-        let systems = self.systems.iter().flat_map(|s| [&s.train, &s.tune, &s.search]);
+    /// Returns the flags that the file sets, each with whether it is one of `train`.
+    fn all_flags(&self) -> impl Iterator<Item = (&String, bool)> {
+        let train = self.systems.iter().flat_map(|s| s.train.keys()).map(|f| (f, true));
+        let systems = self.systems.iter().flat_map(|s| [&s.tune, &s.search]);
         let algorithms = self.algorithms.iter().flat_map(|a| [&a.tune, &a.search, &a.quick]);
         let all = [&self.tune, &self.search, &self.quick.tune, &self.quick.search].into_iter();
         let settings = self.algorithms.iter().flat_map(|a| a.settings.keys());
-        all.chain(systems).chain(algorithms).flat_map(|f| f.keys()).chain(settings)
+        let others = all.chain(systems).chain(algorithms).flat_map(|f| f.keys()).chain(settings);
+        train.chain(others.map(|f| (f, false)))
     }
 
     /// Returns the metrics that some cells are tuned for instead of the file's.

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     corpus,
     hypotheses::{System, statistics},
+    interrupt,
     subprocess::{Rerun, duration, progress},
     talk::Talk,
 };
@@ -407,6 +408,9 @@ impl<'a> Experiment<'a> {
         };
         let (mut wrong, mut looked) = (Vec::new(), Instant::now());
         while !waiting.is_empty() || !pool.running.is_empty() {
+            if interrupt::flow().is_break() {
+                return Err(Error::interrupted());
+            }
             while let Some(&cell) = waiting.front() {
                 let system = self.groups[cell.group].system;
                 if !pool.has_room(system) {
@@ -437,6 +441,8 @@ impl<'a> Experiment<'a> {
                         waiting.push_back(cell);
                         sleep(Duration::from_millis(500));
                     }
+                    // Ctrl-C reaches the cells, too.
+                    Err(e) if e.kind() == ErrorKind::Interrupted => return Err(e),
                     Err(e) => {
                         tell(&format!("{} failed: {e}", self.name(cell)));
                         wrong.push(format!("{}: {e}", self.name(cell)));

@@ -64,8 +64,8 @@ pub(crate) struct Input {
     model: Option<PathBuf>,
     /// Shell command of a decoder that generates the lists.
     ///
-    /// Placeholders are replaced: {weights} by the path of a file with one `name value` per line, '{weights:moses}' by the value of
-    /// Moses' -weight-overwrite (one of the two is required), {source} by --source, {k} by --nbest-size, {iteration} by the number
+    /// Placeholders are replaced: {weights} by the path of a file with one `name value` per line, {weights:moses} by the value for Moses'
+    /// -weight-overwrite, to be put in single quotes (one of the two is required), {source} by --source, {k} by --nbest-size, {iteration} by the number
     /// of the iteration, {nbest} by the path of the list to write; without {nbest} the list is read from standard output.
     #[arg(long, value_name = "CMD", conflicts_with = "nbest", requires = "source", help_heading = "Decoder")]
     command: Option<String>,
@@ -206,7 +206,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Lists that were made before.
+    /// Reads the n-best lists of --nbest and of the held-out sets.
     fn lists(&mut self) -> Result<Sources> {
         let clock = Instant::now();
         let (input, metric, talk) = (self.input, self.metric, self.talk);
@@ -245,7 +245,7 @@ impl Reader<'_> {
         Ok(sentences)
     }
 
-    /// Another program as decoder.
+    /// Prepares an external decoder for all sets.
     fn by_command(&mut self, command: &str, path: &Path) -> Result<Sources> {
         self.source(path)?;
         let (input, metric) = (self.input, self.metric);
@@ -261,7 +261,7 @@ impl Reader<'_> {
         Ok((Box::new(own), held))
     }
 
-    /// Our own decoder. Initial weights lose what the model does not have.
+    /// Prepares the built-in decoder for all sets. Initial weights of features that the model does not have are dropped.
     fn by_model(&mut self, dir: &ModelDir, path: &Path) -> Result<Sources> {
         let sentences = self.source(path)?;
         let (input, metric) = (self.input, self.metric);
@@ -365,7 +365,7 @@ pub(super) fn by_segment(files: &[Lines]) -> Result<Vec<Vec<String>>> {
 type Text = (PathBuf, Vec<String>, Vec<Lines>);
 
 impl HeldOut<'_> {
-    /// The references, which must be there.
+    /// Reads the references of a held-out set. Fails if there are none and the metric needs them.
     fn read_references(&self, metric: &Metric, spec: &mut RunSpec) -> Result<Vec<Lines>> {
         let name = self.name;
         if self.references.is_empty() && metric.columns().is_empty() {
@@ -388,7 +388,7 @@ impl HeldOut<'_> {
             .hint(format!("give both, or leave --{name}-ref out")))
     }
 
-    /// A text for a decoder.
+    /// Reads source text and references of a held-out set for a decoder; `None` if the set is not given.
     fn text(&self, metric: &Metric, spec: &mut RunSpec) -> Result<Option<Text>> {
         let Some(path) = self.source else { return self.check("source").map(|()| None) };
         let files = self.read_references(metric, spec)?;

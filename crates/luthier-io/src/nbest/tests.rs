@@ -148,11 +148,15 @@ fn mistakes() {
     for bad in ["NaN", "inf", "-infinity", "1e999", "0x1", "1,5"] {
         second(
             &format!("1 ||| b ||| LM= {bad} ||| 2"),
-            &format!("the value of LM is `{bad}`, expected a finite number"),
+            &format!(
+                "the value of LM is `{bad}`, expected a finite number; replace it, or remove the candidate"
+            ),
         );
         second(
             &format!("1 ||| b ||| LM={bad} ||| 2"),
-            &format!("the value of LM is `{bad}`, expected a finite number"),
+            &format!(
+                "the value of LM is `{bad}`, expected a finite number; replace it, or remove the candidate"
+            ),
         );
     }
     second("1 ||| b ||| LM= ||| 2", "LM has 0 values here and 1 in line 1");
@@ -173,7 +177,7 @@ fn mistakes() {
     fails("", " holds no candidate, expected an n-best list");
     fails(
         "hello\nworld\n",
-        "1: found `hello`, which is not a recognised n-best format; give --per-source N for plain text with N lines per segment, or set --nbest-format",
+        "1: found `hello`, which is not a recognised n-best format; give --per-source N for plain text with N lines per segment, or set --nbest-format; if it is the reference file, --nbest and --ref are swapped",
     );
     fails(
         "{\"id\":0,\"text\":\"a\"",

@@ -35,10 +35,10 @@ pub struct Mert {
     /// Search strategy: how the directions of line searches are chosen.
     #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Mert::default().strategy, help_heading = "MERT"))]
     pub strategy: Strategy,
-    /// Number of random restarts per round [default: 20; on forests 4].
+    /// Number of random restarts [default: 20; on forests 4].
     ///
-    /// The current weights are always a starting point, too. Each weight of a random start is drawn uniformly from its
-    /// bounds; without bounds from [0, 1], from [−1, 0] if the current weight is negative, and from [−1, 1] if it is 0.
+    /// The current weights are always a starting point, too. Each weight of a random start is drawn uniformly: from its
+    /// bounds if it has any, else from [0, 1] if the current weight is positive, [−1, 0] if negative, [−1, 1] if 0.
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(..=1_000_000)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restarts: Option<u32>,

@@ -143,7 +143,7 @@ const INFO: RecipeInfo = RecipeInfo {
     summary: "margin-infused relaxed algorithm: hope and fear over the pool (kbmira), or online with surrogates or oracles",
     papers: "Cherry and Foster 2012; Arun and Koehn 2007; Watanabe 2012",
     metrics: "all",
-    note: "score of the candidate added to a decaying pseudo-document, times its length; for error rates minus its edits, for columns its sum",
+    note: "gain in score times length, with a decaying pseudo-document as context; error rates by edits, columns by value",
     has_objective: false,
 };
 
