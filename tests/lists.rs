@@ -251,7 +251,7 @@ fn mistakes_leave_no_output() {
         ),
         (
             "rerank --nbest {at}/w --weights {at}/w -o {at}/out",
-            "w:1: found `lm 1`, which is not a recognised n-best format; give --per-source N for plain text with N lines per segment, or set --nbest-format",
+            "w:1: found `lm 1`, which is not a recognised n-best format; give --per-source N for plain text with N lines per segment, or set --nbest-format; is this a file of references or weights?",
         ),
         (
             "rerank --nbest {at}/n --weights {at}/w --nbest-out {at}/none/out",

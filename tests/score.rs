@@ -337,7 +337,7 @@ fn bad_input_is_one_line() {
         ("score {at}/h", "no references; give them with --ref FILE"),
         (
             "score {at}/h --ref {at}/h --tokenize 13b",
-            "--tokenize: unknown tokenizer `13b`: did you mean 13a? known: 13a, intl, zh, char, none",
+            "--tokenize is `13b`, expected none, 13a, intl, zh or char; did you mean 13a?",
         ),
         (
             "score {at}/h --ref {at}/h -m bleu:ordr=3",

@@ -142,7 +142,7 @@ fn recognize(input: &mut Input, options: &Options) -> Result<Dialect> {
             1,
             format!("found `{shown}`, which is not a recognised n-best format"),
         )
-        .hint("give --per-source N for plain text with N lines per segment, or set --nbest-format; if it is the reference file, --nbest and --ref are swapped"));
+        .hint("give --per-source N for plain text with N lines per segment, or set --nbest-format; is this a file of references or weights?"));
     })
 }
 

@@ -177,7 +177,7 @@ fn mistakes() {
     fails("", " holds no candidate, expected an n-best list");
     fails(
         "hello\nworld\n",
-        "1: found `hello`, which is not a recognised n-best format; give --per-source N for plain text with N lines per segment, or set --nbest-format; if it is the reference file, --nbest and --ref are swapped",
+        "1: found `hello`, which is not a recognised n-best format; give --per-source N for plain text with N lines per segment, or set --nbest-format; is this a file of references or weights?",
     );
     fails(
         "{\"id\":0,\"text\":\"a\"",
