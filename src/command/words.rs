@@ -43,6 +43,11 @@ impl Words {
     pub(crate) fn new(typed: impl IntoIterator<Item = OsString>) -> Self {
         let typed: Vec<OsString> = typed.into_iter().collect();
         let command = command_of(&typed);
+        if command.split(' ').next() == Some("help") {
+            // The page of a command has no flags.
+            let words = typed.into_iter().filter(|w| !w.to_string_lossy().starts_with('-')).collect();
+            return Words { words, warnings: Vec::new() };
+        }
         let (mut words, mut warnings): (Vec<OsString>, Vec<String>) = (Vec::new(), Vec::new());
         let end = typed.iter().position(|w| w == "--").unwrap_or(typed.len());
         let mut at = 0;
@@ -154,6 +159,11 @@ mod tests {
         for (typed, expected, warnings) in cases {
             assert_eq!(rewritten(typed), (expected.to_owned(), warnings), "{typed}");
         }
+    }
+
+    #[test]
+    fn help_takes_no_flags() {
+        assert_eq!(rewritten("help tune mert --json -h"), ("help tune mert".to_owned(), 0));
     }
 
     #[test]

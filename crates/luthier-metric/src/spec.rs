@@ -309,6 +309,9 @@ fn unknown(what: &str, found: &str, known: &[&str]) -> Error {
 
 /// Returns an error about a metric that is not built in: its scores may come with the candidates.
 fn unknown_metric(name: &str, typed: &str) -> Error {
+    if name.is_empty() {
+        return Error::name(format!("the metric is empty, expected one of {}", NAMES.join(", ")));
+    }
     let near = NAMES.iter().find(|k| edit_distance(name, k) <= 2 - usize::from(name.len() < 4));
     let guess = match near {
         Some(near) => format!("did you mean {near}?"),

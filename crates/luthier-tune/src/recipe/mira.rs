@@ -143,7 +143,7 @@ const INFO: RecipeInfo = RecipeInfo {
     summary: "margin-infused relaxed algorithm: hope and fear over the pool (kbmira), or online with surrogates or oracles",
     papers: "Cherry and Foster 2012; Arun and Koehn 2007; Watanabe 2012",
     metrics: "all",
-    note: "gain in score times length, with a decaying pseudo-document as context; error rates by edits, columns by value",
+    note: "score gain in the context of a decaying pseudo-document; edits, column values",
     has_objective: false,
 };
 

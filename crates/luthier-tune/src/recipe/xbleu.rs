@@ -62,7 +62,7 @@ const INFO: RecipeInfo = RecipeInfo {
     summary: "expected BLEU: BLEU of expected n-gram counts",
     papers: "Rosti et al. 2010, 2011",
     metrics: "BLEU",
-    note: "needs expected n-gram counts, which only BLEU provides; use risk for other metrics",
+    note: "expected n-gram counts, which only BLEU has; use risk for other metrics",
     has_objective: true,
 };
 
