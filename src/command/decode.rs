@@ -31,7 +31,7 @@ use std::{
 /// Translate text with a model directory of `train` or `import`.
 ///
 /// Input is tokenised, one sentence per line; translations are written in the same order, as soon as they are ready. With
-/// --json each is one line, also in --output: `{"id":0,"text":"…","score":…,"features":{…}}`.
+/// --json, each translation is a JSON object on its own line, on standard output or in --output: `{"id":0,"text":"…","score":…,"features":{…}}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Model directory.

@@ -86,9 +86,10 @@ const SHORT: &[(&str, &[&str])] = &[
 /// Names and settings of metrics.
 pub(crate) const METRICS: &str = "\
 Metrics are NAME or NAME:SETTING,SETTING, such as bleu:order=2,lowercase.
-  bleu         order=4, lowercase, effective-order,
-               tokenize=none (or 13a, intl, zh, char; score, compare: 13a),
-               smooth=exp (or floor, add-k, none), smooth-value=V
+Values shown are defaults; settings without a value are off unless named.
+  bleu         order=4, lowercase, effective-order, smooth-value=V,
+               tokenize=none (score and compare: 13a; also intl, zh, char),
+               smooth=exp (also floor, add-k, none)
   chrf         char-order=6, word-order=0, beta=2, whitespace, lowercase;
                chrf++ is chrf:word-order=2
   ter          case (case-sensitive), normalized (tercom's normalisation),

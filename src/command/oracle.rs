@@ -15,8 +15,8 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc};
 
 /// Headroom of n-best lists: best and worst corpus score of one candidate per segment.
 ///
-/// Up to 100,000 combinations are searched exhaustively; beyond that oracle and anti-oracle are found by hill climbing on the
-/// corpus score, so they are lower and upper bounds. `first` is the score of the first candidate of each list.
+/// Up to 100,000 combinations are all tried; with more, oracle and anti-oracle are found by hill climbing on the corpus score,
+/// so that the true best may be better, and the true worst worse. `first` is the score of the first candidate of each list.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -45,7 +45,10 @@ fn metrics_table() -> String {
         let RecipeInfo { name, metrics, note, .. } = r.info();
         format!("  {name:<10} {metrics:<5} {note}\n")
     };
-    format!("Metrics:\n{}", Recipe::all().into_iter().map(line).collect::<String>())
+    format!(
+        "Supported metrics, and how each algorithm uses them:\n{}",
+        Recipe::all().into_iter().map(line).collect::<String>()
+    )
 }
 
 pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {

@@ -24,11 +24,11 @@ use serde::{Deserialize, Serialize};
 pub struct FeatureSelection {
     /// Sparse feature templates: none, arun-koehn, hopkins-may, or a list of phrase-pair, source-bigram,
     /// target-bigram, orientation, source-distortion, word-pair, phrase-length, insertion, deletion
-    /// [default: the templates of the features in the weights file (in tune: --init), else none].
+    /// [default: the templates whose features occur in --init (decode: in --weights), else none].
     #[cfg_attr(feature = "clap", arg(long, requires = "model", value_name = "TEMPLATES"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sparse: Option<Templates>,
-    /// Dense features to use, by name, or `none`; a name without index selects all scores of that feature
+    /// Dense features of the model to use, by name, or `none`; a name without index selects all scores of that feature
     /// function [default: all].
     #[cfg_attr(feature = "clap", arg(long, requires = "model", value_name = "NAMES", value_delimiter = ','))]
     pub dense: Vec<String>,

@@ -65,8 +65,9 @@ pub(crate) struct Input {
     /// Shell command of a decoder that generates the lists.
     ///
     /// Placeholders are replaced: {weights} by the path of a file with one `name value` per line, {weights:moses} by the value for Moses'
-    /// -weight-overwrite, to be put in single quotes (one of the two is required), {source} by --source, {k} by --nbest-size, {iteration} by the number
-    /// of the iteration, {nbest} by the path of the list to write; without {nbest} the list is read from standard output.
+    /// -weight-overwrite (put it in single quotes), {source} by --source, {k} by --nbest-size, {iteration} by the number
+    /// of the iteration, {nbest} by the path of the list to write; without {nbest} the list is read from standard output. Either {weights}
+    /// or {weights:moses} is required.
     #[arg(long, value_name = "CMD", conflicts_with = "nbest", requires = "source", help_heading = "Decoder")]
     command: Option<String>,
     /// Text for the decoder, one segment per line.
@@ -80,7 +81,7 @@ pub(crate) struct Input {
     /// Number of candidates per segment to ask the decoder for [default: 100].
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..), requires = "decoder", help_heading = "Decoder")]
     nbest_size: Option<u32>,
-    /// Moses configuration with the initial weights, unless --init gives them.
+    /// Moses configuration: initial weights, unless --init gives them, and template for --moses-ini-out.
     #[arg(long, value_name = "FILE", help_heading = "Moses")]
     moses_ini: Option<PathBuf>,
     /// Output file for the Moses configuration with the tuned weights.
@@ -100,12 +101,12 @@ pub(crate) struct Input {
 struct HeldOutArgs {
     /// N-best lists of the selection set.
     ///
-    /// Of the weights of all iterations, the initial ones included, those that score best there are kept.
+    /// Keeps the weights that score best on this set, among the initial weights and those of every iteration.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["decoder", "select_source"])]
     select_nbest: Vec<PathBuf>,
     /// Source text of the selection set, to be decoded (needs --model or --command).
     ///
-    /// Of the weights of all iterations, the initial ones included, those that score best there are kept.
+    /// Keeps the weights that score best on this set, among the initial weights and those of every iteration.
     #[arg(long, value_name = "FILE", requires = "decoder")]
     select_source: Option<PathBuf>,
     /// References of the selection set; repeatable.

@@ -27,7 +27,7 @@ use std::sync::Arc;
 pub enum Update {
     /// Candidate with the best sentence score among the list and the surrogate of the previous visit.
     Local,
-    /// Translation with the best sentence score that a search finds, replaced by any better guess.
+    /// Translation with the best sentence score that a search finds; if a guess scores higher later, it becomes the target.
     MaxBleu,
 }
 

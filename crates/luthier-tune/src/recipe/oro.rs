@@ -113,7 +113,7 @@ const INFO: RecipeInfo = RecipeInfo {
     summary: "online rank optimisation: ranks oracles above all other candidates, batch by batch; O-ORO with --optimized",
     papers: "Watanabe 2012",
     metrics: "all",
-    note: "oracles by the batch's corpus score, or by sentence score",
+    note: "oracles chosen by the corpus score of the batch, or by sentence score (--oracle)",
     has_objective: false,
 };
 

@@ -63,7 +63,7 @@ const INFO: RecipeInfo = RecipeInfo {
     summary: "maximum likelihood of the oracles among all candidates",
     papers: "Watanabe 2012",
     metrics: "all",
-    note: "oracles by corpus score, or by sentence score",
+    note: "oracles chosen by corpus score, or by sentence score (--oracle)",
     has_objective: true,
 };
 
