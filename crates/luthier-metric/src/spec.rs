@@ -406,7 +406,7 @@ mod tests {
             ("bleu:smooth=floor,smooth-value=-1", "a number of at least 0"),
             ("x*bleu", "weight is `x`"),
             ("column", "column:comet"),
-            ("", "unknown metric"),
+            ("", "the metric is empty, expected one of bleu"),
         ] {
             let message = name.parse::<Metric>().unwrap_err().to_string();
             if !message.contains(expected) {
