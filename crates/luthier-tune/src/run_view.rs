@@ -86,7 +86,9 @@ pub struct RunEnd {
 /// # use luthier_core::{Progress, Weights};
 /// # use luthier_io::nbest::Rows;
 /// # use luthier_tune::recipe::{Mert, Recipe};
-/// # use luthier_tune::{#     FixedLists, Fleet, Job, Judge, RunDir, RunSpec, Schedule, columns, lists, run, #, mert::LineSearch};
+/// # use luthier_tune::{
+/// #     FixedLists, Fleet, Job, Judge, RunDir, RunSpec, Schedule, columns, lists, mert::LineSearch, run,
+/// # };
 /// use luthier_tune::RunView;
 /// # let mut rows = Rows::default();
 /// # rows.push(0, "the house is very small", &[("lm", -2.0), ("tm", -3.0)], &[]).unwrap();
