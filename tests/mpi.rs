@@ -163,7 +163,7 @@ fn decoding() {
     let failures = Failures::default();
     for (words, message) in [
         ("decode --model m --input bad", "luthier: bad:2: "),
-        ("decode --model nowhere", "luthier: nowhere/luthier.toml: cannot open it"),
+        ("decode --model nowhere", "luthier: nowhere: does not exist, expected a model directory"),
         ("decode --modle m", "luthier: `decode` has no flag --modle; did you mean --model?"),
         (
             "score one --ref one",
@@ -173,7 +173,7 @@ fn decoding() {
             "decode --model m --forest-out g --forest-kind grammar --input text",
             "luthier: luthier decode --forest-kind grammar runs in",
         ),
-        ("tune mert --nbest one.nbest --ref one --metric x --run r", "luthier: unknown metric `x`"),
+        ("tune mert --nbest one.nbest --ref one --metric x --run r", "luthier: --metric: unknown metric `x`"),
         ("tune mert --nbest one.nbest --ref nowhere --run r", "luthier: nowhere: cannot open it"),
         (
             "tune mert --nbest one.nbest --ref - --run r",
@@ -346,7 +346,7 @@ fn a_lost_process_ends_the_job_and_nothing_is_lost() {
         }
         let output = processes(dir, 3, &format!("{words} cut")).output().unwrap();
         assert!(output.status.success());
-        let said = "3 processes; if one is lost all end, and the same command resumes";
+        let said = "3 processes; if one is lost, all end: re-run the same command to resume";
         assert!(stderr(&output).contains(said), "{}", stderr(&output));
         assert_eq!(left(&dir.join("cut")), left(&dir.join("whole")), "{algorithm}");
         for run in ["cut", "whole"] {
