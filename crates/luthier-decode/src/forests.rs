@@ -41,7 +41,7 @@ const LMS: usize = 4;
 const SPAN: usize = 5;
 /// Digest of the model's files, in two numbers.
 const DIGEST: usize = 6;
-/// Offsets of the sections.
+/// Byte offsets, from the start of a file of saved forests, at which its sections begin.
 const SECTIONS: usize = 8;
 /// Number of sections: index of sentences, ends of target sides, target sides, translation scores, language model
 /// scores.
