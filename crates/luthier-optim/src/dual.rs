@@ -23,10 +23,13 @@
 //! example.
 //!
 //! [`dual_newton`] solves the same problem in the primal, [`dual_simplex`] the one with a shared slack variable. All
-//! three stop when the relative duality gap (P(w) − D(α))/P(w) is at most a tolerance, or after a maximum number of
-//! passes.
+//! three stop when the duality gap P(w) − D(α) satisfies an [`Accuracy`], or after a maximum number of passes.
+//!
+//! With w = w(α) and violations vᵢ = mᵢ − w·xᵢ the gap is Σᵢ (C·max(0, vᵢ) − αᵢvᵢ), a sum of terms that are not negative,
+//! so that it can be computed without cancellation where it is many orders of magnitude smaller than P. P is
+//! 1-strongly convex, so ½‖w − w*‖² ≤ P(w) − P(w*) ≤ the gap, for the optimum w*.
 
-use crate::axpy;
+use crate::{axpy, dot};
 
 /// The examples xᵢ and margins mᵢ of a hinge-loss problem such as that of [`dual`], by index.
 pub trait Examples {
@@ -72,9 +75,42 @@ pub struct Dual {
     pub alpha: Vec<f64>,
     /// Number of sweeps over the examples, or of Newton steps, that were made.
     pub sweeps: usize,
-    /// Relative duality gap (P − D)/P of primal value P and dual value D: an upper bound on the relative distance of P
-    /// from the optimum.
+    /// Duality gap P − D of primal value P and dual value D: an upper bound on the distance of P from the optimum.
     pub gap: f64,
+    /// Primal value P.
+    pub primal: f64,
+}
+
+impl Dual {
+    /// Solution of a problem without loss: w = w₀, all dual variables 0.
+    fn nothing(n: usize) -> Self {
+        Dual { alpha: vec![0.0; n], sweeps: 0, gap: 0.0, primal: 0.0 }
+    }
+
+    /// Returns the relative duality gap (P − D)/P; 0 if P is 0.
+    pub fn relative_gap(&self) -> f64 {
+        if self.primal > 0.0 { self.gap / self.primal } else { 0.0 }
+    }
+}
+
+/// Stopping rule of the solvers of hinge-loss problems: how small the duality gap must be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Accuracy {
+    /// The gap is at most this fraction of the primal value.
+    Gap(f64),
+    /// The weights are known to be within this distance ε of the optimum w*, relative to their norm if that is above 1:
+    /// ‖w − w*‖ ≤ ε·max(1, ‖w‖), because the gap is at most ½ε²·max(1, ‖w‖²).
+    Distance(f64),
+}
+
+impl Accuracy {
+    /// Returns the largest gap that is small enough, for a primal value and weights.
+    fn largest_gap(self, primal: f64, w: &[f64]) -> f64 {
+        match self {
+            Accuracy::Gap(share) => share * primal,
+            Accuracy::Distance(e) => 0.5 * e * e * w.iter().map(|w| w * w).sum::<f64>().max(1.0),
+        }
+    }
 }
 
 /// Number of sweeps between two computations of the duality gap, after which shrunk examples are visited again.
@@ -83,11 +119,11 @@ const GAP_INTERVAL: usize = 8;
 /// Minimises ½‖w − w₀‖² + C Σᵢ max(0, mᵢ − w·xᵢ) by dual coordinate descent (Hsieh et al. 2008).
 ///
 /// `w` is w₀ on entry and the solution on return. `below(n)` draws a random number from 0 to n − 1, for the order in
-/// which examples are visited. Stops when the relative duality gap is at most `tolerance`, after `sweeps` sweeps over
-/// the examples, or when [`Examples::stop`] returns true. A sweep costs one dot product and one addition per example.
+/// which examples are visited. Stops when the duality gap satisfies `accuracy`, after `sweeps` sweeps over the
+/// examples, or when [`Examples::stop`] returns true. A sweep costs one dot product and one addition per example.
 ///
 /// ```
-/// use luthier_optim::{Examples, axpy, dot, dual};
+/// use luthier_optim::{Accuracy, Examples, axpy, dot, dual};
 /// struct Points(Vec<[f64; 2]>);
 /// impl Examples for Points {
 ///     fn len(&self) -> usize { self.0.len() }
@@ -97,14 +133,14 @@ const GAP_INTERVAL: usize = 8;
 /// }
 /// // One point at distance 2: w = x/4 has the margin 1.
 /// let mut w = [0.0, 0.0];
-/// let found = dual(&Points(vec![[2.0, 0.0]]), &mut w, 10.0, 1e-9, 100, &mut |_| 0);
+/// let found = dual(&Points(vec![[2.0, 0.0]]), &mut w, 10.0, Accuracy::Gap(1e-9), 100, &mut |_| 0);
 /// assert!((w[0] - 0.5).abs() < 1e-9 && (found.alpha[0] - 0.25).abs() < 1e-9);
 /// ```
 pub fn dual(
     examples: &dyn Examples,
     w: &mut [f64],
     c: f64,
-    tolerance: f64,
+    accuracy: Accuracy,
     sweeps: usize,
     below: &mut dyn FnMut(usize) -> usize,
 ) -> Dual {
@@ -114,10 +150,10 @@ pub fn dual(
     let mut alpha = vec![0.0; n];
     let mut order: Vec<usize> = (0..n).collect();
     let (mut highest, mut lowest) = (f64::INFINITY, f64::NEG_INFINITY);
-    let mut relative_gap = f64::INFINITY;
+    let (mut gap, mut primal) = (f64::INFINITY, f64::INFINITY);
     for sweep in 1..=sweeps {
         if examples.stop() {
-            return Dual { alpha, sweeps: sweep - 1, gap: relative_gap };
+            return Dual { alpha, sweeps: sweep - 1, gap, primal };
         }
         let (mut high, mut low) = (f64::NEG_INFINITY, f64::INFINITY);
         // Neighbouring examples are similar: sequential order saves cache misses but takes ten times as many sweeps.
@@ -151,15 +187,15 @@ pub fn dual(
         highest = if high > 0.0 { high } else { f64::INFINITY };
         lowest = if low < 0.0 { low } else { f64::NEG_INFINITY };
         if sweep % GAP_INTERVAL == 0 || sweep == sweeps || high - low <= 1e-12 || order.is_empty() {
-            relative_gap = gap(examples, &origin, w, c, &alpha);
-            if relative_gap <= tolerance {
-                return Dual { alpha, sweeps: sweep, gap: relative_gap };
+            (gap, primal) = duality_gap(examples, &origin, w, c, &alpha);
+            if gap <= accuracy.largest_gap(primal, w) {
+                return Dual { alpha, sweeps: sweep, gap, primal };
             }
             order = (0..n).collect();
             (highest, lowest) = (f64::INFINITY, f64::NEG_INFINITY);
         }
     }
-    Dual { alpha, sweeps, gap: if n == 0 { 0.0 } else { relative_gap } }
+    if n == 0 { Dual::nothing(0) } else { Dual { alpha, sweeps, gap, primal } }
 }
 
 /// Minimises ½‖w − w₀‖² + C Σᵢ max(0, mᵢ − w·xᵢ), the problem of [`dual`], by Newton's method in the primal. Suited to
@@ -170,48 +206,58 @@ pub fn dual(
 ///
 /// gradient w − w₀ − Σᵢ αᵢxᵢ with αᵢ = C·min(max(vᵢ/δ, 0), 1), and Hessian I + (C/δ) Σ xᵢxᵢᵀ over 0 < vᵢ < δ.
 ///
-/// Since 0 ≤ αᵢ ≤ C, α is dual feasible and yields the duality gap. Where the gradient is small, δ is multiplied by
-/// 0.3. `w` is w₀ on entry and w₀ + Σᵢ αᵢxᵢ of the smallest gap on return. Stops when the relative duality gap is at
-/// most `tolerance`, or after `steps` steps. A step costs one pass over the examples and O(d³) for d features.
-pub fn dual_newton(examples: &dyn Examples, w: &mut [f64], c: f64, tolerance: f64, steps: usize) -> Dual {
+/// Since 0 ≤ αᵢ ≤ C, α is dual feasible, with the duality gap
+///
+/// P(w) − D(α) = Σᵢ (C·max(0, vᵢ) − αᵢvᵢ) + ½‖w − w(α)‖²:
+///
+/// the first part comes from the smoothing, the second from the gradient, w − w(α). Where the second is small against
+/// the first, δ is multiplied by 0.3. `w` is w₀ on entry and the solution on return. Stops when the duality gap
+/// satisfies `accuracy`, or after `steps` steps. A step costs one pass over the examples and O(d³) for d features.
+pub fn dual_newton(examples: &dyn Examples, w: &mut [f64], c: f64, accuracy: Accuracy, steps: usize) -> Dual {
     let n = examples.len();
     let origin = w.to_vec();
     let margins: Vec<f64> = (0..n).map(|i| examples.margin(i)).collect();
-    let (mut slopes, mut stuck) = (vec![0.0; n], false);
-    let mut violations = vec![0.0; n];
+    let (mut slopes, mut violations) = (vec![0.0; n], vec![0.0; n]);
     find_violations(examples, w, &margins, &mut slopes, &mut violations);
     let violated = violations.iter().filter(|v| **v > 0.0).count();
-    let mut best = Dual { alpha: vec![0.0; n], sweeps: 0, gap: 0.0 };
+    let mut found = Dual::nothing(n);
     if violated == 0 {
-        return best;
+        return found;
     }
-    best.gap = f64::INFINITY;
     // Both larger and smaller initial values of δ were found to take more steps in total.
     let mut delta = 0.1 * violations.iter().map(|v| v.max(0.0)).sum::<f64>() / violated as f64;
-    let mut answer = origin.clone();
-    let mut accuracy = 0.05;
-    let min_delta = 1e-12 * delta;
+    // Below this, rounding errors of the violations would decide the dual variables.
+    let min_delta = 1e-10 * delta;
+    let (mut stuck, mut exact) = (false, true);
+    let mut w_alpha = vec![0.0; w.len()];
+    let mut best: Option<(Dual, Vec<f64>)> = None;
     for step in 1..=steps {
-        // The gradient of the smoothed objective is w − w(α).
-        let alpha: Vec<f64> = violations.iter().map(|&v| c * (v / delta).clamp(0.0, 1.0)).collect();
-        let mut w_alpha = origin.clone();
-        examples.add_all(&alpha, &mut w_alpha);
+        let (mut smoothing, mut hinge) = (0.0, 0.0);
+        for (alpha, &v) in found.alpha.iter_mut().zip(&violations) {
+            *alpha = c * (v / delta).clamp(0.0, 1.0);
+            hinge += v.max(0.0);
+            smoothing += (c - *alpha) * v.max(0.0);
+        }
+        w_alpha.copy_from_slice(&origin);
+        examples.add_all(&found.alpha, &mut w_alpha);
         let mut direction: Vec<f64> = w_alpha.iter().zip(&*w).map(|(m, w)| m - w).collect();
-        let size = distance(&w_alpha, &origin);
-        if length(&direction) <= accuracy * size || stuck {
-            let gap = gap(examples, &origin, &w_alpha, c, &alpha);
-            if gap < best.gap {
-                best = Dual { alpha, sweeps: step, gap };
-                answer.copy_from_slice(&w_alpha);
+        let gradient = 0.5 * dot(&direction, &direction);
+        let primal = c * hinge + 0.5 * square_distance(w, &origin);
+        found = Dual { sweeps: step, gap: smoothing + gradient, primal, ..found };
+        let done = found.gap <= accuracy.largest_gap(primal, w) || delta < min_delta;
+        if done && exact {
+            break;
+        }
+        if done || gradient <= 0.1 * smoothing || stuck {
+            if best.as_ref().is_none_or(|(b, _)| found.gap < b.gap) {
+                best = Some((found.clone(), w.to_vec()));
             }
-            if best.gap <= tolerance || delta < min_delta {
-                break;
-            }
-            // The remaining gap must come from the smoothing, not from Newton steps that were not taken.
-            accuracy = accuracy.min(0.1 * best.gap);
-            delta *= 0.3;
-            stuck = false;
+            // Rounding errors of the violations, which were updated step by step, end here.
             find_violations(examples, w, &margins, &mut slopes, &mut violations);
+            (stuck, exact) = (false, true);
+            if !done {
+                delta *= 0.3;
+            }
             continue;
         }
         solve(&mut hessian(examples, &violations, delta, c, w.len()), &mut direction);
@@ -223,20 +269,21 @@ pub fn dual_newton(examples: &dyn Examples, w: &mut [f64], c: f64, tolerance: f6
         for (v, s) in violations.iter_mut().zip(&slopes) {
             *v -= t * s;
         }
-        stuck = t * length(&direction) <= 1e-11 * size;
+        exact = false;
+        stuck = t * t * dot(&direction, &direction) <= 1e-24 * square_distance(w, &origin);
     }
-    w.copy_from_slice(&answer);
-    best
+    match best {
+        Some((best, at)) if best.gap < found.gap => {
+            w.copy_from_slice(&at);
+            Dual { sweeps: found.sweeps, ..best }
+        }
+        _ => found,
+    }
 }
 
-/// Euclidean norm ‖x‖, summed from left to right.
-fn length(x: &[f64]) -> f64 {
-    x.iter().map(|x| x * x).sum::<f64>().sqrt()
-}
-
-/// Euclidean distance ‖x − y‖.
-fn distance(x: &[f64], y: &[f64]) -> f64 {
-    x.iter().zip(y).map(|(x, y)| (x - y) * (x - y)).sum::<f64>().sqrt()
+/// Squared Euclidean distance ‖x − y‖².
+fn square_distance(x: &[f64], y: &[f64]) -> f64 {
+    x.iter().zip(y).map(|(x, y)| (x - y) * (x - y)).sum()
 }
 
 /// Writes the violations mᵢ − w·xᵢ of all examples to `violations`; `dots` is scratch space for w·xᵢ.
@@ -352,11 +399,10 @@ fn solve(a: &mut [f64], b: &mut [f64]) {
 /// τᵢ, whichever is smaller, until they agree. The unused part of C takes part as an example at 0.
 ///
 /// `w` is w₀ on entry and the solution on return. The duality gap is Σᵢ τᵢgᵢ − C·min(0, minᵢ gᵢ). Stops when the gap
-/// is at most `tolerance` times the primal value, or after `steps` passes over all examples. The result's `alpha` is
-/// τ.
+/// satisfies `accuracy`, or after `steps` passes over all examples. The result's `alpha` is τ.
 ///
 /// ```
-/// use luthier_optim::{Examples, axpy, dot, dual_simplex};
+/// use luthier_optim::{Accuracy, Examples, axpy, dot, dual_simplex};
 /// struct Points(Vec<[f64; 2]>);
 /// impl Examples for Points {
 ///     fn len(&self) -> usize { self.0.len() }
@@ -365,10 +411,16 @@ fn solve(a: &mut [f64], b: &mut [f64]) {
 ///     fn add(&self, i: usize, a: f64, w: &mut [f64]) { axpy(a, &self.0[i], w); }
 /// }
 /// let mut w = [0.0, 0.0];
-/// let found = dual_simplex(&Points(vec![[1.0, 0.0], [0.0, 1.0]]), &mut w, 10.0, 1e-9, 100);
+/// let found = dual_simplex(&Points(vec![[1.0, 0.0], [0.0, 1.0]]), &mut w, 10.0, Accuracy::Gap(1e-9), 100);
 /// assert!(found.gap <= 1e-9 && w.iter().all(|x| (x - 1.0).abs() < 1e-6));
 /// ```
-pub fn dual_simplex(examples: &dyn Examples, w: &mut [f64], c: f64, tolerance: f64, steps: usize) -> Dual {
+pub fn dual_simplex(
+    examples: &dyn Examples,
+    w: &mut [f64],
+    c: f64,
+    accuracy: Accuracy,
+    steps: usize,
+) -> Dual {
     let mut shared = SharedSlack {
         examples,
         alpha: vec![0.0; examples.len()],
@@ -377,22 +429,21 @@ pub fn dual_simplex(examples: &dyn Examples, w: &mut [f64], c: f64, tolerance: f
         scratch: vec![0.0; w.len()],
     };
     let origin = w.to_vec();
-    let mut gap = 0.0;
+    let (mut gap, mut primal) = (0.0, 0.0);
     for step in 0..steps {
         let worst = shared.worst(w);
         // Duality gap Σᵢ τᵢgᵢ − C·min(0, minᵢ gᵢ).
-        let absolute: f64 =
+        gap =
             shared.active.iter().map(|&i| shared.alpha[i] * shared.gradient(i, w)).sum::<f64>() - c * worst.1;
-        let half: f64 = w.iter().zip(&origin).map(|(w, o)| 0.5 * (w - o) * (w - o)).sum();
-        let primal = half - c * worst.1;
-        gap = if primal > 0.0 { absolute / primal } else { 0.0 };
-        if gap <= tolerance {
-            return Dual { alpha: shared.alpha, sweeps: step, gap };
+        primal = 0.5 * square_distance(w, &origin) - c * worst.1;
+        let largest = accuracy.largest_gap(primal, w);
+        if gap <= largest {
+            return Dual { alpha: shared.alpha, sweeps: step, gap, primal };
         }
         if worst.0 != usize::MAX && !shared.active.contains(&worst.0) {
             shared.active.push(worst.0);
         }
-        let threshold = 1e-3 * tolerance * primal / c.max(f64::MIN_POSITIVE);
+        let threshold = 1e-3 * largest / c.max(f64::MIN_POSITIVE);
         for _ in 0..INNER {
             if !shared.transfer(w, threshold) {
                 break;
@@ -400,7 +451,7 @@ pub fn dual_simplex(examples: &dyn Examples, w: &mut [f64], c: f64, tolerance: f
         }
         shared.active.retain(|&i| shared.alpha[i] > 0.0);
     }
-    Dual { alpha: shared.alpha, sweeps: steps, gap }
+    Dual { alpha: shared.alpha, sweeps: steps, gap, primal }
 }
 
 /// Maximum number of transfers within the working set between two passes over all examples.
@@ -488,21 +539,17 @@ impl SharedSlack<'_> {
     }
 }
 
-/// Relative duality gap (P(w) − D(α))/P(w) of the problem of [`dual`], with `w` = w₀ + Σᵢ αᵢxᵢ and `origin` = w₀.
-fn gap(examples: &dyn Examples, origin: &[f64], w: &[f64], c: f64, alpha: &[f64]) -> f64 {
-    let mut half = 0.0;
-    let mut cross = 0.0;
-    for (w, o) in w.iter().zip(origin) {
-        half += 0.5 * (w - o) * (w - o);
-        cross += o * (w - o);
-    }
-    let (mut hinge, mut margins) = (0.0, 0.0);
+/// Duality gap P(w) − D(α) = Σᵢ (C·max(0, vᵢ) − αᵢvᵢ) and primal value P(w) of the problem of [`dual`], with `w` = w₀ +
+/// Σᵢ αᵢxᵢ, `origin` = w₀ and vᵢ = mᵢ − w·xᵢ.
+fn duality_gap(examples: &dyn Examples, origin: &[f64], w: &[f64], c: f64, alpha: &[f64]) -> (f64, f64) {
+    let half = 0.5 * square_distance(w, origin);
+    let (mut hinge, mut gap) = (0.0, 0.0);
     let mut dots = vec![0.0; alpha.len()];
     examples.dots(w, &mut dots);
     for (i, (a, dot)) in alpha.iter().zip(&dots).enumerate() {
-        hinge += (examples.margin(i) - dot).max(0.0);
-        margins += a * examples.margin(i);
+        let v = examples.margin(i) - dot;
+        hinge += v.max(0.0);
+        gap += if v > 0.0 { (c - a) * v } else { -a * v };
     }
-    let primal = half + c * hinge;
-    if primal > 0.0 { (primal - (margins - cross - half)) / primal } else { 0.0 }
+    (gap, half + c * hinge)
 }

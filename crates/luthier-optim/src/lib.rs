@@ -20,7 +20,7 @@ mod newton;
 mod objective;
 
 pub use ascend::{Ascent, Direction, Peak, Strategy, Walker};
-pub use dual::{Dual, Examples, dual, dual_newton, dual_simplex};
+pub use dual::{Accuracy, Dual, Examples, dual, dual_newton, dual_simplex};
 pub use envelope::{Envelope, Piece};
 pub use lbfgs::lbfgs;
 pub use newton::newton;

@@ -160,16 +160,17 @@ fn dual_coordinate_descent_by_hand() {
     let mut draw = draws();
     // One example of norm 2: w = x/4 attains the margin 1, if C is large enough.
     let mut w = vec![0.0; 2];
-    let found = dual(&Points(vec![[2.0, 0.0]]), &mut w, 10.0, 1e-12, 100, &mut draw);
+    let found = dual(&Points(vec![[2.0, 0.0]]), &mut w, 10.0, Accuracy::Gap(1e-12), 100, &mut draw);
     assert!(found.gap <= 1e-12 && (w[0] - 0.5).abs() < 1e-12 && (found.alpha[0] - 0.25).abs() < 1e-12);
     let mut w = vec![0.0; 2];
-    dual(&Points(vec![[2.0, 0.0]]), &mut w, 0.1, 1e-12, 100, &mut draw);
+    dual(&Points(vec![[2.0, 0.0]]), &mut w, 0.1, Accuracy::Gap(1e-12), 100, &mut draw);
     assert!((w[0] - 0.2).abs() < 1e-12);
     // From another w₀ only the missing margin is added; an example without features does not prevent convergence.
     let mut w = vec![0.25, 7.0];
-    let found = dual(&Points(vec![[2.0, 0.0], [0.0, 0.0]]), &mut w, 10.0, 1e-12, 100, &mut draw);
+    let found =
+        dual(&Points(vec![[2.0, 0.0], [0.0, 0.0]]), &mut w, 10.0, Accuracy::Gap(1e-12), 100, &mut draw);
     assert!(found.gap <= 1e-12 && (w[0] - 0.5).abs() < 1e-12 && w[1] == 7.0);
-    assert_eq!(dual(&Points(Vec::new()), &mut w, 1.0, 1e-12, 100, &mut draw).gap, 0.0);
+    assert_eq!(dual(&Points(Vec::new()), &mut w, 1.0, Accuracy::Gap(1e-12), 100, &mut draw).gap, 0.0);
 }
 
 /// The primal and dual values agree, which proves optimality.
@@ -181,25 +182,28 @@ fn dual_coordinate_descent_closes_the_gap() {
         let points = Points((0..60).map(|_| [unit() + 0.3, unit()]).collect());
         let c = [0.01, 0.1, 1.0, 10.0][round % 4];
         let mut w = vec![0.0; 2];
-        let found = dual(&points, &mut w, c, 1e-9, 100_000, &mut draw);
+        let found = dual(&points, &mut w, c, Accuracy::Gap(1e-9), 100_000, &mut draw);
         let half = 0.5 * dot(&w, &w);
         let hinge: f64 = points.0.iter().map(|x| (1.0 - dot(x, &w)).max(0.0)).sum();
         let (primal, dual) = (half + c * hinge, found.alpha.iter().sum::<f64>() - half);
-        assert!(found.gap <= 1e-9 && (primal - dual).abs() < 1e-8 * primal, "{primal} {dual} {found:?}");
+        assert!(
+            found.relative_gap() <= 1e-9 && (primal - dual).abs() < 1e-8 * primal,
+            "{primal} {dual} {found:?}"
+        );
         // Newton's method finds the same point, also for another w₀.
         let mut v = vec![0.0; 2];
-        let newton = dual_newton(&points, &mut v, c, 1e-7, 1000);
-        assert!(newton.gap <= 1e-7, "{newton:?}");
+        let newton = dual_newton(&points, &mut v, c, Accuracy::Gap(1e-7), 1000);
+        assert!(newton.relative_gap() <= 1e-7, "{newton:?}");
         assert!(v.iter().zip(&w).all(|(v, w)| (v - w).abs() < 1e-3 * (1.0 + w.abs())), "{v:?} {w:?}");
         assert!(newton.alpha.iter().all(|a| (0.0..=c).contains(a)));
         let (mut w, mut v) = (vec![0.7, -2.0], vec![0.7, -2.0]);
-        super::dual(&points, &mut w, c, 1e-9, 100_000, &mut draw);
-        let newton = dual_newton(&points, &mut v, c, 1e-7, 1000);
-        assert!(newton.gap <= 1e-7, "{} {}", newton.gap, newton.sweeps);
+        super::dual(&points, &mut w, c, Accuracy::Gap(1e-9), 100_000, &mut draw);
+        let newton = dual_newton(&points, &mut v, c, Accuracy::Gap(1e-7), 1000);
+        assert!(newton.relative_gap() <= 1e-7, "{newton:?}");
         assert!(v.iter().zip(&w).all(|(v, w)| (v - w).abs() < 1e-3 * (1.0 + w.abs())), "{v:?} {w:?}");
     }
     let mut w = vec![1.0];
-    assert_eq!(dual_newton(&Points(Vec::new()), &mut w, 1.0, 1e-9, 10).gap, 0.0);
+    assert_eq!(dual_newton(&Points(Vec::new()), &mut w, 1.0, Accuracy::Gap(1e-9), 10).gap, 0.0);
 }
 
 /// With one shared slack variable, primal and dual values agree, too.
@@ -213,7 +217,7 @@ fn shared_slack_closes_the_gap() {
         let origin = [unit(), unit()];
         let c = [0.01, 0.1, 1.0, 10.0][round % 4];
         let mut w = origin.to_vec();
-        let found = dual_simplex(&points, &mut w, c, 1e-9, 10_000);
+        let found = dual_simplex(&points, &mut w, c, Accuracy::Gap(1e-9), 10_000);
         let moved: Vec<f64> = w.iter().zip(&origin).map(|(w, o)| w - o).collect();
         let half = 0.5 * dot(&moved, &moved);
         let worst = points.0.iter().map(|x| 1.0 - dot(x, &w)).fold(0.0, f64::max);
@@ -225,5 +229,5 @@ fn shared_slack_closes_the_gap() {
     }
     assert!((10..40).contains(&bound), "{bound}");
     let mut w = vec![1.0, 1.0];
-    assert_eq!(dual_simplex(&Points(Vec::new()), &mut w, 1.0, 1e-9, 10).gap, 0.0);
+    assert_eq!(dual_simplex(&Points(Vec::new()), &mut w, 1.0, Accuracy::Gap(1e-9), 10).gap, 0.0);
 }

@@ -63,7 +63,8 @@ pub struct Event {
     /// Number of weights that are not 0 after this epoch; `None` for batch learning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<usize>,
-    /// ρ of line-search mixing: 0 is the previous weights, 1 the mean of the shards; from −1 to 2.
+    /// ρ of line-search mixing: 0 is the previous weights, 1 the mean of the shards; from −1 to 2, or to
+    /// [`Batches::max_rho`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rho: Option<f64>,
     /// Largest change of a weight of the L1-normalised vector in this iteration; `None` in the last iteration,

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 /// use luthier_tune::{Batches, Mixing, Schedule};
 /// let batch = Schedule { psi: 0.1, reset_at: Some(10), ..Schedule::default() }; // PRO
 /// assert_eq!((batch.iterations, batch.accumulate), (25, true));
-/// let batches = Batches { size: 16, shards: 4, mixing: Mixing::LineSearch, shuffle: true, seed: 1 };
+/// let batches =
+///     Batches { size: 16, shards: 4, mixing: Mixing::LineSearch, max_rho: 2.0, shuffle: true, seed: 1 };
 /// let online = Schedule { iterations: 10, accumulate: false, online: Some(batches), ..Schedule::default() };
 /// assert!(online.online.is_some());
 /// ```
@@ -48,6 +49,8 @@ pub struct Batches {
     pub shards: u32,
     /// How the weights of the shards are combined after each epoch.
     pub mixing: Mixing,
+    /// Upper bound of ρ in line-search mixing, at least 1, which is the mean of the shards; the lower bound is −1.
+    pub max_rho: f64,
     /// Whether each shard visits its segments in random order, newly drawn in every epoch.
     pub shuffle: bool,
     /// Seed of the random order of segments.

@@ -31,7 +31,7 @@ use luthier_core::{
     random::{Purpose, Stream},
 };
 use luthier_metric::{Metric, SentenceSmoothing};
-use luthier_optim::{Ended, Examples, Limit, Objective, Watch, dual, lbfgs, newton};
+use luthier_optim::{Accuracy, Ended, Examples, Limit, Objective, Watch, dual, lbfgs, newton};
 use std::{cell::Cell, sync::Arc};
 
 /// Loss that [`Minimize`] minimises over the pool, together with a regulariser.
@@ -415,12 +415,14 @@ impl Minimize {
         let mut stream = Stream::new(self.seed, Purpose::Order, state.epoch, 0);
         w.fill(0.0);
         let (tolerance, sweeps) = (self.limit.tolerance, self.limit.steps);
-        let found = dual(&rows, w, c, tolerance, sweeps, &mut |n| stream.below(n as u64) as usize);
-        (found.gap > tolerance).then(|| {
+        let mut below = |n: usize| stream.below(n as u64) as usize;
+        let found = dual(&rows, w, c, Accuracy::Gap(tolerance), sweeps, &mut below);
+        let gap = found.relative_gap();
+        (gap > tolerance).then(|| {
             format!(
                 "the minimiser stopped after {} sweeps, at most {:.1} % above the optimum; raise --max-steps",
                 found.sweeps,
-                100.0 * found.gap / (1.0 - found.gap).max(1e-9)
+                100.0 * gap / (1.0 - gap).max(1e-9)
             )
         })
     }

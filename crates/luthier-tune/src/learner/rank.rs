@@ -12,30 +12,31 @@
 //!
 //! - ORO, hinge (eq. 8, 9, 11): w ← (1 − λη)wₖ + η/M′ Σ Φ over the M′ pairs with 1 − wₖ·Φ > 0.
 //! - ORO, softmax (eq. 10): w ← (1 − λη)wₖ + η/|b| Σ Ψ(wₖ; f, e).
-//! - O-ORO, hinge (eq. 12, 15): with w¼ = (1 − λη)wₖ,
-//!   w ← argmin ½‖w − w¼‖² + η Σ max{0, 1 − w·Φ} = w¼ + Σ τΦ.
-//! - O-ORO, softmax (eq. 16, 17): with w¼ = (1 − λη)wₖ,
-//!   w ← argmin ½‖w − w¼‖² + η Σ max{0, −L(wₖ; f, e) − w·Ψ(wₖ; f, e)} = w¼ + Σ τΨ(wₖ; f, e).
+//! - O-ORO, hinge (eq. 12, 15, with the mean of eq. 5): with w¼ = (1 − λη)wₖ and M′ the number of pairs with
+//!   1 − wₖ·Φ > 0, w ← argmin ½‖w − w¼‖² + η/M′ Σ max{0, 1 − w·Φ} = w¼ + Σ τΦ; no step if M′ = 0.
+//! - O-ORO, softmax (eq. 16, 17, with the mean of eq. 6): with w¼ = (1 − λη)wₖ,
+//!   w ← argmin ½‖w − w¼‖² + η/|b| Σ max{0, −L(wₖ; f, e) − (w − wₖ)·Ψ(wₖ; f, e)} = w¼ + Σ τΨ(wₖ; f, e).
 //! - MIRA (eq. 13): w ← argmin λ/2‖w − wₖ‖² + Σ max{0, m − w·Φ} = wₖ + Σ τΦ with 0 ≤ τ ≤ C = 1/λ; the margin
-//!   m is 1.
+//!   m is 1. With [`PairScale::Mean`] the sum is divided by M′, and 0 ≤ τ ≤ C/M′.
 //!
 //! After a step of ORO or O-ORO, w is projected onto the ball of radius 1/√λ (Algorithm 2, line 9). The
 //! learning rate is η = η₀·α^(k/K), with K batches per epoch.
 //!
 //! Departures from the equations as printed:
 //!
-//! - The Lagrangian dual of eq. 12 has the box 0 ≤ τ ≤ η; eq. 14 prints Σ τ ≤ η, the dual with one slack ξ shared
-//!   by all pairs. [`Bound`] offers both and, by default, footnote 2: solve with the box, then scale τ down to
-//!   Σ τ ≤ η, so that the step is shorter than the argmin above.
-//! - The constraint of eq. 16 lacks the term wₖ·Ψ(wₖ), so it is not the tangent plane of −L;
-//!   [`Linearize::Tangent`] adds the term.
+//! - Eq. 12 sums the losses of all pairs where eq. 5 takes their mean; its Lagrangian dual has the box 0 ≤ τ ≤ η.
+//!   Eq. 14 prints Σ τ ≤ η, the dual with one slack ξ shared by all pairs, and footnote 2 solves with the box and then
+//!   scales τ down to Σ τ ≤ η. [`Bound`] says what each of them does. The default is the mean, whose dual has the box
+//!   0 ≤ τ ≤ η/M′. With every τ of a violated pair at its bound and all others 0, the step is that of ORO (eq. 11).
+//! - The constraint of eq. 16 lacks the term wₖ·Ψ(wₖ), so it is not the tangent plane of −L unless wₖ = 0;
+//!   [`Linearize::Tangent`], the default, adds the term.
 //! - Eq. 8 prints the divisor M; as in the paper's experiments, the default is M′ ([`Norm`]).
 //! - Training starts from the given weights, not from 0, and 1 − λη is never less than 0.
 //! - [`RankMargin::Error`] and [`Decay::Pegasos`] are alternatives to the paper's margin and learning rate.
 //!
 //! A sub-gradient step costs one product per candidate and one comparison per pair. Inner problems are solved
-//! until the relative gap between primal and dual value is at most [`Rank::tolerance`], in at most 1,000 sweeps
-//! over the pairs. The schedule decides when training stops.
+//! until the duality gap proves that the weights are within [`Rank::tolerance`] of the solution, in at most 1,000
+//! sweeps over the pairs. The schedule decides when training stops.
 
 use super::{Learner, Note, grow};
 use crate::{
@@ -47,7 +48,7 @@ use luthier_core::{
     random::{Purpose, Stream},
 };
 use luthier_metric::{Metric, SentenceSmoothing, add};
-use luthier_optim::{Examples, dot, dual, dual_newton, dual_simplex};
+use luthier_optim::{Accuracy, Examples, dot, dual, dual_newton, dual_simplex};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -111,12 +112,31 @@ pub enum Norm {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
-    /// 0 ≤ τ ≤ η for each τ; where Σ τ > η, all are then scaled down to Σ τ = η (Watanabe 2012, footnote 2).
+    /// 0 ≤ τ ≤ η/M′ for M′ violated pairs (softmax: η/|b| for |b| segments): the mean loss of eq. 5 of Watanabe (2012).
+    Mean,
+    /// 0 ≤ τ ≤ η, then scaled down to Σ τ ≤ η (Watanabe 2012, footnote 2); learns only from weights that are 0.
+    ///
+    /// With thousands of pairs at their bound η the learning rate cancels: the step is about 1/M′ of the way to the
+    /// solution of the inner problem, whatever η is. From w = 0 the scale of the weights does not matter.
     Normalized,
-    /// 0 ≤ τ ≤ η for each τ: the Lagrangian dual of eq. 12 of Watanabe (2012).
+    /// 0 ≤ τ ≤ η: the sum of losses of eq. 12 of Watanabe (2012), whose steps grow with the number of pairs.
     Box,
-    /// τ ≥ 0 and Σ τ ≤ η: eq. 14 of Watanabe (2012) as printed.
+    /// Σ τ ≤ η: eq. 14 of Watanabe (2012) as printed, which is degenerate.
+    ///
+    /// All pairs share one slack variable. If 0 is in the convex hull of the differences Φ, the largest hinge loss is at
+    /// least 1 for every w, and the weights shrink to 0.
     Simplex,
+}
+
+/// Pairs of the inner problem of O-ORO with hinge loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum InnerPairs {
+    /// All pairs of an oracle and another candidate.
+    All,
+    /// Pairs with w·Φ < 1 at the weights before the step, so that Σ τ ≤ η with the bound η/M′.
+    Violated,
 }
 
 /// Linearisation of the softmax loss in O-ORO (Watanabe 2012, eq. 16–17).
@@ -140,6 +160,17 @@ pub enum RankMargin {
     /// Decrease of the batch's corpus score, on the scale from 0 to 1, when the other candidate replaces the
     /// oracle.
     Error,
+}
+
+/// Scale of the hinge losses of batch MIRA against its proximal term (Watanabe 2012, eq. 13).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum PairScale {
+    /// Sum of the losses of all pairs, as printed: longer lists and larger batches give longer steps.
+    Sum,
+    /// Sum of the losses divided by the number M′ of violated pairs.
+    Mean,
 }
 
 /// Update rule of [`Rank`]: ORO, O-ORO or batch MIRA.
@@ -169,6 +200,8 @@ pub enum Rule {
         lambda: f64,
         /// Feasible set of the Lagrange multipliers.
         bound: Bound,
+        /// Pairs of the inner problem, for the hinge loss.
+        pairs: InnerPairs,
         /// Linearisation of the softmax loss; not used by the hinge loss.
         linearize: Linearize,
     },
@@ -179,6 +212,8 @@ pub enum Rule {
         c: f64,
         /// Margin m required between an oracle and another candidate.
         margin: RankMargin,
+        /// Whether C bounds each Lagrange multiplier, or, divided by the number M′ of violated pairs, their mean.
+        scale: PairScale,
     },
 }
 
@@ -220,7 +255,8 @@ pub struct Rank {
     pub oracle: OracleBy,
     /// Update rule of each step.
     pub rule: Rule,
-    /// Stopping rule of the inner problems of O-ORO and MIRA: largest relative gap between primal and dual value.
+    /// Stopping rule of the inner problems of O-ORO and MIRA: largest distance ε of the weights w from the solution,
+    /// relative to ‖w‖ if that is above 1; the duality gap is then at most ½ε²·max(1, ‖w‖²).
     pub tolerance: f64,
     /// Number of features in a batch up to which inner problems are solved by Newton steps, else by dual
     /// coordinate descent; not used with [`Bound::Simplex`].
@@ -232,11 +268,14 @@ pub struct Rank {
 /// Maximum number of sweeps over the examples of an inner problem.
 const SWEEPS: usize = 1000;
 
+/// Default accuracy of the solution of inner problems.
+pub(crate) const TOLERANCE: f64 = 1e-4;
+
 impl Rank {
-    /// Ranking with oracles by the corpus score of the batch, and inner problems solved to a relative gap of 10⁻³.
+    /// Ranking with oracles by the corpus score of the batch, and inner problems solved to a distance of 10⁻⁴.
     pub fn new(metric: Metric, rule: Rule, seed: u64) -> Self {
         let plus_one = SentenceSmoothing::default();
-        Rank { metric, plus_one, oracle: OracleBy::Corpus, rule, tolerance: 1e-3, few: 64, seed }
+        Rank { metric, plus_one, oracle: OracleBy::Corpus, rule, tolerance: TOLERANCE, few: 64, seed }
     }
 }
 
@@ -268,25 +307,34 @@ impl Learner for Rank {
                 problem.scatter(eta, &step, state.weights.values_mut());
                 project(&mut state.weights, lambda);
             }
-            Rule::Optimized { loss, rate: r, lambda, bound, linearize } => {
+            Rule::Optimized { loss, rate: r, lambda, bound, pairs, linearize } => {
                 let eta = rate(r, lambda);
                 let w_k = problem.gather(state.weights.values());
                 shrink(&mut state.weights, 1.0 - lambda * eta);
                 let w_quarter = problem.gather(state.weights.values());
-                let solved = match loss {
+                // The loss is a sum of this many terms; 0 for a batch without loss, which takes no step.
+                let (examples, terms): (Box<dyn Examples + '_>, usize) = match loss {
                     RankLoss::Hinge => {
-                        let pairs = Pairs { problem: &problem, all: problem.pairs(), margins: None };
-                        self.solve(&pairs, &w_quarter, eta, bound, k)
+                        let mut all = Pairs { problem: &problem, all: problem.pairs(), margins: None };
+                        let violated = all.violated(&w_k);
+                        let terms = violated.len();
+                        if pairs == InnerPairs::Violated {
+                            all.all = violated;
+                        }
+                        (Box::new(all), terms)
                     }
                     RankLoss::Softmax => {
                         let planes = Planes::new(&problem, &w_k, linearize);
-                        self.solve(&planes, &w_quarter, eta, bound, k)
+                        (Box::new(planes), problem.segments())
                     }
                 };
-                problem.scatter(1.0, &solved, state.weights.values_mut());
+                if terms > 0 || bound != Bound::Mean {
+                    let step = self.solve(&*examples, &w_quarter, (eta, terms), bound, k);
+                    problem.scatter(1.0, &step, state.weights.values_mut());
+                }
                 project(&mut state.weights, lambda);
             }
-            Rule::Passive { c, margin } => {
+            Rule::Passive { c, margin, scale } => {
                 let pairs = problem.pairs();
                 let margins = match margin {
                     RankMargin::One => None,
@@ -294,8 +342,14 @@ impl Learner for Rank {
                 };
                 let w_k = problem.gather(state.weights.values());
                 let pairs = Pairs { problem: &problem, all: pairs, margins };
-                let solved = self.solve(&pairs, &w_k, c, Bound::Box, k);
-                problem.scatter(1.0, &solved, state.weights.values_mut());
+                let (terms, bound) = match scale {
+                    PairScale::Sum => (1, Bound::Box),
+                    PairScale::Mean => (pairs.violated(&w_k).len(), Bound::Mean),
+                };
+                if terms > 0 {
+                    let step = self.solve(&pairs, &w_k, (c, terms), bound, k);
+                    problem.scatter(1.0, &step, state.weights.values_mut());
+                }
             }
         }
         Ok(None)
@@ -303,21 +357,31 @@ impl Learner for Rank {
 }
 
 impl Rank {
-    /// Solves an inner problem, argmin ½‖w − w₀‖² + η Σ max{0, mᵢ − w·xᵢ} with w₀ = `start` and examples xᵢ
+    /// Solves an inner problem, argmin ½‖w − w₀‖² + C Σ max{0, mᵢ − w·xᵢ} with w₀ = `start` and examples xᵢ
     /// (Watanabe 2012, eq. 12, 13, 16), and returns the change Σ τᵢxᵢ of the weights (eq. 15, 17) under the
-    /// constraint `bound` on τ. `k` numbers the step, for the random order of dual coordinate descent.
-    fn solve(&self, examples: &dyn Examples, start: &[f64], eta: f64, bound: Bound, k: u64) -> Vec<f64> {
+    /// constraint `bound` on τ. C is η, with [`Bound::Mean`] divided by the number of `terms` of the loss. `k` numbers
+    /// the step, for the random order of dual coordinate descent.
+    fn solve(
+        &self,
+        examples: &dyn Examples,
+        start: &[f64],
+        (eta, terms): (f64, usize),
+        bound: Bound,
+        k: u64,
+    ) -> Vec<f64> {
         let mut w = start.to_vec();
         let mut scale = 1.0;
+        let accuracy = Accuracy::Distance(self.tolerance);
+        let c = if bound == Bound::Mean { eta / terms as f64 } else { eta };
         if bound == Bound::Simplex {
-            dual_simplex(examples, &mut w, eta, self.tolerance, SWEEPS);
+            dual_simplex(examples, &mut w, c, accuracy, SWEEPS);
         } else {
             let mut stream = Stream::new(self.seed, Purpose::Pairs, (k >> 32) as u32, k as u32);
             let mut below = |n: usize| stream.below(n as u64) as usize;
             let found = if w.len() <= self.few {
-                dual_newton(examples, &mut w, eta, self.tolerance, SWEEPS)
+                dual_newton(examples, &mut w, c, accuracy, SWEEPS)
             } else {
-                dual(examples, &mut w, eta, self.tolerance, SWEEPS, &mut below)
+                dual(examples, &mut w, c, accuracy, SWEEPS, &mut below)
             };
             let sum: f64 = found.alpha.iter().sum();
             if bound == Bound::Normalized && sum > eta {
@@ -475,6 +539,11 @@ impl<'a> Problem<'a> {
         (s, i as usize - self.starts[s])
     }
 
+    /// Returns the number |b| of segments that have candidates.
+    fn segments(&self) -> usize {
+        self.oracle.iter().filter(|o| !o.is_empty()).count()
+    }
+
     /// Returns the oracles and the other candidates of a segment.
     fn sides(&self, s: usize) -> (Vec<u32>, Vec<u32>) {
         self.segment(s).partition(|&i| self.oracle[s][i as usize - self.starts[s]])
@@ -521,7 +590,7 @@ impl<'a> Problem<'a> {
             }
         }
         let by = match (loss, norm) {
-            (RankLoss::Softmax, _) => self.oracle.iter().filter(|o| !o.is_empty()).count() as f64,
+            (RankLoss::Softmax, _) => self.segments() as f64,
             (_, Norm::Violated) => violated as f64,
             (_, Norm::Pairs) => all as f64,
         };
@@ -560,6 +629,16 @@ struct Pairs<'a> {
     all: Vec<(u32, u32)>,
     /// Required margin m of each pair; `None` for 1.
     margins: Option<Vec<f64>>,
+}
+
+impl Pairs<'_> {
+    /// Returns the pairs with w·Φ below their margin.
+    fn violated(&self, w: &[f64]) -> Vec<(u32, u32)> {
+        let mut dots = vec![0.0; self.all.len()];
+        self.dots(w, &mut dots);
+        let below = |(i, &d): (usize, &f64)| (self.margin(i) - d > 0.0).then_some(self.all[i]);
+        dots.iter().enumerate().filter_map(below).collect()
+    }
 }
 
 impl Examples for Pairs<'_> {

@@ -8,7 +8,8 @@ use super::{
 use crate::{
     Learner, Mixing, Schedule,
     learner::HopeFear,
-    rank::{Rank, RankMargin, Rule},
+    learner::rank::TOLERANCE,
+    rank::{PairScale, Rank, RankMargin, Rule},
 };
 use luthier_core::{Error, Result};
 use luthier_metric::{Metric, SentenceSmoothing};
@@ -73,6 +74,16 @@ pub struct Mira {
     #[cfg_attr(feature = "clap", arg(long, value_name = "HOW", help_heading = "MIRA"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub margin: Option<RankMargin>,
+    /// Scale of the losses with --constraints oracle: their sum (Watanabe 2012, eq. 13), or divided by the number of
+    /// violated pairs [default: sum].
+    #[cfg_attr(feature = "clap", arg(long, value_name = "HOW", help_heading = "MIRA"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale: Option<PairScale>,
+    /// Accuracy of the inner problem with --constraints oracle: largest distance of the weights from its solution
+    /// [default: 0.0001].
+    #[cfg_attr(feature = "clap", arg(long, value_name = "T", allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "MIRA"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<f64>,
     /// Decay factor of the pseudo-document with --constraints hope-fear [default: 0.999].
     ///
     /// The pseudo-document is the sum of the statistics of earlier hopes, the context in which candidates are scored; it is
@@ -126,6 +137,8 @@ impl Default for Mira {
             c: None,
             lambda: None,
             margin: None,
+            scale: None,
+            tolerance: None,
             decay: None,
             epochs: None,
             model_background: false,
@@ -161,14 +174,16 @@ impl Mira {
             || self.model_background
             || self.safe_hope
             || !self.shuffle_pool;
+        let oracle = self.lambda.is_some()
+            || self.margin.is_some()
+            || self.scale.is_some()
+            || self.tolerance.is_some();
         let sentence = self.sentence != SentenceSmoothing::default();
         match self.constraints {
             Oracle if self.c.is_some() => {
                 wrong("--c", "hope-fear or surrogate; with oracle, C is 1/--lambda")
             }
-            HopeFear | Surrogate if self.lambda.is_some() || self.margin.is_some() => {
-                wrong("--lambda or --margin", "oracle")
-            }
+            HopeFear | Surrogate if oracle => wrong("--lambda, --margin, --scale or --tolerance", "oracle"),
             Oracle | Surrogate if hope_fear => {
                 wrong("--decay, --epochs, --model-background or --safe-hope", "hope-fear")
             }
@@ -208,6 +223,7 @@ impl Algorithm for Mira {
         self.check()?;
         POSITIVE.check("c", self.c)?;
         POSITIVE.check("lambda", self.lambda)?;
+        POSITIVE.check("tolerance", self.tolerance)?;
         SHARE.check("decay", self.decay)?;
         check_count("epochs", self.epochs, 1, MAX_EPOCHS)?;
         self.learn_from.resolve(INFO.name, true, context)?;
@@ -228,6 +244,8 @@ impl Algorithm for Mira {
             Constraints::Oracle => {
                 self.lambda.get_or_insert(LAMBDA);
                 self.margin.get_or_insert(RankMargin::One);
+                self.scale.get_or_insert(PairScale::Sum);
+                self.tolerance.get_or_insert(TOLERANCE);
                 self.online.resolve(&mut self.stopping, INFO.name, (16, Mixing::Average), context)
             }
         }
@@ -244,7 +262,10 @@ impl Algorithm for Mira {
             Constraints::Oracle => {
                 let c = 1.0 / self.lambda.unwrap_or(LAMBDA);
                 let margin = self.margin.unwrap_or(RankMargin::One);
-                Box::new(Rank::new(metric.clone(), Rule::Passive { c, margin }, seed))
+                let scale = self.scale.unwrap_or(PairScale::Sum);
+                let tolerance = self.tolerance.unwrap_or(TOLERANCE);
+                let rule = Rule::Passive { c, margin, scale };
+                Box::new(Rank { tolerance, ..Rank::new(metric.clone(), rule, seed) })
             }
         }
     }

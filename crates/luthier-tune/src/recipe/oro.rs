@@ -7,8 +7,9 @@ use super::{
 };
 use crate::{
     Learner, Mixing, Schedule,
+    learner::rank::TOLERANCE,
     pairs::OracleBy,
-    rank::{Bound, Decay, Linearize, Norm, Rank, RankLoss, Rate, Rule},
+    rank::{Bound, Decay, InnerPairs, Linearize, Norm, Rank, RankLoss, Rate, Rule},
 };
 use luthier_core::{Error, Result};
 use luthier_metric::SentenceSmoothing;
@@ -53,16 +54,34 @@ pub struct Oro {
     #[cfg_attr(feature = "clap", arg(long, value_name = "BY", help_heading = "ORO"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub normalize: Option<Norm>,
-    /// Feasible set of the Lagrange multipliers τ, with --optimized: 0 ≤ τ ≤ η (box), Σ τ ≤ η (simplex), or box
-    /// with τ then scaled down to Σ τ ≤ η (normalized) [default: normalized].
+    /// Bound of the Lagrange multipliers τ, with --optimized [default: mean].
+    ///
+    /// It decides the length of a step. `mean` suits any initial weights; the others are readings of the paper.
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "SET", requires = "optimized", help_heading = "ORO")
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dual: Option<Bound>,
+    /// Pairs of the inner problem, with --optimized: all, or those that are violated before the step [default: all].
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "WHICH", requires = "optimized", help_heading = "ORO")
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pairs: Option<InnerPairs>,
+    /// Accuracy of the inner problem, with --optimized: largest distance of the weights from its solution [default:
+    /// 0.0001].
+    ///
+    /// The distance is proved by the duality gap, and is relative to the norm of the weights if that is above 1.
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "T", requires = "optimized", allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "ORO")
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<f64>,
     /// Linearisation of the softmax loss, with --optimized: eq. 16 of Watanabe (2012) as printed, or the
-    /// tangent plane [default: printed].
+    /// tangent plane [default: tangent].
     #[cfg_attr(
         feature = "clap",
         arg(long, value_name = "HOW", requires = "optimized", help_heading = "ORO")
@@ -95,6 +114,8 @@ impl Default for Oro {
             rate: Decay::Exponential,
             normalize: None,
             dual: None,
+            pairs: None,
+            tolerance: None,
             linearize: None,
             oracle: OracleBy::Corpus,
             sentence: SentenceSmoothing::default(),
@@ -136,17 +157,27 @@ impl Algorithm for Oro {
         if self.normalize.is_some() && (self.optimized || !hinge) {
             return Err(Error::new("--normalize applies only to --loss hinge without --optimized"));
         }
-        if !self.optimized && (self.dual.is_some() || self.linearize.is_some()) {
-            return Err(Error::new("--dual and --linearize have no effect without --optimized"));
+        let inner = self.dual.is_some() || self.pairs.is_some() || self.tolerance.is_some();
+        if !self.optimized && (inner || self.linearize.is_some()) {
+            return Err(Error::new(
+                "--dual, --pairs, --tolerance and --linearize have no effect without --optimized",
+            ));
         }
+        if !hinge && self.pairs.is_some() {
+            return Err(Error::new("--pairs has no effect with --loss softmax"));
+        }
+        POSITIVE.check("tolerance", self.tolerance)?;
         if self.rate == Decay::Exponential {
             self.eta0.get_or_insert(ETA0);
             self.alpha.get_or_insert(ALPHA);
         }
         if self.optimized {
-            self.dual.get_or_insert(Bound::Normalized);
-            if !hinge {
-                self.linearize.get_or_insert(Linearize::Printed);
+            self.dual.get_or_insert(Bound::Mean);
+            self.tolerance.get_or_insert(TOLERANCE);
+            if hinge {
+                self.pairs.get_or_insert(InnerPairs::All);
+            } else {
+                self.linearize.get_or_insert(Linearize::Tangent);
             }
         } else if hinge {
             self.normalize.get_or_insert(Norm::Violated);
@@ -161,15 +192,17 @@ impl Algorithm for Oro {
         };
         let (loss, lambda) = (self.loss, self.lambda);
         let rule = if self.optimized {
-            let bound = self.dual.unwrap_or(Bound::Normalized);
-            let linearize = self.linearize.unwrap_or(Linearize::Printed);
-            Rule::Optimized { loss, rate, lambda, bound, linearize }
+            let bound = self.dual.unwrap_or(Bound::Mean);
+            let pairs = self.pairs.unwrap_or(InnerPairs::All);
+            let linearize = self.linearize.unwrap_or(Linearize::Tangent);
+            Rule::Optimized { loss, rate, lambda, bound, pairs, linearize }
         } else {
             Rule::Gradient { loss, rate, lambda, norm: self.normalize.unwrap_or(Norm::Violated) }
         };
         Box::new(Rank {
             plus_one: self.sentence,
             oracle: self.oracle,
+            tolerance: self.tolerance.unwrap_or(TOLERANCE),
             ..Rank::new(context.metric.clone(), rule, context.seed)
         })
     }

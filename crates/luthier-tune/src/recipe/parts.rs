@@ -285,6 +285,10 @@ pub struct Online {
     #[cfg_attr(feature = "clap", arg(long, value_name = "HOW"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mixing: Option<Mixing>,
+    /// Upper bound of ρ in line-search mixing, from 1 to 2: 1 does not go beyond the mean of the shards [default: 2].
+    #[cfg_attr(feature = "clap", arg(long, value_name = "RHO", allow_negative_numbers = true))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_rho: Option<f64>,
     /// Visit segments in corpus order instead of random order.
     #[cfg_attr(feature = "clap", arg(id = "no-shuffle", long = "no-shuffle", action = clap::ArgAction::SetFalse))]
     pub shuffle: bool,
@@ -292,10 +296,12 @@ pub struct Online {
 
 /// Maximum number of shards.
 const MAX_SHARDS: u32 = 4096;
+/// Largest and default upper bound of ρ in line-search mixing: twice the change of an epoch.
+const MAX_RHO: f64 = 2.0;
 
 impl Default for Online {
     fn default() -> Self {
-        Online { batch_size: None, shards: None, mixing: None, shuffle: true }
+        Online { batch_size: None, shards: None, mixing: None, max_rho: None, shuffle: true }
     }
 }
 
@@ -322,7 +328,16 @@ impl Online {
         check_count("shards", self.shards, 1, MAX_SHARDS)?;
         self.batch_size.get_or_insert(size);
         self.shards.get_or_insert(1);
-        self.mixing.get_or_insert(mixing);
+        let mixing = *self.mixing.get_or_insert(mixing);
+        match self.max_rho {
+            Some(_) if mixing == Mixing::Average => {
+                return Err(Error::new("--max-rho has no effect without --mixing line-search"));
+            }
+            Some(rho) if !(1.0..=MAX_RHO).contains(&rho) => {
+                return Err(Error::new(format!("max-rho is {rho}, expected a number from 1 to {MAX_RHO}")));
+            }
+            _ => {}
+        }
         stopping.resolve_online()
     }
 
@@ -332,6 +347,7 @@ impl Online {
             size: self.batch_size.unwrap_or(1) as usize,
             shards: self.shards.unwrap_or(1),
             mixing: self.mixing.unwrap_or(Mixing::Average),
+            max_rho: self.max_rho.unwrap_or(MAX_RHO),
             shuffle: self.shuffle,
             seed,
         };

@@ -84,8 +84,8 @@ pub(super) fn epoch(
     }
     let mean = mixing::mean(&state.weights, &moved, fleet)?;
     drop(moved);
-    let (weights, rho) =
-        mixing::mix(batches.mixing, &state.weights, &mean.weights, &lists, job.metric, fleet)?;
+    let how = (batches.mixing, batches.max_rho);
+    let (weights, rho) = mixing::mix(how, &state.weights, &mean.weights, &lists, job.metric, fleet)?;
     state.weights = weights;
     if job.learner.averages() {
         let means = &mut state.means;

@@ -338,25 +338,25 @@ fn an_interrupted_run_resumes_to_the_same_bits() {
 fn learners() -> Vec<Box<dyn Learner>> {
     use crate::{
         learner::{OneBest, Update},
-        rank::{Bound, Linearize, Norm, Rank, RankLoss, RankMargin, Rate, Rule},
+        rank::{Bound, InnerPairs, Linearize, Norm, PairScale, Rank, RankLoss, RankMargin, Rate, Rule},
     };
     let metric: Metric = "bleu:order=2".parse().unwrap();
     let rate = Rate::exponential(0.2, 0.85);
-    let (lambda, bound, linearize) = (1e-3, Bound::Normalized, Linearize::Printed);
+    let (lambda, bound, pairs, linearize) = (1e-3, Bound::Mean, InnerPairs::All, Linearize::Tangent);
     let rank = |rule| Box::new(Rank::new(metric.clone(), rule, 3)) as Box<dyn Learner>;
     let one = |update, passive| Box::new(OneBest::new(metric.clone(), update, passive)) as Box<dyn Learner>;
     vec![
         one(Update::Local, None),
         one(Update::MaxBleu, Some(f64::INFINITY)),
         rank(Rule::Gradient { loss: RankLoss::Hinge, rate, lambda, norm: Norm::Violated }),
-        rank(Rule::Optimized { loss: RankLoss::Hinge, rate, lambda, bound, linearize }),
-        rank(Rule::Optimized { loss: RankLoss::Softmax, rate, lambda, bound, linearize }),
-        rank(Rule::Passive { c: 0.01, margin: RankMargin::Error }),
+        rank(Rule::Optimized { loss: RankLoss::Hinge, rate, lambda, bound, pairs, linearize }),
+        rank(Rule::Optimized { loss: RankLoss::Softmax, rate, lambda, bound, pairs, linearize }),
+        rank(Rule::Passive { c: 0.01, margin: RankMargin::Error, scale: PairScale::Sum }),
     ]
 }
 
 fn online(size: usize, shards: u32, mixing: crate::Mixing) -> Schedule {
-    let batches = crate::Batches { size, shards, mixing, shuffle: true, seed: 5 };
+    let batches = crate::Batches { size, shards, mixing, max_rho: 2.0, shuffle: true, seed: 5 };
     Schedule { iterations: 4, accumulate: false, online: Some(batches), ..Schedule::default() }
 }
 
