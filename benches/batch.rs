@@ -13,6 +13,7 @@ use luthier::{
     tune::{
         Candidate, Candidates, Evidence, FeatureMatrix, Fleet, Learner, State,
         learner::{HopeFear, Loss, Minimize},
+        loss::AproScale,
     },
 };
 use rayon::prelude::*;
@@ -67,7 +68,7 @@ fn apro(segments: usize, k: usize) {
     drop(design);
     let minimize = Minimize {
         limit: Limit { tolerance: 1e-3, steps: 1000 },
-        ..Minimize::new("column:q".parse().unwrap(), Loss::Apro { c: 0.01 }, 1)
+        ..Minimize::new("column:q".parse().unwrap(), Loss::Apro { c: 0.01, scale: AproScale::Candidates }, 1)
     };
     let mut w = weights.values().to_vec();
     let clock = Instant::now();

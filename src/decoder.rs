@@ -33,9 +33,36 @@ pub struct Translation {
 /// Maximum number of steps of k-best extraction between two distinct strings.
 const STEPS: usize = 100_000;
 
-/// Returns the `k` best translations of a forest that are distinct as text, best first; fewer if the forest has
-/// fewer. Fails with an error of kind `Interrupted` if `progress` answers *stop*.
+/// Returns the `k` best translations of a search that are distinct as text, best first; fewer if it has found fewer. The
+/// first one is the search's own best, [`Found::best`]. Fails with an error of kind `Interrupted` if `progress` answers
+/// *stop*.
 pub fn translations(
+    decoder: &Decoder<'_>,
+    found: &Found<'_>,
+    k: usize,
+    progress: Progress<'_>,
+) -> Result<Vec<Translation>> {
+    let mut list = translations_of(decoder, &found.forest(), k, progress)?;
+    best_first(&mut list, found.best().map(|b| b.0).as_deref());
+    Ok(list)
+}
+
+/// Moves the search's own best translation to the front if its score equals that of the first one up to rounding. The search
+/// and the extraction from the forest add the same numbers in different order, so they may break ties differently.
+fn best_first(list: &mut [Translation], best: Option<&str>) {
+    let Some(first) = list.first().map(|t| t.score) else { return };
+    let tied = |t: &Translation| first - t.score <= TIE * first.abs().max(1.0);
+    let ties = list.iter().take_while(|t| tied(t)).count();
+    if let Some(at) = list[..ties].iter().position(|t| Some(&*t.text) == best) {
+        list[..=at].rotate_right(1);
+    }
+}
+
+/// Relative difference below which two model scores are equal up to rounding.
+const TIE: f64 = 1e-9;
+
+/// Returns the `k` best translations of a forest that are distinct as text, best first.
+fn translations_of(
     decoder: &Decoder<'_>,
     forest: &Forest<'_>,
     k: usize,
@@ -228,7 +255,7 @@ impl InProcess {
         progress: Progress<'_>,
     ) -> Result<Arc<Candidates>> {
         let Some(lattice) = lattice else { return Ok(Arc::new(Candidates::empty(&columns.local))) };
-        let mut found = translations(decoder, &lattice.forest(), k, progress)?;
+        let mut found = translations(decoder, lattice, k, progress)?;
         for t in &mut found {
             t.text = for_lists(&t.text);
         }

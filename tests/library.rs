@@ -217,7 +217,7 @@ fn mistakes_of_library_users_are_errors() {
     let bound = luthier::tune::recipe::WeightBound { name: "lm".to_owned(), low: 1.0, high: 0.0 };
     let recipe = Recipe::from(luthier::Mert { bound: vec![bound], ..luthier::Mert::default() });
     assert_eq!(told(luthier::tune(&lists, &recipe).run()), "the bound of lm is 1,0, expected LOW below HIGH");
-    let recipe = Recipe::from(luthier::Apro { c: -1.0, ..luthier::Apro::default() });
+    let recipe = Recipe::from(luthier::Apro { c: Some(-1.0), ..luthier::Apro::default() });
     assert_eq!(told(luthier::tune(&lists, &recipe).run()), "c is -1, expected a number above 0");
     let recipe = Recipe::named("xbleu").unwrap();
     let chrf = luthier::tune(&lists, &recipe).metric("chrf").unwrap().run();

@@ -629,9 +629,7 @@ fn answer(
     let mut answer = Answer { reached: true, stats: lattice.stats(), ..Answer::default() };
     let names = decoder.model().names();
     let k = args.nbest.unwrap_or(0) as usize;
-    let needed = k > 0 || json || args.forest_out.is_some();
-    let forest = if needed { lattice.forest() } else { Forest::default() };
-    let list = if k > 0 || json { translations(decoder, &forest, k.max(1), progress)? } else { Vec::new() };
+    let list = if k > 0 || json { translations(decoder, &lattice, k.max(1), progress)? } else { Vec::new() };
     let (text, score) = match list.first() {
         Some(best) => (best.text.clone(), best.score),
         None => lattice.best().unwrap_or_default(),
@@ -654,7 +652,7 @@ fn answer(
         nbest_line(&mut answer.nbest, id, names, t, &name_of);
     }
     if args.forest_out.is_some() {
-        write_forest(decoder, &lattice, &forest, id, &mut answer.forest);
+        write_forest(decoder, &lattice, &lattice.forest(), id, &mut answer.forest);
     }
     Ok(answer)
 }

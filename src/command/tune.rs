@@ -140,6 +140,11 @@ fn execute(recipe: &Recipe, input: &Input, common: &Common, talk: Talk) -> Done 
         initial: &loaded.initial,
         progress: Progress::new(&report),
     };
+    for caution in tuner.recipe.cautions(&loaded.initial) {
+        talk.warn(&caution);
+    }
+    let held_out = job.held_out().map(|(held, _)| held.len());
+    show::selection(&job, held_out, talk);
     let mut on_event = |event: &Event| {
         line.clear();
         last = Some(event.clone());
@@ -159,9 +164,9 @@ fn execute(recipe: &Recipe, input: &Input, common: &Common, talk: Talk) -> Done 
     for remark in tuner.recipe.remarks(&outcome, length) {
         talk.warn(&remark);
     }
-    show::warnings(&job, &outcome, last.as_ref(), &input.run, talk);
-    let text =
-        result(input, common.json, &tuner.recipe, &outcome, (&metric, reference_count), job.select.is_some());
+    let selected = job.select.is_some() || held_out.is_some();
+    show::warnings(&job, &outcome, (last.as_ref(), selected), &input.run, talk);
+    let text = result(input, common.json, &tuner.recipe, &outcome, (&metric, reference_count), selected);
     launch::last(|| {
         input.write_moses_ini(&outcome.weights, talk)?;
         write_out(None, text.as_bytes())

@@ -90,6 +90,6 @@ pub mod mert {
 /// Online rank learning (Watanabe 2012): the learner of ORO, O-ORO and batch MIRA, with its settings.
 pub mod rank {
     pub use crate::learner::rank::{
-        Bound, Decay, InnerPairs, Linearize, Norm, PairScale, Rank, RankLoss, RankMargin, Rate, Rule,
+        Bound, Decay, InnerPairs, Linearize, MiraScale, Norm, Rank, RankLoss, RankMargin, Rate, Rule,
     };
 }

@@ -30,7 +30,7 @@ mod risk;
 mod softmax;
 mod xbleu;
 
-pub use apro::Apro;
+pub use apro::{Apro, AproScale};
 pub use forest::OnForests;
 pub use pairwise::{Margin, Pairwise};
 pub use risk::Risk;

@@ -2,7 +2,7 @@
 
 use crate::{Candidates, oracle};
 use luthier_core::random::{Purpose, Stream};
-use luthier_metric::{Metric, SentenceSmoothing};
+use luthier_metric::{Metric, SentenceSmoothing, add};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -93,6 +93,42 @@ pub struct Pairs {
 /// Better and worse candidate of a pair, by index in the list.
 pub(crate) type Pair = (u32, u32);
 
+/// How the candidates of a segment are scored by a learner that compares them with each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum GainBy {
+    /// Sentence score; BLEU is smoothed (BLEU+1).
+    #[default]
+    Sentence,
+    /// Change of the corpus score when the candidate replaces the model's best one, times the number of segments.
+    Document,
+}
+
+/// Returns the change of the corpus score, on the learning scale and times the number of segments, when a candidate
+/// replaces the best one of its segment, for all candidates by segment. `best` holds the index of the best candidate of
+/// each segment, which is not used for an empty list.
+pub(crate) fn document_gains(lists: &[Arc<Candidates>], best: &[usize], metric: &Metric) -> Vec<Vec<f64>> {
+    let mut totals = vec![0.0; metric.width()];
+    for (list, &best) in lists.iter().zip(best).filter(|(list, _)| list.k > 0) {
+        add(&mut totals, list.stats_of(list.class[best]));
+    }
+    let (now, scale) = (metric.score(&totals), metric.unit() * lists.len() as f64);
+    let gains = |(list, &best): (&Arc<Candidates>, &usize)| {
+        let own = if list.k > 0 { list.stats_of(list.class[best]) } else { &[] };
+        let mut swapped = vec![0.0; totals.len()];
+        let mut gain = |stats: &[f32]| {
+            for (((x, t), o), s) in swapped.iter_mut().zip(&totals).zip(own).zip(stats) {
+                *x = t - f64::from(*o) + f64::from(*s);
+            }
+            scale * (metric.score(&swapped) - now)
+        };
+        let of: Vec<f64> = list.stats.chunks_exact(list.width.max(1)).map(&mut gain).collect();
+        list.class.iter().map(|&c| of[c as usize]).collect()
+    };
+    lists.par_iter().zip(best).map(gains).collect()
+}
+
 /// Returns the sentence scores of all candidates, by segment, on the learning scale: scores in per cent divided
 /// by 100.
 pub(crate) fn gains(lists: &[Arc<Candidates>], metric: &Metric, how: SentenceSmoothing) -> Vec<Vec<f64>> {
@@ -130,15 +166,14 @@ pub(crate) fn oracles(
 }
 
 impl Pairs {
-    /// Returns the selected pairs of every segment; `epoch` seeds the sampling.
+    /// Returns the selected pairs of every segment; `gain` holds the scores that are compared, `epoch` seeds the sampling.
     pub(crate) fn choose(
         &self,
         lists: &[Arc<Candidates>],
         metric: &Metric,
-        how: SentenceSmoothing,
+        (how, gain): (SentenceSmoothing, &[Vec<f64>]),
         epoch: u32,
     ) -> Vec<Vec<Pair>> {
-        let gain = gains(lists, metric, how);
         let oracle = match self.source {
             PairSource::Oracle => oracles(lists, metric, how, OracleBy::Corpus, self.seed),
             _ => Vec::new(),

@@ -40,13 +40,14 @@ mod xbleu;
 pub use algorithms::*;
 pub use mert::WeightBound;
 pub use mira::Constraints;
-pub use parts::{Fit, Interpolation, LearnFrom, On, Online, Soft, Stopping, Surrogates};
+pub use parts::{Fit, Gain, Interpolation, LearnFrom, On, Online, Soft, Stopping, Surrogates};
 
 use crate::{
     Learner, Outcome, Schedule, SourceKind,
     learner::{Loss, Minimize},
+    pairs::GainBy,
 };
-use luthier_core::{Error, FeatureKey, Result};
+use luthier_core::{Error, FeatureKey, Result, Weights};
 use luthier_metric::{Metric, SentenceSmoothing};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -64,7 +65,7 @@ use std::sync::Arc;
 ///
 /// assert!(!online(Recipe::Mert(Mert { restarts: Some(5), ..Mert::default() })));
 /// assert!(!online(Recipe::Pro(Pro { keep: 100, ..Pro::default() })));
-/// assert!(!online(Recipe::Apro(Apro { c: 0.1, ..Apro::default() })));
+/// assert!(!online(Recipe::Apro(Apro { c: Some(0.1), ..Apro::default() })));
 /// assert!(!online(Recipe::Softmax(Softmax { oracle: OracleBy::Sentence, ..Softmax::default() })));
 /// assert!(!online(Recipe::Xbleu(Xbleu { clip: Clip::Candidate, ..Xbleu::default() })));
 /// assert!(!online(Recipe::Risk(Risk::default())));
@@ -171,6 +172,10 @@ trait Algorithm {
     /// Returns the objective that is minimised; `None` if the algorithm minimises none.
     fn objective(&self, _: &Context<'_>) -> Option<Minimize> {
         None
+    }
+    /// Returns advice to the user about settings that do not suit the initial weights.
+    fn cautions(&self, _initial: &Weights) -> Vec<String> {
+        Vec::new()
     }
     /// Returns advice to the user about the tuned weights; the number is the mean number of candidates per segment.
     fn remarks(&self, _: &Outcome, _length: usize) -> Vec<String> {
@@ -295,6 +300,12 @@ impl Recipe {
         self.algorithm().sentence_smoothing()
     }
 
+    /// Returns advice to the user about settings that do not suit the initial weights, before anything is learned; the
+    /// settings must have been resolved.
+    pub fn cautions(&self, initial: &Weights) -> Vec<String> {
+        self.algorithm().cautions(initial)
+    }
+
     /// Returns advice to the user about the tuned weights; `length` is the mean number of candidates per
     /// segment.
     pub fn remarks(&self, outcome: &Outcome, length: usize) -> Vec<String> {
@@ -326,6 +337,7 @@ impl Soft {
             lambda: self.lambda,
             gamma: self.gamma.clone(),
             plus_one,
+            gain: GainBy::Sentence,
             limit: self.fit.limit(),
             seed: context.seed,
         }

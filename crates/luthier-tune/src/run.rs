@@ -2,7 +2,7 @@
 
 use crate::{
     Batches, Candidates, Evidence, Fleet, Goal, Learner, RunDir, Schedule, Source, SourceKind, State,
-    learner::grow, run_dir::Kept,
+    learner::grow, run_dir::Kept, source::Subset,
 };
 use luthier_core::{FeatureKey, Fingerprint, Progress, Result, SegmentId, Weights, sum};
 use luthier_metric::{Metric, add};
@@ -17,10 +17,14 @@ mod online;
 pub struct Event {
     /// Number of the iteration, from 0; also the number of the weights that it was decoded with.
     pub iteration: u32,
-    /// Corpus score on the development set under the weights of this iteration; higher is better. In online
-    /// learning with a decoder, the score is for output produced during training, except in the first and the
-    /// last iteration.
+    /// Corpus score on the development set under the weights of this iteration; higher is better. If `running` is set,
+    /// score of the guesses instead.
     pub score: f64,
+    /// Whether `score` and `length_ratio` are those of the guesses, output produced while the weights changed from batch
+    /// to batch: online learning with a decoder decodes the development set with one weight vector only in the last
+    /// iteration and, without a selection set, in the first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub running: bool,
     /// Corpus score on the selection set under the weights of this iteration; `None` without a selection set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select: Option<f64>,
@@ -193,12 +197,37 @@ impl Job<'_> {
         self.schedule.online.is_some() && self.source.kind() != SourceKind::Fixed
     }
 
+    /// Returns the segments that [`run`] holds out to select the epoch, as [`Batches::select_share`] says, and the others;
+    /// `None` if it learns from all segments. The choice depends on the seed and the number of each segment.
+    pub fn held_out(&self) -> Option<(Vec<SegmentId>, Vec<SegmentId>)> {
+        let batches =
+            self.schedule.online.as_ref().filter(|b| b.select_share > 0.0 && self.select.is_none())?;
+        let n = self.source.segments();
+        if n < ENOUGH || self.source.kind() != SourceKind::Decoder {
+            return None;
+        }
+        let count = ((f64::from(n) * batches.select_share).round() as u32).clamp(HELD_OUT.0, HELD_OUT.1);
+        let hash = |s: u32| Fingerprint::default().word(batches.seed).word(u64::from(s)).finish();
+        let mut order: Vec<u32> = (0..n).collect();
+        order.sort_by_cached_key(|&s| hash(s));
+        let (held, rest) = order.split_at_mut(count as usize);
+        held.sort_unstable();
+        rest.sort_unstable();
+        let ids = |segments: &[u32]| segments.iter().map(|&s| SegmentId(s)).collect();
+        Some((ids(held), ids(rest)))
+    }
+
     /// Returns the epoch that starts with an empty pool; `None` without a reset or an accumulating pool.
     fn reset(&self) -> Option<u32> {
         let grows = self.schedule.accumulate && self.source.kind() != SourceKind::Fixed;
         self.schedule.reset_at.filter(|_| grows)
     }
 }
+
+/// Number of segments from which some are held out for selection.
+const ENOUGH: u32 = 300;
+/// Smallest and largest number of segments that are held out for selection.
+const HELD_OUT: (u32, u32) = (50, 300);
 
 /// Result of one epoch.
 struct Epoch {
@@ -214,7 +243,8 @@ struct Epoch {
 ///
 /// Each epoch decodes, scores, learns and is checkpointed. The run ends when fixed lists have been learned from,
 /// when a decode brings no new candidate, when the weights converge, when the score does not improve within the
-/// patience, or at the maximum number of iterations; see [`Schedule`]. Fails if the source or a file fails, and
+/// patience, or at the maximum number of iterations; see [`Schedule`]. Online learning with a decoder and without a
+/// selection set holds out some segments to select the epoch ([`Job::held_out`]). Fails if the source or a file fails, and
 /// with an error of kind `Interrupted` if `job.progress` answers *stop*; the run can then be resumed after the last
 /// complete epoch.
 ///
@@ -249,6 +279,18 @@ struct Epoch {
 /// assert!(outcome.score > 99.9 && scores == [outcome.initial, outcome.score]);
 /// ```
 pub fn run(
+    job: &Job<'_>,
+    dir: &mut RunDir,
+    fleet: &Fleet<'_>,
+    on_event: &mut dyn FnMut(&Event),
+) -> Result<Outcome> {
+    let Some((held, rest)) = job.held_out() else { return run_loop(job, dir, fleet, on_event) };
+    let [select, learn] = [held, rest].map(|segments| Subset { source: job.source, segments });
+    run_loop(&Job { source: &learn, select: Some(&select), ..*job }, dir, fleet, on_event)
+}
+
+/// Runs the loop of [`run`] on the sets of `job` as they are.
+fn run_loop(
     job: &Job<'_>,
     dir: &mut RunDir,
     fleet: &Fleet<'_>,
@@ -402,7 +444,7 @@ fn gather(
     let Job { source, learner, schedule, metric, .. } = *job;
     let answer = state.answer();
     let evidence = candidates(job, &answer, fleet)?;
-    event.judge(metric, &best_totals(&evidence, &answer, metric));
+    event.judge(metric, &best_totals(&evidence, &answer, metric, source.kind()));
     // An error about names occurs in all processes.
     commit(&mut state.weights, &evidence, source).map_err(|e| fleet.known_to_all(e))?;
     if state.epoch == 0 {
@@ -502,7 +544,7 @@ fn decode_totals(
     if source.kind() != SourceKind::Decoder {
         let whole = || {
             let evidence = ask(&all)?;
-            Ok((best_totals(&evidence, weights, metric), evidence.size()))
+            Ok((best_totals(&evidence, weights, metric, source.kind()), evidence.size()))
         };
         return if source.kind() == SourceKind::Command { fleet.first(whole) } else { whole() };
     }
@@ -515,7 +557,7 @@ fn decode_totals(
         let mut lists = lists.into_iter();
         let group = |group: &&[u32]| {
             let evidence = Evidence::Lists(lists.by_ref().take(group.len()).collect());
-            (best_totals(&evidence, weights, metric), evidence.size())
+            (best_totals(&evidence, weights, metric, source.kind()), evidence.size())
         };
         Ok(some.iter().map(group).collect())
     };
@@ -589,8 +631,9 @@ fn constant(pool: &[Arc<Candidates>], weights: &Weights) -> Vec<String> {
     (0..keys.len()).filter(same).filter_map(|c| weights.name(keys[c])).map(str::to_owned).collect()
 }
 
-/// Returns the summed statistics of the best candidates under some weights.
-fn best_totals(evidence: &Evidence, weights: &Weights, metric: &Metric) -> Vec<f64> {
+/// Returns the summed statistics of the best candidates under some weights. The best candidate of a decoder is the first
+/// one: another one may have the same model score up to rounding, but is not the one that the decoder outputs.
+fn best_totals(evidence: &Evidence, weights: &Weights, metric: &Metric, kind: SourceKind) -> Vec<f64> {
     if let Evidence::Forests(forests) = evidence {
         return forests.best_totals(weights, metric);
     }
@@ -601,7 +644,9 @@ fn best_totals(evidence: &Evidence, weights: &Weights, metric: &Metric) -> Vec<f
     }
     sum::sum(lists.len(), 64, metric.width(), |s, total| {
         let list = &lists[s];
-        if let Some(best) = list.best(&dense, weights) {
+        let best =
+            if kind == SourceKind::Decoder { (list.k > 0).then_some(0) } else { list.best(&dense, weights) };
+        if let Some(best) = best {
             add(total, list.stats_of(list.class[best]));
         }
     })

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// let batch = Schedule { psi: 0.1, reset_at: Some(10), ..Schedule::default() }; // PRO
 /// assert_eq!((batch.iterations, batch.accumulate), (25, true));
 /// let batches =
-///     Batches { size: 16, shards: 4, mixing: Mixing::LineSearch, max_rho: 2.0, shuffle: true, seed: 1 };
+///     Batches { size: 16, shards: 4, mixing: Mixing::LineSearch, max_rho: 2.0, select_share: 0.0, shuffle: true, seed: 1 };
 /// let online = Schedule { iterations: 10, accumulate: false, online: Some(batches), ..Schedule::default() };
 /// assert!(online.online.is_some());
 /// ```
@@ -51,9 +51,12 @@ pub struct Batches {
     pub mixing: Mixing,
     /// Upper bound of ρ in line-search mixing, at least 1, which is the mean of the shards; the lower bound is −1.
     pub max_rho: f64,
+    /// Share of the segments that are held out to select the epoch, if a decoder is in the loop, there is no selection
+    /// set and there are at least 300 segments; 0 for none.
+    pub select_share: f64,
     /// Whether each shard visits its segments in random order, newly drawn in every epoch.
     pub shuffle: bool,
-    /// Seed of the random order of segments.
+    /// Seed of the random order of segments, and of the choice of segments that are held out.
     pub seed: u64,
 }
 

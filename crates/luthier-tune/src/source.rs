@@ -121,7 +121,8 @@ pub enum Goal {
 pub enum SourceKind {
     /// Lists that do not depend on the weights: batch learning takes one iteration, without interpolation.
     Fixed,
-    /// A decoder in this process that returns n-best lists, for any segments and in any process of a job.
+    /// A decoder in this process that returns n-best lists, for any segments and in any process of a job. The first
+    /// candidate of a list is the decoder's output.
     Decoder,
     /// An external program that decodes all segments at once, run by the first process only.
     Command,
@@ -165,6 +166,47 @@ pub trait Source: Sync {
     /// forests.
     fn references(&self, _segment: SegmentId) -> Option<Arc<Prepared>> {
         None
+    }
+}
+
+/// Some segments of another source, numbered from 0.
+pub(crate) struct Subset<'a> {
+    /// The other source.
+    pub(crate) source: &'a dyn Source,
+    /// Segments of the other source, ascending.
+    pub(crate) segments: Vec<SegmentId>,
+}
+
+impl Source for Subset<'_> {
+    fn segments(&self) -> u32 {
+        self.segments.len() as u32
+    }
+
+    fn candidates(
+        &self,
+        batch: &[SegmentId],
+        weights: &Weights,
+        goal: Goal,
+        progress: Progress<'_>,
+    ) -> Result<Evidence> {
+        let batch: Vec<SegmentId> = batch.iter().map(|s| self.segments[s.0 as usize]).collect();
+        self.source.candidates(&batch, weights, goal, progress)
+    }
+
+    fn name(&self, key: FeatureKey) -> String {
+        self.source.name(key)
+    }
+
+    fn kind(&self) -> SourceKind {
+        self.source.kind()
+    }
+
+    fn learn_names(&self, names: &[String]) -> Result<()> {
+        self.source.learn_names(names)
+    }
+
+    fn references(&self, segment: SegmentId) -> Option<Arc<Prepared>> {
+        self.source.references(self.segments[segment.0 as usize])
     }
 }
 

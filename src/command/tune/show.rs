@@ -41,20 +41,49 @@ pub(super) fn processes(schedule: &Schedule, fleet: Fleet<'_>, talk: Talk) {
     }
 }
 
-/// Warns about results that are probably not what was meant.
-pub(super) fn warnings(job: &Job<'_>, outcome: &Outcome, last: Option<&Event>, run: &Path, talk: Talk) {
+/// Says which weights of online learning with a decoder are kept; `held_out` is the number of segments that are held out.
+pub(super) fn selection(job: &Job<'_>, held_out: Option<usize>, talk: Talk) {
+    let Some(batches) = job.schedule.online.as_ref().filter(|_| job.source.kind() != SourceKind::Fixed)
+    else {
+        return;
+    };
+    let n = job.source.segments() as usize;
+    if let Some(held) = held_out {
+        talk.say(&format!(
+            "{held} of {} segments are held out to select the epoch (--select-share 0 learns from all of them)",
+            thousands(n)
+        ));
+    } else if job.select.is_none() && batches.select_share > 0.0 {
+        talk.say(&format!(
+            "{n} segments are too few to hold some out: the weights of the last epoch are kept (--select-source \
+             gives a selection set)"
+        ));
+    } else if job.select.is_none() {
+        talk.say("no selection set (--select-source): the weights of the last epoch are kept");
+    }
+}
+
+/// Warns about results that are probably not what was meant; `selected` tells whether a held-out set has selected the
+/// weights.
+pub(super) fn warnings(
+    job: &Job<'_>,
+    outcome: &Outcome,
+    (last, selected): (Option<&Event>, bool),
+    run: &Path,
+    talk: Talk,
+) {
     let metric = job.metric;
-    if let Some(last) = last.filter(|e| e.iteration > 0 && outcome.iteration == 0)
-        && last.select.unwrap_or(last.score) < outcome.score
-    {
+    if let Some(last) = last.filter(|e| e.iteration > 0 && outcome.iteration == 0) {
+        let score = last.select.unwrap_or(last.score);
+        let how = if score < outcome.score { "less than" } else { "the same as" };
         talk.warn(&format!(
-            "the learned weights score {:.2}, less than the initial ones, which are kept; they are in {}",
-            metric.display_score(last.select.unwrap_or(last.score)),
+            "no learned weights score higher than the initial ones, which are kept; those of the last iteration score \
+             {:.2}, {how} the initial ones, and are in {}",
+            metric.display_score(score),
             RunView::weights_path(run, last.iteration).display()
         ));
     }
-    if job.schedule.online.is_some() && job.source.kind() != SourceKind::Fixed && job.select.is_none() {
-        talk.say("no selection set (--select-source): the weights of the last epoch are kept");
+    if job.schedule.online.is_some() && job.source.kind() != SourceKind::Fixed && !selected {
         if outcome.score < outcome.initial {
             let initial = RunView::weights_path(run, 0);
             talk.warn(&format!(
@@ -76,8 +105,9 @@ pub(super) fn event(event: &Event, metric: &Metric, units: Units, talk: Talk) {
         let names = event.constant.join(", ");
         talk.warn(&format!("{names}: constant within each segment, so the weight has no effect"));
     }
-    let mut line =
-        format!("iteration {}  {} {:.2}", event.iteration, metric.name(), metric.display_score(event.score));
+    let of = if event.running { "guesses " } else { "" };
+    let score = metric.display_score(event.score);
+    let mut line = format!("iteration {}  {of}{} {score:.2}", event.iteration, metric.name());
     let parts = [("select", event.select), ("test", event.test), ("surrogate", event.surrogate)];
     for (name, score) in parts {
         if let Some(score) = score {

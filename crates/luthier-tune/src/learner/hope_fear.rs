@@ -13,8 +13,8 @@
 //! - o ← decay·o + stats(e⁺). All counts of o are 1 at the start, so that BLEU is never 0.
 //!
 //! After each epoch the mean of the weights after all updates so far, initial weights included, is scored on
-//! the pool. The mean with the highest corpus score is the result, or the initial weights if they score at
-//! least as high. Training stops after a fixed number of epochs. An epoch reads the pool twice: once to visit
+//! the pool. The mean with the highest corpus score is the result; on fixed lists, the initial weights if they score
+//! at least as high. With a decoder they are no choice: the next decode would bring nothing new. Training stops after a fixed number of epochs. An epoch reads the pool twice: once to visit
 //! the segments, once to score the mean.
 
 mod forest;
@@ -34,8 +34,8 @@ use luthier_metric::{Metric, add};
 /// size, of a pseudo-document (a decaying sum of earlier hopes) with e added, the hope maximises s + B and the
 /// fear s − B. The update is w += min(C, loss/‖Δ‖²)·Δ with Δ = h(hope) − h(fear) and loss = B(hope) − B(fear)
 /// − w·Δ, where the loss is positive. After each epoch the mean of all weights so far is scored on the pool;
-/// the mean with the highest score, or the initial weights if they score higher, is the result. Stops after a
-/// fixed number of epochs, each of which reads the pool twice.
+/// the mean with the highest score, or with `keep_initial` the initial weights if they score higher, is the result.
+/// Stops after a fixed number of epochs, each of which reads the pool twice.
 ///
 /// ```
 /// # use luthier_core::{Progress, Weights};
@@ -76,6 +76,8 @@ pub struct HopeFear {
     pub safe_hope: bool,
     /// Whether segments are visited in random order, newly drawn in every epoch.
     pub shuffle: bool,
+    /// Whether the initial weights are the result if they score at least as high as every mean.
+    pub keep_initial: bool,
     /// Seed of the random order of segments.
     pub seed: u64,
 }
@@ -127,7 +129,8 @@ impl HopeFear {
         progress: Progress<'_>,
     ) -> Result<()> {
         let mut pass = Pass::new(self, state.weights.values());
-        let mut best = (score(state.weights.values()), state.weights.values().to_vec());
+        let initial = if self.keep_initial { score(state.weights.values()) } else { f64::NEG_INFINITY };
+        let mut best = (initial, state.weights.values().to_vec());
         for epoch in 0..self.epochs {
             if self.shuffle {
                 Stream::new(self.seed, Purpose::Order, state.epoch, epoch).shuffle(&mut order);

@@ -7,8 +7,8 @@
 //!   bᵢ > bⱼ. The factor 2 counts both signs of a pair (Dreyer and Dong 2015, §3, step 3). L-BFGS.
 //! - PRO, hinge (Watanabe 2012, eq. 4–5): λ/2‖w‖² + 1/M Σ max(0, 1 − (sᵢ − sⱼ)) over the M selected pairs. Dual
 //!   coordinate descent on ½‖w‖² + C Σ max(0, 1 − (sᵢ − sⱼ)) with C = 1/(λM).
-//! - APRO (Dreyer and Dong 2015, eq. 3): ½‖w‖² + C/N Σ max(0, 1 − sᵢ + sⱼ)² over all pairs with bᵢ > bⱼ.
-//!   Trust-region truncated Newton.
+//! - APRO (Dreyer and Dong 2015, eq. 3): ½‖w‖² + C/N Σ max(0, 1 − sᵢ + sⱼ)² over all pairs with bᵢ > bⱼ, or with
+//!   the mean over the pairs of each segment in place of the sum. Trust-region truncated Newton.
 //! - Softmax (Watanabe 2012, eq. 4 and 6): λ/2‖w‖² − 1/N Σ log(Zₒ/Zₙ), with scores scaled by γ. L-BFGS.
 //! - Expected BLEU (Rosti et al. 2010, 2011): λ/2‖w‖² − BLEU of expected n-gram counts. L-BFGS.
 //! - Risk (Smith and Eisner 2006): λ/2‖w‖² − 1/N Σ Σₑ p(e)·b(e). L-BFGS.
@@ -23,8 +23,9 @@
 use super::{Learner, Note};
 use crate::{
     Candidates, Evidence, FeatureMatrix, Fleet, ForestPool, State,
-    loss::{Apro, Brevity, Clip, Margin, OnForests, Pairwise, Regularized, Risk, Softmax, Xbleu},
-    pairs::{OracleBy, Pair, Pairs, gains, oracles},
+    candidates::argmax,
+    loss::{Apro, AproScale, Brevity, Clip, Margin, OnForests, Pairwise, Regularized, Risk, Softmax, Xbleu},
+    pairs::{GainBy, OracleBy, Pair, Pairs, document_gains, gains, oracles},
 };
 use luthier_core::{
     Error, Progress, Result, Step, Weights,
@@ -46,12 +47,14 @@ pub enum Loss {
         /// Loss of one pair: logistic or hinge.
         margin: Margin,
     },
-    /// Squared hinge loss over all pairs (Dreyer and Dong 2015, eq. 3): ½‖w‖² + C/N Σ max(0, 1 − sᵢ + sⱼ)² over
-    /// pairs of a segment with model scores s and sentence scores bᵢ > bⱼ; N is the number of candidates of all
-    /// segments. [`Minimize::lambda`] is not used.
+    /// Squared hinge loss over all pairs (Dreyer and Dong 2015): ½‖w‖² plus C times the sum of max(0, 1 − sᵢ + sⱼ)²
+    /// over pairs of a segment with model scores s and sentence scores bᵢ > bⱼ, divided as `scale` says.
+    /// [`Minimize::lambda`] is not used.
     Apro {
         /// C: weight of the loss relative to the regulariser ½‖w‖², above 0.
         c: f64,
+        /// Divisor of the loss.
+        scale: AproScale,
     },
     /// Negative log-likelihood of the oracles, −1/N Σ log(Zₒ/Zₙ) over N segments, where Zₒ and Zₙ sum exp(γs)
     /// over the oracles and over the whole list (Watanabe 2012, eq. 6, with γ = 1).
@@ -118,6 +121,8 @@ pub struct Minimize {
     pub gamma: Vec<f64>,
     /// Smoothing of sentence BLEU, for pairs, risk and oracles by sentence.
     pub plus_one: SentenceSmoothing,
+    /// How candidates are compared by PRO, APRO and risk; not used by the other losses.
+    pub gain: GainBy,
     /// Stopping rule of the minimiser: tolerance and maximum number of steps (sweeps, with the hinge loss).
     pub limit: Limit,
     /// Seed of sampled pairs, of the oracle search and of the order of dual coordinate descent.
@@ -134,6 +139,7 @@ impl Minimize {
             lambda: 1e-5,
             gamma: vec![1.0],
             plus_one: SentenceSmoothing::default(),
+            gain: GainBy::Sentence,
             limit: Limit { tolerance: 1e-4, steps: 1000 },
             seed,
         }
@@ -163,15 +169,14 @@ impl Minimize {
         let (metric, lists) = (&self.metric, design.lists());
         match &self.loss {
             Loss::Pro { pairs, margin } => {
-                let chosen = pairs.choose(lists, metric, self.plus_one, epoch);
+                let gain = self.gains(design, weights);
+                let chosen = pairs.choose(lists, metric, (self.plus_one, &gain), epoch);
                 self.pairwise(lists, &chosen, weights, *margin, fleet)
             }
-            Loss::Apro { c } => Box::new(Regularized::new(
-                design.clone(),
-                Apro::new(*c, &gains(lists, metric, self.plus_one)),
-                1.0,
-                fleet,
-            )),
+            Loss::Apro { c, scale } => {
+                let loss = Apro::new(*c, *scale, &self.gains(design, weights));
+                Box::new(Regularized::new(design.clone(), loss, 1.0, fleet))
+            }
             Loss::Softmax { oracle } => {
                 let oracle = oracles(lists, metric, self.plus_one, *oracle, self.seed);
                 Box::new(Regularized::new(design.clone(), Softmax { gamma, oracle }, self.lambda, fleet))
@@ -183,10 +188,21 @@ impl Minimize {
                 Box::new(Regularized::new(design.clone(), loss, self.lambda, fleet))
             }
             Loss::Risk => {
-                let gain = gains(lists, metric, self.plus_one);
+                let gain = self.gains(design, weights);
                 Box::new(Regularized::new(design.clone(), Risk { gamma, gain }, self.lambda, fleet))
             }
         }
+    }
+
+    /// Returns the scores by which candidates are compared, by segment, on the learning scale.
+    fn gains(&self, design: &FeatureMatrix, weights: &Weights) -> Vec<Vec<f64>> {
+        let (metric, lists) = (&self.metric, design.lists());
+        if self.gain == GainBy::Sentence {
+            return gains(lists, metric, self.plus_one);
+        }
+        let best = |s: usize| argmax(&design.scores(s, &design.gather(s, weights.values())));
+        let best: Vec<usize> = (0..lists.len()).map(|s| if lists[s].k > 0 { best(s) } else { 0 }).collect();
+        document_gains(lists, &best, metric)
     }
 
     /// Returns the objective over forests, regulariser included; `None` unless the loss is softmax or xBLEU
@@ -345,7 +361,8 @@ impl Learner for Minimize {
         let design = Arc::new(FeatureMatrix::new(lists.to_vec(), &state.weights));
         let mut chosen = Vec::new();
         if let Loss::Pro { pairs, .. } = &self.loss {
-            chosen = pairs.choose(lists, &self.metric, self.plus_one, state.epoch);
+            let gain = self.gains(&design, &state.weights);
+            chosen = pairs.choose(lists, &self.metric, (self.plus_one, &gain), state.epoch);
             if chosen.iter().all(Vec::is_empty) {
                 let least = pairs.min_difference;
                 return Ok(Some(format!(

@@ -17,7 +17,7 @@
 //! - O-ORO, softmax (eq. 16, 17, with the mean of eq. 6): with w¼ = (1 − λη)wₖ,
 //!   w ← argmin ½‖w − w¼‖² + η/|b| Σ max{0, −L(wₖ; f, e) − (w − wₖ)·Ψ(wₖ; f, e)} = w¼ + Σ τΨ(wₖ; f, e).
 //! - MIRA (eq. 13): w ← argmin λ/2‖w − wₖ‖² + Σ max{0, m − w·Φ} = wₖ + Σ τΦ with 0 ≤ τ ≤ C = 1/λ; the margin
-//!   m is 1. With [`PairScale::Mean`] the sum is divided by M′, and 0 ≤ τ ≤ C/M′.
+//!   m is 1. With [`MiraScale::Mean`] the sum is divided by M′, and 0 ≤ τ ≤ C/M′.
 //!
 //! After a step of ORO or O-ORO, w is projected onto the ball of radius 1/√λ (Algorithm 2, line 9). The
 //! learning rate is η = η₀·α^(k/K), with K batches per epoch.
@@ -166,7 +166,7 @@ pub enum RankMargin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
-pub enum PairScale {
+pub enum MiraScale {
     /// Sum of the losses of all pairs, as printed: longer lists and larger batches give longer steps.
     Sum,
     /// Sum of the losses divided by the number M′ of violated pairs.
@@ -213,7 +213,7 @@ pub enum Rule {
         /// Margin m required between an oracle and another candidate.
         margin: RankMargin,
         /// Whether C bounds each Lagrange multiplier, or, divided by the number M′ of violated pairs, their mean.
-        scale: PairScale,
+        scale: MiraScale,
     },
 }
 
@@ -343,8 +343,8 @@ impl Learner for Rank {
                 let w_k = problem.gather(state.weights.values());
                 let pairs = Pairs { problem: &problem, all: pairs, margins };
                 let (terms, bound) = match scale {
-                    PairScale::Sum => (1, Bound::Box),
-                    PairScale::Mean => (pairs.violated(&w_k).len(), Bound::Mean),
+                    MiraScale::Sum => (1, Bound::Box),
+                    MiraScale::Mean => (pairs.violated(&w_k).len(), Bound::Mean),
                 };
                 if terms > 0 {
                     let step = self.solve(&pairs, &w_k, (c, terms), bound, k);

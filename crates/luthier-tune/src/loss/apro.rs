@@ -4,7 +4,9 @@
 //! candidates.
 //!
 //! - P = {(i, j): bᵢ > bⱼ} (eq. 1); the loss of a segment is L = Σ max(0, 1 − hᵢ + hⱼ)² over (i, j) ∈ P (eq. 2).
-//! - The objective is ½‖w‖² + C/N Σₛ L with N = Σₛ kₛ (eq. 3); [`Apro`] is its second term.
+//! - The objective is ½‖w‖² + C/N Σₛ L with N = Σₛ kₛ (eq. 3); [`Apro`] is its second term. L grows with kₛ², its
+//!   divisor with kₛ, so the C that suits eq. 3 depends on the length of the lists. [`AproScale::Pairs`], the default of
+//!   the recipe, takes means instead: ½‖w‖² + C/S Σₛ L/|P| over the S segments with |P| > 0.
 //! - Q = {(i, j) ∈ P: 1 − hᵢ + hⱼ > 0} (eq. 4) are the violated pairs; qᵢ• and q•ᵢ count those with i as
 //!   better and as worse candidate (eq. 5, 6); rᵢ• = Σ hⱼ over (i, j) ∈ Q (eq. 7), and likewise r•ᵢ = Σ hⱼ
 //!   over (j, i) ∈ Q.
@@ -21,14 +23,23 @@
 
 use super::ScoreLoss;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
-/// All-pairs squared hinge loss (Dreyer and Dong 2015, eq. 3): C/N Σ max(0, 1 − sᵢ + sⱼ)² over all pairs of
-/// candidates of a segment with model scores s and sentence scores bᵢ > bⱼ; N is the number of candidates of all
-/// segments. Value, gradient and Hessian product each cost O(k log k) per segment, by a Fenwick tree over the ranks
+/// Divisor of the loss of APRO, which decides how the weight of the loss depends on the length of the lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum AproScale {
+    /// Mean over the pairs of a segment, then over segments: one C for lists of any length.
+    Pairs,
+    /// Sum over pairs divided by the number of candidates (Dreyer and Dong 2015, eq. 3): C depends on the length of lists.
+    Candidates,
+}
+
+/// All-pairs squared hinge loss (Dreyer and Dong 2015): C times the sum, by segment, of max(0, 1 − sᵢ + sⱼ)² over all
+/// pairs of candidates with model scores s and sentence scores bᵢ > bⱼ, divided as [`AproScale`] says. Value, gradient and Hessian product each cost O(k log k) per segment, by a Fenwick tree over the ranks
 /// of b.
 pub struct Apro {
-    /// C/N.
-    scale: f64,
     segments: Vec<Segment>,
 }
 
@@ -38,6 +49,8 @@ struct Segment {
     rank: Vec<u32>,
     /// Number of different ranks.
     ranks: usize,
+    /// Factor of the segment's loss: C/N, or C/(S·|P|).
+    scale: f64,
 }
 
 /// Candidates of a segment sorted by model score, with their violated pairs.
@@ -52,23 +65,34 @@ pub struct Point {
     rank: Vec<u32>,
     /// By position i in `order`: qᵢ• + q•ᵢ, the number of violated pairs.
     active: Vec<f64>,
-    /// By candidate i: ∂L/∂hᵢ.
+    /// By candidate i: the derivative of the scaled loss by hᵢ.
     slope: Vec<f64>,
 }
 
 impl Apro {
     /// Builds the loss with weight C from the sentence scores of all candidates, by segment; only their order
     /// within a segment matters.
-    pub fn new(c: f64, gain: &[Vec<f64>]) -> Self {
-        let n: usize = gain.iter().map(Vec::len).sum();
-        let segments = gain.par_iter().map(|b| {
-            let mut distinct = b.clone();
-            distinct.sort_unstable_by(f64::total_cmp);
-            distinct.dedup();
-            let rank = b.iter().map(|x| distinct.partition_point(|y| y < x) as u32).collect();
-            Segment { rank, ranks: distinct.len() }
+    pub fn new(c: f64, by: AproScale, gain: &[Vec<f64>]) -> Self {
+        let candidates: usize = gain.iter().map(Vec::len).sum();
+        let ranked = gain.par_iter().map(|b| {
+            let mut sorted = b.clone();
+            sorted.sort_unstable_by(f64::total_cmp);
+            let tied: usize = sorted.chunk_by(|x, y| x == y).map(|run| run.len() * (run.len() - 1) / 2).sum();
+            let pairs = b.len() * b.len().saturating_sub(1) / 2 - tied;
+            sorted.dedup();
+            let rank = b.iter().map(|x| sorted.partition_point(|y| y < x) as u32).collect();
+            (Segment { rank, ranks: sorted.len(), scale: 0.0 }, pairs)
         });
-        Apro { scale: c / n.max(1) as f64, segments: segments.collect() }
+        let ranked: Vec<(Segment, usize)> = ranked.collect();
+        let segments = ranked.iter().filter(|(_, pairs)| *pairs > 0).count();
+        let scaled = |(segment, pairs): (Segment, usize)| {
+            let divisor = match by {
+                AproScale::Pairs => segments * pairs,
+                AproScale::Candidates => candidates,
+            };
+            Segment { scale: c / divisor.max(1) as f64, ..segment }
+        };
+        Apro { segments: ranked.into_iter().map(scaled).collect() }
     }
 }
 
@@ -76,7 +100,7 @@ impl ScoreLoss for Apro {
     type Point = Point;
 
     fn forward(&self, segment: usize, scores: Vec<f64>, sums: &mut [f64]) -> Point {
-        let Segment { rank, ranks } = &self.segments[segment];
+        let Segment { rank, ranks, scale } = &self.segments[segment];
         let k = scores.len();
         let mut order: Vec<u32> = (0..k as u32).collect();
         order.sort_unstable_by(|&a, &b| {
@@ -122,17 +146,17 @@ impl ScoreLoss for Apro {
             }
         });
         for (p, &i) in point.order.iter().enumerate() {
-            point.slope[i as usize] = slope[p];
+            point.slope[i as usize] = scale * slope[p];
         }
         point.active = active;
         // Rounding can leave a value slightly below 0.
-        sums[0] += value.max(0.0);
+        sums[0] += scale * value.max(0.0);
         point
     }
 
     fn value(&self, sums: &[f64], d_sums: &mut [f64]) -> f64 {
-        d_sums[0] = self.scale;
-        self.scale * sums[0]
+        d_sums[0] = 1.0;
+        sums[0]
     }
 
     fn backward(&self, _: usize, point: &Point, d_sums: &[f64], d_scores: &mut [f64]) {
@@ -144,9 +168,10 @@ impl ScoreLoss for Apro {
     fn curve(&self, segment: usize, point: &Point, d_sums: &[f64], v: &[f64], out: &mut [f64]) -> bool {
         let terms: Vec<[f64; 1]> = point.order.iter().map(|&i| [v[i as usize]]).collect();
         let mut sums = vec![0.0; v.len()];
-        point.partners(self.segments[segment].ranks, &terms, |i, _, [sum]| sums[i] += sum);
+        let Segment { ranks, scale, .. } = &self.segments[segment];
+        point.partners(*ranks, &terms, |i, _, [sum]| sums[i] += sum);
         for (p, &i) in point.order.iter().enumerate() {
-            out[i as usize] = 2.0 * d_sums[0] * (point.active[p] * terms[p][0] - sums[p]);
+            out[i as usize] = 2.0 * scale * d_sums[0] * (point.active[p] * terms[p][0] - sums[p]);
         }
         true
     }

@@ -71,7 +71,8 @@ fn minimize(metric: &Metric, loss: Loss) -> Minimize {
 
 fn all_losses(pool: &Pool) -> Vec<(String, Loss)> {
     let mut all = vec![
-        ("apro".to_owned(), Loss::Apro { c: 2.0 }),
+        ("apro".to_owned(), Loss::Apro { c: 2.0, scale: AproScale::Candidates }),
+        ("apro by pairs".to_owned(), Loss::Apro { c: 2.0, scale: AproScale::Pairs }),
         ("risk".to_owned(), Loss::Risk),
         ("softmax".to_owned(), Loss::Softmax { oracle: OracleBy::Corpus }),
         ("softmax, sentence".to_owned(), Loss::Softmax { oracle: OracleBy::Sentence }),
@@ -184,7 +185,7 @@ fn apro_against_all_pairs() {
                 }
             }
         }
-        let loss = Apro::new(k as f64, std::slice::from_ref(&b));
+        let loss = Apro::new(k as f64, AproScale::Candidates, std::slice::from_ref(&b));
         let (mut sums, mut d_sums) = ([0.0], [0.0]);
         let point = loss.forward(0, scores, &mut sums);
         let near = |x: f64, y: f64| assert!((x - y).abs() <= 1e-9 * (1.0 + y.abs()), "{x} {y} in {round}");
@@ -297,7 +298,7 @@ fn pairs_by_definition() {
             max_length_sigma,
             seed: 1,
         };
-        pairs.choose(&pool.lists, &metric, SentenceSmoothing::default(), 0)
+        pairs.choose(&pool.lists, &metric, (SentenceSmoothing::default(), &gain), 0)
     };
     let difference = |s: usize, (a, b): (u32, u32)| gain[s][a as usize] - gain[s][b as usize];
     let all = choose(PairSource::All, None);

@@ -2,15 +2,15 @@
 
 use super::{
     Algorithm, Context, RecipeInfo,
-    parts::{Fit, Interpolation, Stopping},
+    parts::{Fit, Gain, Interpolation, Stopping},
     range::POSITIVE,
 };
 use crate::{
     Learner, Outcome, Schedule,
     learner::{Loss, Minimize},
+    loss::AproScale,
 };
 use luthier_core::Result;
-use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
 /// All-pairs ranking optimisation (Dreyer and Dong 2015): a squared hinge loss over all pairs of candidates,
@@ -25,17 +25,21 @@ pub struct Apro {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// C: weight of the loss relative to the regulariser ½‖w‖² (Dreyer and Dong 2015, eq. 3).
+    /// C: weight of the loss relative to the regulariser ½‖w‖² [default: 20; 0.01 with --scale candidates].
     ///
-    /// The loss is summed over all pairs and divided by the number of candidates, so it is proportional to the
-    /// length of the lists. 0.01 suits about 3,600 candidates per segment; for shorter lists raise it in
-    /// proportion.
-    #[cfg_attr(feature = "clap", arg(long, value_name = "C", default_value_t = Apro::default().c, allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "APRO"))]
-    pub c: f64,
-    /// Smoothing of sentence BLEU (BLEU+1).
+    /// With --scale candidates, the loss is proportional to the length of the lists: 0.01 suits about 3,600 candidates
+    /// per segment; for shorter lists raise it in proportion.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "C", allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "APRO"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub c: Option<f64>,
+    /// Divisor of the loss: mean over the pairs of each segment, or sum over pairs divided by the number of candidates
+    /// (Dreyer and Dong 2015, eq. 3).
+    #[cfg_attr(feature = "clap", arg(long, value_name = "BY", value_enum, default_value_t = Apro::default().scale, help_heading = "APRO"))]
+    pub scale: AproScale,
+    /// How candidates are compared.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
-    pub sentence: SentenceSmoothing,
+    pub sentence: Gain,
     /// Stopping rule of the minimiser.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
@@ -51,13 +55,16 @@ pub struct Apro {
 const PAPER_LENGTH: usize = 3600;
 /// C of Dreyer and Dong (2015, §5.1).
 const PAPER_C: f64 = 0.01;
+/// C for the mean over pairs: about the weight that the paper's C gives to the mean pair of its lists, 0.01 · 3,600 / 2.
+const MEAN_C: f64 = 20.0;
 
 impl Default for Apro {
     fn default() -> Self {
         Apro {
             stopping: Stopping::default(),
-            c: PAPER_C,
-            sentence: SentenceSmoothing::default(),
+            c: None,
+            scale: AproScale::Pairs,
+            sentence: Gain::default(),
             fit: Fit::default(),
             interpolation: Interpolation::default(),
         }
@@ -79,7 +86,9 @@ impl Algorithm for Apro {
     }
 
     fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
+        self.sentence.check()?;
         POSITIVE.check("c", self.c)?;
+        self.c.get_or_insert(self.default_c());
         self.fit.resolve(1e-3)?;
         self.interpolation.resolve(context, 1.0, 10)?;
         self.stopping.resolve_batch(context, 30)
@@ -100,8 +109,9 @@ impl Algorithm for Apro {
     /// Advises a larger C for short lists: the loss grows with the number of pairs, its divisor N with the
     /// number of candidates, so the loss of short lists has less weight.
     fn remarks(&self, _: &Outcome, length: usize) -> Vec<String> {
-        let short = self.c == PAPER_C && length * 2 < PAPER_LENGTH && length > 0;
-        let same = self.c * PAPER_LENGTH as f64 / length.max(1) as f64;
+        let paper = self.scale == AproScale::Candidates && self.c == Some(PAPER_C);
+        let short = paper && length * 2 < PAPER_LENGTH && length > 0;
+        let same = PAPER_C * PAPER_LENGTH as f64 / length.max(1) as f64;
         let remark = format!(
             "--c 0.01 suits lists of about {PAPER_LENGTH} candidates; for lists of {length}, --c {same:.2} gives \
              the loss the same weight"
@@ -111,13 +121,21 @@ impl Algorithm for Apro {
 }
 
 impl Apro {
+    fn default_c(&self) -> f64 {
+        match self.scale {
+            AproScale::Pairs => MEAN_C,
+            AproScale::Candidates => PAPER_C,
+        }
+    }
+
     fn minimize(&self, context: &Context<'_>) -> Minimize {
         Minimize {
             metric: context.metric.clone(),
-            loss: Loss::Apro { c: self.c },
+            loss: Loss::Apro { c: self.c.unwrap_or(self.default_c()), scale: self.scale },
             lambda: 1.0,
             gamma: vec![1.0],
-            plus_one: self.sentence,
+            plus_one: self.sentence.smoothing,
+            gain: self.sentence.gain,
             limit: self.fit.limit(),
             seed: context.seed,
         }

@@ -6,10 +6,10 @@ use super::{
     range::{POSITIVE, SHARE, check_count},
 };
 use crate::{
-    Learner, Mixing, Schedule,
+    Learner, Mixing, Schedule, SourceKind,
     learner::HopeFear,
     learner::rank::TOLERANCE,
-    rank::{PairScale, Rank, RankMargin, Rule},
+    rank::{MiraScale, Rank, RankMargin, Rule},
 };
 use luthier_core::{Error, Result};
 use luthier_metric::{Metric, SentenceSmoothing};
@@ -78,7 +78,7 @@ pub struct Mira {
     /// violated pairs [default: sum].
     #[cfg_attr(feature = "clap", arg(long, value_name = "HOW", help_heading = "MIRA"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub scale: Option<PairScale>,
+    pub scale: Option<MiraScale>,
     /// Accuracy of the inner problem with --constraints oracle: largest distance of the weights from its solution
     /// [default: 0.0001].
     #[cfg_attr(feature = "clap", arg(long, value_name = "T", allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "MIRA"))]
@@ -209,6 +209,7 @@ impl Mira {
             model_background: self.model_background,
             safe_hope: self.safe_hope,
             shuffle: self.shuffle_pool && self.online.shuffle,
+            keep_initial: true,
             seed,
         }
     }
@@ -244,7 +245,7 @@ impl Algorithm for Mira {
             Constraints::Oracle => {
                 self.lambda.get_or_insert(LAMBDA);
                 self.margin.get_or_insert(RankMargin::One);
-                self.scale.get_or_insert(PairScale::Sum);
+                self.scale.get_or_insert(MiraScale::Sum);
                 self.tolerance.get_or_insert(TOLERANCE);
                 self.online.resolve(&mut self.stopping, INFO.name, (16, Mixing::Average), context)
             }
@@ -254,7 +255,10 @@ impl Algorithm for Mira {
     fn learner(&self, context: &Context<'_>) -> Box<dyn Learner> {
         let (metric, seed) = (context.metric, context.seed);
         match self.constraints {
-            Constraints::HopeFear => Box::new(self.hope_fear(metric.clone(), seed)),
+            Constraints::HopeFear => {
+                let keep_initial = context.source == SourceKind::Fixed;
+                Box::new(HopeFear { keep_initial, ..self.hope_fear(metric.clone(), seed) })
+            }
             Constraints::Surrogate => {
                 let c = self.c.unwrap_or(f64::INFINITY);
                 Box::new(self.surrogates.learner(metric, self.sentence, Some(c)))
@@ -262,7 +266,7 @@ impl Algorithm for Mira {
             Constraints::Oracle => {
                 let c = 1.0 / self.lambda.unwrap_or(LAMBDA);
                 let margin = self.margin.unwrap_or(RankMargin::One);
-                let scale = self.scale.unwrap_or(PairScale::Sum);
+                let scale = self.scale.unwrap_or(MiraScale::Sum);
                 let tolerance = self.tolerance.unwrap_or(TOLERANCE);
                 let rule = Rule::Passive { c, margin, scale };
                 Box::new(Rank { tolerance, ..Rank::new(metric.clone(), rule, seed) })

@@ -11,7 +11,7 @@ use crate::{
     pairs::OracleBy,
     rank::{Bound, Decay, InnerPairs, Linearize, Norm, Rank, RankLoss, Rate, Rule},
 };
-use luthier_core::{Error, Result};
+use luthier_core::{Error, Result, Weights};
 use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
@@ -209,6 +209,23 @@ impl Algorithm for Oro {
 
     fn schedule(&self, context: &Context<'_>) -> Schedule {
         self.online.schedule(&self.stopping, context.seed)
+    }
+
+    fn cautions(&self, initial: &Weights) -> Vec<String> {
+        let start = initial.values().iter().any(|w| *w != 0.0);
+        match self.dual {
+            Some(Bound::Normalized) if start => vec![
+                "--dual normalized learns only from weights that are 0, because its steps do not depend on the learning \
+                 rate: use --dual mean, or initial weights of 0"
+                    .to_owned(),
+            ],
+            Some(Bound::Simplex) => vec![
+                "--dual simplex is degenerate: if no weights rank all oracles above all other candidates, it shrinks the \
+                 weights to 0; use --dual mean"
+                    .to_owned(),
+            ],
+            _ => Vec::new(),
+        }
     }
 
     fn sentence_smoothing(&self) -> SentenceSmoothing {

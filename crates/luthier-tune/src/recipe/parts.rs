@@ -7,6 +7,7 @@ use super::{
 use crate::{
     Batches, Mixing, Schedule, SourceKind,
     learner::{OneBest, Update},
+    pairs::GainBy,
 };
 use luthier_core::{Error, Result};
 use luthier_metric::{Metric, SentenceSmoothing};
@@ -185,6 +186,36 @@ impl Interpolation {
     }
 }
 
+/// How candidates of a segment are compared: by sentence score, or in the context of the whole output.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::Args), group(skip))]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Gain {
+    /// Score by which candidates are compared: sentence score, or change of the corpus score when the candidate
+    /// replaces the current best one.
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "BY", value_enum, default_value_t, help_heading = "Sentence BLEU")
+    )]
+    pub gain: GainBy,
+    /// Smoothing of sentence BLEU (BLEU+1).
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub smoothing: SentenceSmoothing,
+}
+
+impl Gain {
+    /// Fails if sentence BLEU is to be smoothed but not used.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.gain == GainBy::Document && self.smoothing != SentenceSmoothing::default() {
+            return Err(Error::new(
+                "--smooth-unigrams and --smooth-brevity have no effect with --gain document",
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// Default tolerance of L-BFGS: relative norm of the gradient.
 pub(super) const TOLERANCE: f64 = 1e-4;
 
@@ -289,6 +320,17 @@ pub struct Online {
     #[cfg_attr(feature = "clap", arg(long, value_name = "RHO", allow_negative_numbers = true))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_rho: Option<f64>,
+    /// Share of the segments to hold out for the selection of the epoch, with --model and without a selection set; 0 for
+    /// none [default: 0.15 of 300 or more segments].
+    ///
+    /// At least 50 and at most 300 segments are held out, chosen at random by --seed. With fewer than 300 segments none
+    /// is held out, and the last weights are kept.
+    #[cfg_attr(
+        feature = "clap",
+        arg(long, value_name = "SHARE", allow_negative_numbers = true, help_heading = "Held-out sets")
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub select_share: Option<f64>,
     /// Visit segments in corpus order instead of random order.
     #[cfg_attr(feature = "clap", arg(id = "no-shuffle", long = "no-shuffle", action = clap::ArgAction::SetFalse))]
     pub shuffle: bool,
@@ -298,10 +340,19 @@ pub struct Online {
 const MAX_SHARDS: u32 = 4096;
 /// Largest and default upper bound of ρ in line-search mixing: twice the change of an epoch.
 const MAX_RHO: f64 = 2.0;
+/// Default share of the segments that are held out to select the epoch.
+const SELECT_SHARE: f64 = 0.15;
 
 impl Default for Online {
     fn default() -> Self {
-        Online { batch_size: None, shards: None, mixing: None, max_rho: None, shuffle: true }
+        Online {
+            batch_size: None,
+            shards: None,
+            mixing: None,
+            max_rho: None,
+            select_share: None,
+            shuffle: true,
+        }
     }
 }
 
@@ -338,6 +389,17 @@ impl Online {
             }
             _ => {}
         }
+        match self.select_share {
+            Some(_) if context.source == SourceKind::Fixed => {
+                return Err(Error::new("--select-share has no effect with --nbest")
+                    .hint("give a selection set with --select-nbest and --select-ref"));
+            }
+            Some(share) if !(0.0..=0.5).contains(&share) => {
+                return Err(Error::new(format!("select-share is {share}, expected a number from 0 to 0.5")));
+            }
+            None if context.source != SourceKind::Fixed => self.select_share = Some(SELECT_SHARE),
+            _ => {}
+        }
         stopping.resolve_online()
     }
 
@@ -348,6 +410,7 @@ impl Online {
             shards: self.shards.unwrap_or(1),
             mixing: self.mixing.unwrap_or(Mixing::Average),
             max_rho: self.max_rho.unwrap_or(MAX_RHO),
+            select_share: self.select_share.unwrap_or(0.0),
             shuffle: self.shuffle,
             seed,
         };

@@ -2,7 +2,7 @@
 
 use super::{
     Algorithm, Context, RecipeInfo,
-    parts::{Fit, Interpolation, Stopping, TOLERANCE},
+    parts::{Fit, Gain, Interpolation, Stopping, TOLERANCE},
     range::{NON_NEGATIVE, POSITIVE, SHARE, check_count},
 };
 use crate::{
@@ -12,7 +12,6 @@ use crate::{
     pairs::{PairSource, Pairs},
 };
 use luthier_core::Result;
-use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
 /// Pairwise ranking optimisation (Hopkins and May 2011): a linear classifier that ranks pairs of candidates.
@@ -59,10 +58,10 @@ pub struct Pro {
     #[cfg_attr(feature = "clap", arg(long, value_name = "L", help_heading = "PRO", allow_negative_numbers = true, value_parser = super::range::flag::positive))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lambda: Option<f64>,
-    /// Smoothing of sentence BLEU (BLEU+1).
+    /// How candidates are compared.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
-    pub sentence: SentenceSmoothing,
+    pub sentence: Gain,
     /// Stopping rule of the minimiser.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
@@ -89,7 +88,7 @@ impl Default for Pro {
             slice: 0.1,
             max_length_sigma: None,
             lambda: None,
-            sentence: SentenceSmoothing::default(),
+            sentence: Gain::default(),
             fit: Fit::default(),
             interpolation: Interpolation::default(),
         }
@@ -111,6 +110,7 @@ impl Algorithm for Pro {
     }
 
     fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
+        self.sentence.check()?;
         check_count("draw", self.draw, 1, MAX_DRAWS)?;
         check_count("keep", self.keep, 1, u32::MAX)?;
         NON_NEGATIVE.check("min-difference", self.min_difference)?;
@@ -154,7 +154,8 @@ impl Pro {
             loss: Loss::Pro { pairs, margin: self.loss },
             lambda: self.lambda.unwrap_or(1.0),
             gamma: vec![1.0],
-            plus_one: self.sentence,
+            plus_one: self.sentence.smoothing,
+            gain: self.sentence.gain,
             limit: self.fit.limit(),
             seed: context.seed,
         }

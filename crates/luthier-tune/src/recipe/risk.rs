@@ -2,14 +2,13 @@
 
 use super::{
     Algorithm, Context, RecipeInfo,
-    parts::{Interpolation, Soft, Stopping},
+    parts::{Gain, Interpolation, Soft, Stopping},
 };
 use crate::{
     Learner, Schedule,
     learner::{Loss, Minimize},
 };
 use luthier_core::Result;
-use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
 
 /// Minimum risk training (Smith and Eisner 2006): maximises the expected sentence score.
@@ -27,10 +26,10 @@ pub struct Risk {
     #[cfg_attr(feature = "clap", command(flatten, next_help_heading = "Risk"))]
     #[serde(flatten)]
     pub soft: Soft,
-    /// Smoothing of sentence BLEU (BLEU+1).
+    /// How candidates are compared.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
-    pub sentence: SentenceSmoothing,
+    pub sentence: Gain,
     /// Interpolation of weights and reset of the pool between iterations, with a decoder.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
@@ -52,13 +51,14 @@ impl Algorithm for Risk {
     }
 
     fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
+        self.sentence.check()?;
         self.soft.resolve()?;
         self.interpolation.resolve(context, 1.0, 0)?;
         self.stopping.resolve_batch(context, 25)
     }
 
     fn learner(&self, context: &Context<'_>) -> Box<dyn Learner> {
-        Box::new(self.soft.minimize(Loss::Risk, self.sentence, context))
+        Box::new(self.minimize(context))
     }
 
     fn schedule(&self, _: &Context<'_>) -> Schedule {
@@ -66,6 +66,13 @@ impl Algorithm for Risk {
     }
 
     fn objective(&self, context: &Context<'_>) -> Option<Minimize> {
-        Some(self.soft.minimize(Loss::Risk, self.sentence, context))
+        Some(self.minimize(context))
+    }
+}
+
+impl Risk {
+    fn minimize(&self, context: &Context<'_>) -> Minimize {
+        let Gain { gain, smoothing } = self.sentence;
+        Minimize { gain, ..self.soft.minimize(Loss::Risk, smoothing, context) }
     }
 }

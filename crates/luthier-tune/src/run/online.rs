@@ -94,6 +94,7 @@ pub(super) fn epoch(
     }
     if !scored {
         event.judge(job.metric, &guessed);
+        event.running = true;
     }
     event.guess = Some(job.metric.score(&guessed));
     event.surrogate = Some(job.metric.score(&aimed));
@@ -140,7 +141,7 @@ fn shard(
             commit_dense(&mut state, &evidence, source)?;
             request_targets(job, &mut state)?;
         }
-        add(&mut guessed, &best_totals(&evidence, &state.weights, job.metric));
+        add(&mut guessed, &best_totals(&evidence, &state.weights, job.metric, source.kind()));
         decode += clock.elapsed().as_secs_f64();
         let clock = Instant::now();
         let new_note = learner.learn(&evidence, &mut state, &Fleet::ALONE, progress)?;

@@ -338,7 +338,7 @@ fn an_interrupted_run_resumes_to_the_same_bits() {
 fn learners() -> Vec<Box<dyn Learner>> {
     use crate::{
         learner::{OneBest, Update},
-        rank::{Bound, InnerPairs, Linearize, Norm, PairScale, Rank, RankLoss, RankMargin, Rate, Rule},
+        rank::{Bound, InnerPairs, Linearize, MiraScale, Norm, Rank, RankLoss, RankMargin, Rate, Rule},
     };
     let metric: Metric = "bleu:order=2".parse().unwrap();
     let rate = Rate::exponential(0.2, 0.85);
@@ -351,12 +351,13 @@ fn learners() -> Vec<Box<dyn Learner>> {
         rank(Rule::Gradient { loss: RankLoss::Hinge, rate, lambda, norm: Norm::Violated }),
         rank(Rule::Optimized { loss: RankLoss::Hinge, rate, lambda, bound, pairs, linearize }),
         rank(Rule::Optimized { loss: RankLoss::Softmax, rate, lambda, bound, pairs, linearize }),
-        rank(Rule::Passive { c: 0.01, margin: RankMargin::Error, scale: PairScale::Sum }),
+        rank(Rule::Passive { c: 0.01, margin: RankMargin::Error, scale: MiraScale::Sum }),
     ]
 }
 
 fn online(size: usize, shards: u32, mixing: crate::Mixing) -> Schedule {
-    let batches = crate::Batches { size, shards, mixing, max_rho: 2.0, shuffle: true, seed: 5 };
+    let batches =
+        crate::Batches { size, shards, mixing, max_rho: 2.0, select_share: 0.0, shuffle: true, seed: 5 };
     Schedule { iterations: 4, accumulate: false, online: Some(batches), ..Schedule::default() }
 }
 
@@ -520,7 +521,7 @@ fn batch_learners() -> Vec<Box<dyn Learner>> {
         Box::new(HopeFear { epochs: 3, ..HopeFear::new(metric.clone(), 3) }),
         loss(Loss::Pro { pairs, margin: Margin::Logistic }),
         loss(Loss::Pro { pairs, margin: Margin::Hinge }),
-        loss(Loss::Apro { c: 0.1 }),
+        loss(Loss::Apro { c: 20.0, scale: crate::loss::AproScale::Pairs }),
         loss(Loss::Softmax { oracle: OracleBy::Corpus }),
         loss(Loss::Xbleu { clip: Clip::Candidate, brevity: Brevity::Exact, references: None }),
         loss(Loss::Risk),

@@ -295,7 +295,7 @@ fn optimized_steps_against_a_plain_solver() {
             }
         }
         // MIRA: no shrinking, no projection; margin 1, or the loss in the batch's score.
-        let scale = PairScale::Sum;
+        let scale = MiraScale::Sum;
         let tau = reference(&pairs, &ones, start.values(), 0.01, &Set::Box);
         let expected: Vec<f64> = start.values().iter().zip(moved(&pairs, &tau)).map(|(w, d)| w + d).collect();
         let found =
