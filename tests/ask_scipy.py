@@ -42,6 +42,17 @@ def apro(w):
     return 0.5 * w @ w + scale * (gap**2).sum(), w - 2 * scale * every.T @ gap
 
 
+def mean(w):
+    """APRO with the mean over the pairs of each segment, then over segments, in place of the sum."""
+    value, gradient = 0.5 * w @ w, np.array(w)
+    for rows in segments.values():
+        pairs = np.array([np.subtract(a, b) for a, p in rows for b, q in rows if p > q])
+        gap = np.maximum(0, 1 - pairs @ w)
+        value += 0.5 / len(segments) * (gap**2).mean()
+        gradient -= 0.5 / len(segments) * 2 * pairs.T @ gap / len(pairs)
+    return value, gradient
+
+
 def smooth(f):
     found = minimize(f, np.zeros(3), jac=True, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 10000})
     return {"weights": list(found.x), "value": found.fun}
@@ -61,4 +72,4 @@ found = minimize(
 )
 w = far.T @ found.x
 hinge = {"weights": list(w), "value": strength * 0.5 * w @ w + np.maximum(0, 1 - far @ w).mean()}
-print(json.dumps({"pro": smooth(logistic), "apro": smooth(apro), "hinge": hinge}))
+print(json.dumps({"pro": smooth(logistic), "apro": smooth(apro), "mean": smooth(mean), "hinge": hinge}))

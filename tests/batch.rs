@@ -221,7 +221,8 @@ fn fits_are_scipys() {
     for (name, loss) in [
         ("pro", "pro --pairs all --min-difference 0.3 --tolerance 1e-9"),
         ("hinge", "pro --pairs all --min-difference 0.3 --loss hinge --lambda 0.1 --tolerance 1e-9"),
-        ("apro", "apro --c 0.5 --tolerance 1e-9"),
+        ("apro", "apro --scale candidates --c 0.5 --tolerance 1e-9"),
+        ("mean", "apro --c 0.5 --tolerance 1e-9"),
     ] {
         ok_in(dir, &format!("tune {loss} --nbest lists --metric column:q --run {name} -q"));
         let value = ok_in(
@@ -247,6 +248,65 @@ fn fits_are_scipys() {
         }
     }
 }
+
+/// One step of O-ORO on a batch is the solution of an interior-point solver, for features on different scales.
+#[test]
+fn optimized_steps_are_those_of_a_qp_solver() {
+    let Some(python) = python() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    for batch in 0..20 {
+        let mut s = Stream::new(37, Purpose::Test, batch, 0);
+        let mut text = String::new();
+        let (segments, k) = (4 + batch % 13, 20 + 5 * (batch % 20));
+        for id in 0..segments {
+            for i in 0..k {
+                let h: Vec<f64> = SCALES.iter().map(|scale| scale * s.normal()).collect();
+                let quality: f64 = h.iter().zip(SCALES).map(|(h, scale)| h / scale).sum();
+                let features: String = h.iter().enumerate().map(|(f, h)| format!(r#","f{f}":{h}"#)).collect();
+                let q = quality + 3.0 * s.normal();
+                let _ = writeln!(text, r#"{{"id":{id},"text":"t{i}","q":{q}{features}}}"#);
+            }
+        }
+        fs::write(dir.join("lists"), text).unwrap();
+        let w: String = SCALES
+            .iter()
+            .enumerate()
+            .map(|(f, scale)| format!("f{f} {}\n", s.uniform(-0.2, 0.5) / scale))
+            .collect();
+        fs::write(dir.join("w"), w).unwrap();
+        // One batch of one epoch: k = K = 1, so the learning rate is 0.2 · 0.85.
+        let eta = 0.2 * 0.85;
+        let asked = Command::new(&python)
+            .arg(common::root().join("tests/ask_qp.py"))
+            .args([dir.join("lists").to_str().unwrap(), dir.join("w").to_str().unwrap()])
+            .args([eta.to_string(), "0.00001".to_owned()])
+            .output()
+            .unwrap();
+        assert!(asked.status.success(), "{}", stderr(&asked));
+        let theirs: Value = serde_json::from_slice(&asked.stdout).unwrap();
+        assert!(theirs["pairs"].as_u64().unwrap() <= 2000);
+        for dual in ["mean", "box"] {
+            let run = format!("{dual}{batch}");
+            let flags = format!(
+                "--optimized --dual {dual} --batch-size 100 --iterations 1 --mixing average --init w"
+            );
+            ok_in(dir, &format!("tune oro {flags} --nbest lists --metric column:q --run {run} -q"));
+            let weights = read(dir, &run, "weights/001.txt");
+            for (name, expected) in
+                theirs["names"].as_array().unwrap().iter().zip(theirs[dual].as_array().unwrap())
+            {
+                let (name, expected) = (name.as_str().unwrap(), expected.as_f64().unwrap());
+                let line = weights.lines().find(|l| l.split(' ').next() == Some(name)).unwrap();
+                let ours: f64 = line.split(' ').nth(1).unwrap().parse().unwrap();
+                assert!((ours - expected).abs() < 2e-4, "{dual} {batch} {name}: {ours} {expected}");
+            }
+        }
+    }
+}
+
+/// Scales of the features in [`optimized_steps_are_those_of_a_qp_solver`], from counts to sums of log probabilities.
+const SCALES: [f64; 8] = [0.1, 0.3, 1.0, 1.0, 2.0, 5.0, 10.0, 30.0];
 
 /// Candidates have four scores and a COMET-like column, a weighted sum of them plus noise: tuning recovers the weights,
 /// which come within 0.01 of the oracle on held-out lists.
