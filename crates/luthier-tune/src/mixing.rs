@@ -2,7 +2,7 @@
 //!
 //! With w^t the weights before epoch t and w^{t+½} = 1/S Σₛ w^{t+1,s} the mean over S shards (line 5), the new
 //! weights are (1 − ρ)w^t + ρ·w^{t+½} (line 6). ρ is 1, or maximises the corpus score on the n-best lists of
-//! the epoch by one exact line search within [−1, ρ_max]; it is 1 if w^t = 0 or if the mean lies in the best
+//! the epoch by one exact line search within given bounds; it is 1 if w^t = 0 or if the mean lies in the best
 //! interval. Each process averages a part of the weights; the result does not depend on the number of
 //! processes.
 
@@ -19,8 +19,8 @@ use luthier_optim::Envelope;
 use serde::{Deserialize, Serialize};
 use std::{ops::Range, sync::Arc};
 
-/// Lower bound of ρ: 0 is the previous weights, 1 the mean of the shards.
-const MIN_RHO: f64 = -1.0;
+/// Lower bound of ρ in online learning: 0 is the previous weights, 1 the mean of the shards.
+pub(crate) const MIN_RHO: f64 = -1.0;
 
 /// What a shard has learned in an epoch, as differences from the weights that it started with.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -173,10 +173,10 @@ pub(crate) fn mean(start: &Weights, moved: &[Moved], fleet: Fleet<'_>) -> Result
 /// candidates at the previous weights and at the mean, and their changes along the line.
 type Along = (Vec<f64>, Vec<f64>, Vec<Track>);
 
-/// Returns the mixed weights (1 − ρ)·`start` + ρ·`mean`, and ρ, which is at most `max_rho`. `lists` are the n-best
+/// Returns the mixed weights (1 − ρ)·`start` + ρ·`mean`, and ρ, which lies between `within`. `lists` are the n-best
 /// lists of the epoch, by shard, for the line search; each process holds those of its own shards.
 pub(crate) fn mix(
-    (mixing, max_rho): (Mixing, f64),
+    (mixing, within): (Mixing, (f64, f64)),
     start: &Weights,
     mean: &Weights,
     lists: &[Vec<Arc<Candidates>>],
@@ -213,7 +213,7 @@ pub(crate) fn mix(
     let (old, here) = (metric.score(&old), metric.score(&here));
     let mut sweep = Sweep::default();
     let stats = sweep.follow(metric.width(), &tracks);
-    let within = (MIN_RHO - 1.0, max_rho - 1.0);
+    let within = (within.0 - 1.0, within.1 - 1.0);
     let peak = sweep.peak(metric, &stats, here, Smoothing::NONE, within);
     if peak.gain <= 0.0 {
         return Ok((mean.clone(), 1.0));

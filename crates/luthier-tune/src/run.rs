@@ -1,8 +1,8 @@
 //! The tuning loop: decode, score, merge, learn, checkpoint.
 
 use crate::{
-    Batches, Candidates, Evidence, Fleet, Goal, Learner, RunDir, Schedule, Source, SourceKind, State,
-    learner::grow, run_dir::Kept, source::Subset,
+    Batches, Candidates, Evidence, Fleet, Goal, Interpolate, Learner, Mixing, RunDir, Schedule, Source,
+    SourceKind, State, learner::grow, mixing, run_dir::Kept, source::Subset,
 };
 use luthier_core::{FeatureKey, Fingerprint, Progress, Result, SegmentId, Weights, sum};
 use luthier_metric::{Metric, add};
@@ -68,7 +68,7 @@ pub struct Event {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<usize>,
     /// ρ of line-search mixing: 0 is the previous weights, 1 the mean of the shards; from −1 to 2, or to
-    /// [`Batches::max_rho`].
+    /// [`Batches::max_rho`]. In batch learning Ψ of [`Interpolate::LineSearch`], from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rho: Option<f64>,
     /// Largest change of a weight of the L1-normalised vector in this iteration; `None` in the last iteration,
@@ -352,12 +352,33 @@ fn batch_epoch(
         let clock = Instant::now();
         event.note = job.learner.learn(pool, state, &fleet, job.progress)?;
         event.learn_seconds = clock.elapsed().as_secs_f64();
-        if job.source.kind() != SourceKind::Fixed {
-            state.weights.blend(job.schedule.psi, &before);
-        }
+        interpolate(job, pool, &before, state, &mut event, fleet)?;
         learned(state, &before, &mut event, fleet)?;
     }
     Ok(Epoch { event, stop, fresh })
+}
+
+/// Interpolates learned weights with those before, if they are not learned from fixed lists.
+fn interpolate(
+    job: &Job<'_>,
+    pool: &Evidence,
+    before: &Weights,
+    state: &mut State,
+    event: &mut Event,
+    fleet: Fleet<'_>,
+) -> Result<()> {
+    match job.schedule.interpolate {
+        _ if job.source.kind() == SourceKind::Fixed => {}
+        Interpolate::Psi => state.weights.blend(job.schedule.psi, before),
+        Interpolate::LineSearch => {
+            let how = (Mixing::LineSearch, (0.0, 1.0));
+            let lists = [pool.lists().to_vec()];
+            let (weights, psi) = mixing::mix(how, before, &state.weights, &lists, job.metric, fleet)?;
+            state.weights = weights;
+            event.rho = Some(psi);
+        }
+    }
+    Ok(())
 }
 
 /// Runs an epoch of online learning, batch by batch, each decoded with the current weights. The whole

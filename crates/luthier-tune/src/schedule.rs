@@ -27,8 +27,9 @@ pub struct Schedule {
     /// Convergence threshold: batch learning stops when no weight of the L1-normalised vector changes by more
     /// than this.
     pub min_change: f64,
-    /// Ψ in (0, 1]: interpolation of the newly learned weights with the current ones; 1 takes the new weights.
-    /// Ignored for a fixed source.
+    /// How newly learned weights are interpolated with the current ones. Ignored for a fixed source.
+    pub interpolate: Interpolate,
+    /// Ψ in (0, 1] of [`Interpolate::Psi`]; 1 takes the new weights. Ignored for a fixed source.
     pub psi: f64,
     /// Iteration that starts with an empty pool; `None` for never. Ignored for a fixed source.
     pub reset_at: Option<u32>,
@@ -60,6 +61,17 @@ pub struct Batches {
     pub seed: u64,
 }
 
+/// How the weights w′ that batch learning finds are interpolated with the previous ones: w ← Ψw′ + (1 − Ψ)w.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum Interpolate {
+    /// With a fixed Ψ.
+    Psi,
+    /// With the Ψ from 0 to 1 whose weights score best on the pool, by an exact line search.
+    LineSearch,
+}
+
 /// How the weights of shards are mixed after an epoch (`McDonald` et al. 2010; Watanabe 2012, §4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
@@ -78,6 +90,7 @@ impl Default for Schedule {
             iterations: 25,
             accumulate: true,
             min_change: 1e-5,
+            interpolate: Interpolate::Psi,
             psi: 1.0,
             reset_at: None,
             patience: None,

@@ -64,7 +64,7 @@ fn line_search_is_never_worse_than_either_end() {
         let sharded: Vec<Vec<Arc<Candidates>>> =
             if seed % 2 == 0 { vec![lists.clone()] } else { lists.chunks(5).map(<[_]>::to_vec).collect() };
         let (mixed, rho) =
-            mix((Mixing::LineSearch, 2.0), &start, &mean, &sharded, &metric, Fleet::ALONE).unwrap();
+            mix((Mixing::LineSearch, (-1.0, 2.0)), &start, &mean, &sharded, &metric, Fleet::ALONE).unwrap();
         assert!((-1.0..=2.0).contains(&rho));
         let reached = score(&lists, &metric, &mixed);
         assert!(
@@ -84,7 +84,8 @@ fn line_search_is_never_worse_than_either_end() {
         elsewhere += usize::from(rho != 1.0);
         beyond += usize::from(!(0.0..=1.0).contains(&rho));
         let none = start.with_values(vec![0.0; 4]);
-        let other = |mixing, from| mix((mixing, 2.0), from, &mean, &sharded, &metric, Fleet::ALONE).unwrap();
+        let other =
+            |mixing, from| mix((mixing, (-1.0, 2.0)), from, &mean, &sharded, &metric, Fleet::ALONE).unwrap();
         assert_eq!(other(Mixing::LineSearch, &none).1, 1.0);
         assert_eq!(other(Mixing::Average, &start), (mean.clone(), 1.0));
     }

@@ -90,7 +90,7 @@ impl Algorithm for Apro {
         POSITIVE.check("c", self.c)?;
         self.c.get_or_insert(self.default_c());
         self.fit.resolve(1e-3)?;
-        self.interpolation.resolve(context, 1.0, 10)?;
+        self.interpolation.resolve(context, Some(1.0), 10)?;
         self.stopping.resolve_batch(context, 30)
     }
 

@@ -64,9 +64,10 @@ pub struct Mira {
     #[cfg_attr(feature = "clap", arg(long, value_name = "C", allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "MIRA"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub c: Option<f64>,
-    /// λ with --constraints oracle: larger values give smaller updates [default: 100].
+    /// λ with --constraints oracle: larger values give smaller updates [default: 5; 100 with --scale sum].
     ///
-    /// Lagrange multipliers are at most 1/λ (Watanabe 2012, eq. 13).
+    /// Lagrange multipliers are at most 1/λ divided by the number of violated pairs, with --scale sum at most 1/λ
+    /// (Watanabe 2012, eq. 13).
     #[cfg_attr(feature = "clap", arg(long, value_name = "L", allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "MIRA"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lambda: Option<f64>,
@@ -74,8 +75,10 @@ pub struct Mira {
     #[cfg_attr(feature = "clap", arg(long, value_name = "HOW", help_heading = "MIRA"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub margin: Option<RankMargin>,
-    /// Scale of the losses with --constraints oracle: their sum (Watanabe 2012, eq. 13), or divided by the number of
-    /// violated pairs [default: sum].
+    /// Scale of the losses with --constraints oracle: divided by the number of violated pairs, or their sum (Watanabe
+    /// 2012, eq. 13) [default: mean].
+    ///
+    /// With the sum, the step grows with the number of pairs, and does not learn from weights that are already good.
     #[cfg_attr(feature = "clap", arg(long, value_name = "HOW", help_heading = "MIRA"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scale: Option<MiraScale>,
@@ -123,10 +126,20 @@ pub struct Mira {
 
 /// Maximum number of epochs over the pool per iteration.
 const MAX_EPOCHS: u32 = 100_000;
-/// Default λ with oracles (Watanabe 2012, §5).
-const LAMBDA: f64 = 100.0;
+/// Default λ with oracles and the sum of losses (Watanabe 2012, §5).
+const SUM_LAMBDA: f64 = 100.0;
+/// Default λ with oracles and the mean of losses: 1/λ is the initial learning rate of ORO.
+const MEAN_LAMBDA: f64 = 5.0;
 /// Default number of epochs over forests, where each visit of a segment costs at least two searches.
 const FOREST_EPOCHS: u32 = 10;
+
+/// Default λ of the losses of oracles.
+fn default_lambda(scale: MiraScale) -> f64 {
+    match scale {
+        MiraScale::Sum => SUM_LAMBDA,
+        MiraScale::Mean => MEAN_LAMBDA,
+    }
+}
 
 impl Default for Mira {
     fn default() -> Self {
@@ -243,11 +256,11 @@ impl Algorithm for Mira {
                 self.online.resolve(&mut self.stopping, INFO.name, (1, Mixing::Average), context)
             }
             Constraints::Oracle => {
-                self.lambda.get_or_insert(LAMBDA);
                 self.margin.get_or_insert(RankMargin::One);
-                self.scale.get_or_insert(MiraScale::Sum);
+                let scale = *self.scale.get_or_insert(MiraScale::Mean);
+                self.lambda.get_or_insert(default_lambda(scale));
                 self.tolerance.get_or_insert(TOLERANCE);
-                self.online.resolve(&mut self.stopping, INFO.name, (16, Mixing::Average), context)
+                self.online.resolve(&mut self.stopping, INFO.name, (16, Mixing::LineSearch), context)
             }
         }
     }
@@ -264,9 +277,9 @@ impl Algorithm for Mira {
                 Box::new(self.surrogates.learner(metric, self.sentence, Some(c)))
             }
             Constraints::Oracle => {
-                let c = 1.0 / self.lambda.unwrap_or(LAMBDA);
+                let scale = self.scale.unwrap_or(MiraScale::Mean);
+                let c = 1.0 / self.lambda.unwrap_or(default_lambda(scale));
                 let margin = self.margin.unwrap_or(RankMargin::One);
-                let scale = self.scale.unwrap_or(MiraScale::Sum);
                 let tolerance = self.tolerance.unwrap_or(TOLERANCE);
                 let rule = Rule::Passive { c, margin, scale };
                 Box::new(Rank { tolerance, ..Rank::new(metric.clone(), rule, seed) })

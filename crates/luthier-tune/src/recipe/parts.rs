@@ -5,7 +5,7 @@ use super::{
     range::{SHARE, check_count},
 };
 use crate::{
-    Batches, Mixing, Schedule, SourceKind,
+    Batches, Interpolate, Mixing, Schedule, SourceKind,
     learner::{OneBest, Update},
     pairs::GainBy,
 };
@@ -144,10 +144,15 @@ fn only_bleu(name: &str, metric: &Metric) -> Result<()> {
 #[serde(rename_all = "kebab-case", default)]
 pub struct Interpolation {
     /// Ψ: interpolation of the newly learned weights w′ with the current ones, w ← Ψw′ + (1 − Ψ)w, with a decoder
-    /// [default: 0.1 for pro and for softmax on forests, else 1].
+    /// [default: 0.5 for pro, 0.1 for softmax on forests, else 1].
     #[cfg_attr(feature = "clap", arg(long, value_name = "PSI", allow_negative_numbers = true, value_parser = super::range::flag::share))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub psi: Option<f64>,
+    /// Choice of Ψ, with a decoder: --psi, or the value from 0 to 1 whose weights score best on the pool [default:
+    /// line-search for softmax on lists without --psi, else psi].
+    #[cfg_attr(feature = "clap", arg(long, value_name = "HOW"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interpolate: Option<Interpolate>,
     /// Iteration that starts with an empty pool, with a decoder; 0 for never [default: 10 for pro and apro,
     /// else 0].
     #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
@@ -156,19 +161,33 @@ pub struct Interpolation {
 }
 
 impl Interpolation {
-    /// Sets Ψ and the iteration of the reset; fixed lists are learned with Ψ = 1 and no reset. Fails if Ψ is
-    /// out of range or if a reset is set for forests.
-    pub(super) fn resolve(&mut self, context: &Context<'_>, psi: f64, reset_at: u32) -> Result<()> {
+    /// Sets Ψ and the iteration of the reset; `psi` is the default Ψ, `None` for that of a line search. Fixed lists are
+    /// learned with Ψ = 1 and no reset. Fails if Ψ is out of range or has no effect, or if a reset or a line search is
+    /// set for forests.
+    pub(super) fn resolve(&mut self, context: &Context<'_>, psi: Option<f64>, reset_at: u32) -> Result<()> {
         SHARE.check("psi", self.psi)?;
+        let search = self.interpolate == Some(Interpolate::LineSearch);
+        if search && context.source == SourceKind::Forests {
+            return Err(
+                Error::new("--interpolate line-search needs n-best lists").hint("leave out --on forest")
+            );
+        }
+        if search && self.psi.is_some() {
+            return Err(Error::new("--psi has no effect with --interpolate line-search"));
+        }
         if context.source == SourceKind::Forests && self.reset_at.is_some_and(|n| n > 0) {
             return Err(Error::new(
                 "--reset-at has no effect with --on forest, which keeps no candidates of earlier iterations",
             ));
         }
         if context.source == SourceKind::Fixed {
-            (self.psi, self.reset_at) = (Some(1.0), Some(0));
+            (self.psi, self.reset_at, self.interpolate) = (Some(1.0), Some(0), Some(Interpolate::Psi));
         }
-        self.psi.get_or_insert(psi);
+        let by_search = psi.is_none() && self.psi.is_none();
+        let usual = if by_search { Interpolate::LineSearch } else { Interpolate::Psi };
+        if *self.interpolate.get_or_insert(usual) == Interpolate::Psi {
+            self.psi.get_or_insert(psi.unwrap_or(1.0));
+        }
         self.reset_at.get_or_insert(reset_at);
         Ok(())
     }
@@ -178,6 +197,7 @@ impl Interpolation {
     /// twice.
     pub(super) fn schedule(&self, stopping: &Stopping, accumulate: bool) -> Schedule {
         Schedule {
+            interpolate: self.interpolate.unwrap_or(Interpolate::Psi),
             psi: self.psi.unwrap_or(1.0),
             reset_at: self.reset_at.filter(|&n| n > 0),
             accumulate,
@@ -312,7 +332,7 @@ pub struct Online {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shards: Option<u32>,
     /// Mixing of the shards' weights after an epoch: their mean, or the best point on the line from the
-    /// previous weights through the mean [default: line-search for oro, else average].
+    /// previous weights through the mean [default: line-search with oracles, else average].
     #[cfg_attr(feature = "clap", arg(long, value_name = "HOW"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mixing: Option<Mixing>,

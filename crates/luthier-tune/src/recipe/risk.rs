@@ -53,7 +53,7 @@ impl Algorithm for Risk {
     fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
         self.sentence.check()?;
         self.soft.resolve()?;
-        self.interpolation.resolve(context, 1.0, 0)?;
+        self.interpolation.resolve(context, Some(1.0), 0)?;
         self.stopping.resolve_batch(context, 25)
     }
 

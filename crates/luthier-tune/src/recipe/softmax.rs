@@ -75,8 +75,10 @@ impl Algorithm for Softmax {
     fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
         self.soft.resolve()?;
         self.learn_from.resolve(INFO.name, true, context)?;
-        // Forests cover only weights near those that they were decoded with, so steps are short.
-        let psi = if self.learn_from.is_forest() { 0.1 } else { 1.0 };
+        // Forests cover only weights near those that they were decoded with, so steps are short. On lists the output of
+        // the most likely weights is short, because the best candidate is shorter than the mean one: the line search
+        // keeps the length that the metric asks for.
+        let psi = self.learn_from.is_forest().then_some(0.1);
         self.interpolation.resolve(context, psi, 0)?;
         self.stopping.resolve_batch(context, 25)
     }

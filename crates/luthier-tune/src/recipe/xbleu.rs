@@ -85,7 +85,7 @@ impl Algorithm for Xbleu {
         }
         self.soft.resolve()?;
         self.learn_from.resolve(INFO.name, true, context)?;
-        self.interpolation.resolve(context, 1.0, 0)?;
+        self.interpolation.resolve(context, Some(1.0), 0)?;
         if self.learn_from.is_forest() && self.clip == Clip::Candidate {
             return Err(Error::new("--clip candidate needs single candidates, which forests do not have")
                 .hint("use --clip expected or none"));

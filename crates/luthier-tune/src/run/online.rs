@@ -84,7 +84,7 @@ pub(super) fn epoch(
     }
     let mean = mixing::mean(&state.weights, &moved, fleet)?;
     drop(moved);
-    let how = (batches.mixing, batches.max_rho);
+    let how = (batches.mixing, (mixing::MIN_RHO, batches.max_rho));
     let (weights, rho) = mixing::mix(how, &state.weights, &mean.weights, &lists, job.metric, fleet)?;
     state.weights = weights;
     if job.learner.averages() {
