@@ -20,7 +20,7 @@ use std::{
 
 /// Write an HTML report of runs.
 ///
-/// Shows learning curves, weights, length ratios and settings; where lists are available, also the score of each run's choices,
+/// Shows learning curves, weights, length ratios and settings, and the claims of an experiment with their verdicts; where lists are available, also the score of each run's choices,
 /// the headroom, significance, the score along each feature, and every sentence with the features that decided. The lists are
 /// those that the runs have saved or were given, merged, so that all runs choose from the same candidates.
 #[derive(Debug, clap::Args)]
@@ -145,6 +145,23 @@ fn directories(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
+/// Returns the claims in the results of experiments among the given directories. Fails if results are damaged.
+fn claims(given: &[PathBuf]) -> Result<Vec<Value>> {
+    let mut all = Vec::new();
+    for path in given.iter().map(|p| p.join("results.json")).filter(|p| p.is_file()) {
+        let name = path.display().to_string();
+        let text = fs::read_to_string(&path).map_err(|e| Error::io(&name, "read it", &e))?;
+        let mut results: Value = serde_json::from_str(&text).map_err(|e| {
+            Error::in_file(&name, format!("damaged: {e}")).hint("run the experiment again to write it")
+        })?;
+        // Results of earlier versions have no claims.
+        if let Some(Value::Array(claims)) = results.get_mut("claims") {
+            all.append(claims);
+        }
+    }
+    Ok(all)
+}
+
 /// Returns the shortest ends of paths that are distinct, as names of runs.
 fn names(paths: &[PathBuf]) -> Vec<String> {
     let parts: Vec<Vec<String>> = paths
@@ -230,7 +247,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let found: Vec<Value> =
         evidence.iter().map(|e| e.json(&runs, &metric, args.sentences as usize)).collect();
     let data = json!({
-        "title": args.title, "version": env!("CARGO_PKG_VERSION"), "metric": metric.name(), "error": metric.is_error(),
+        "title": args.title, "claims": claims(&args.runs)?, "version": env!("CARGO_PKG_VERSION"), "metric": metric.name(), "error": metric.is_error(),
         "runs": runs.iter().map(|r| r.json(&metric)).collect::<Vec<_>>(), "evidence": found, "why": why.first().map(ToString::to_string),
     });
     // The data must not contain a closing tag.

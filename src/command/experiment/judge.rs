@@ -177,12 +177,13 @@ impl Judge<'_> {
 }
 
 impl Judged {
-    /// Returns the verdict in words, with a remark if it rests on one run or only on a sign.
+    /// Returns the verdict in words, with a remark if it rests on one run, or only on a sign because replicas do not
+    /// differ.
     fn words(&self, claim: &ClaimSpec) -> String {
         let word = self.verdict.text(claim.expect);
         match (self.runs, self.estimate.interval) {
             (1, _) => format!("{word} (one run)"),
-            (_, None) => format!("{word} (runs do not differ)"),
+            (_, None) => format!("{word} (by sign)"),
             _ => word.to_owned(),
         }
     }
@@ -234,7 +235,7 @@ pub(super) fn section(claims: &[ClaimSpec], judged: &[Option<Judged>]) -> String
         "## Claims\n\nThe difference is that of the two means under “ours”, with its 95 % confidence interval and two-sided p-value: for test \
          scores by the bootstrap over seeds and segments (1,000 samples, Clark et al. 2011), for other values by Student's t over seeds, \
          for standard deviations (×) by F. Held: the interval agrees with the claim; not held: it contradicts the claim; no difference: \
-         it allows both. Intervals are not corrected for the number of claims.\n\n{}\n\
+         it allows both. By sign: replicas do not differ, so there is no interval. Intervals are not corrected for the number of claims.\n\n{}\n\
          {} held, {} not held, {} no difference.\n\n",
         pipes(&rows),
         count("held"),
