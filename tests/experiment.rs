@@ -214,7 +214,7 @@ fn claims_of(dir: &Path, all: &Value) {
     // Claims about cells that are not run have no verdict.
     ok_in(dir, "experiment small.toml --only MERT -q");
     let fewer = timeless(&dir.join("small"));
-    assert_eq!(fewer["claims"][0]["verdict"], "not run");
+    assert_eq!(fewer["claims"][0]["verdict"], "no results");
     ok_in(dir, "experiment small.toml -q");
 }
 
@@ -439,7 +439,7 @@ fn mistakes() {
             "psi = []",
             "replicas, iterations, corpus sizes and numbers of settings must be at least 1",
         ),
-        ("psi = [0.5, 1.0]", "psi = [0.5, 7.0]", "PRO psi=7.0: --psi is `7.0`"),
+        ("psi = [0.5, 1.0]", "psi = [0.5, 1.0, 7.0]", "PRO psi=7.0: --psi is `7.0`"),
         ("psi = [0.5, 1.0]", "pssi = [0.5]", "refers to a cell PRO psi=0.5, which does not exist"),
         (
             "max-length = 3",

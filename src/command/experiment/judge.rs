@@ -223,7 +223,7 @@ pub(super) fn section(claims: &[ClaimSpec], judged: &[Option<Judged>]) -> String
         let value = Value::parse(&claim.value);
         match judged.as_ref().zip(value.as_ref()) {
             Some((j, value)) => row.extend(j.columns(claim, value).into_iter().chain([j.words(claim)])),
-            None => row.extend(["–", "", "", "", "not run"].map(str::to_owned)),
+            None => row.extend(["–", "", "", "", "no results"].map(str::to_owned)),
         }
         rows.push(row);
     }
@@ -257,7 +257,7 @@ pub(super) fn json(claims: &[ClaimSpec], judged: &[Option<Judged>]) -> Vec<Json>
             "difference": estimate.map(|e| e.value), "interval": estimate.and_then(|e| e.interval),
             "p_value": estimate.and_then(|e| e.p_value), "replicas": judged.as_ref().map(|j| j.runs),
             "columns": columns,
-            "verdict": judged.as_ref().map_or_else(|| "not run".to_owned(), |j| j.words(claim)),
+            "verdict": judged.as_ref().map_or_else(|| "no results".to_owned(), |j| j.words(claim)),
         })
     };
     claims.iter().zip(judged).enumerate().map(one).collect()
