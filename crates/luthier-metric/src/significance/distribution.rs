@@ -1,8 +1,8 @@
 //! Student's t and the F distribution for whole degrees of freedom, through the regularised incomplete beta function
-//! I_x(a, b) with a = m/2 and b = n/2. Only sums, products, quotients and square roots are used, so that results are
+//! `I_x(a, b)` with a = m/2 and b = n/2. Only sums, products, quotients and square roots are used, so that results are
 //! the same on all machines. A value costs m + n steps and a continued fraction of a few dozen terms.
 
-/// Returns I_x(m/2, n/2) for x from 0 to 1: the continued fraction of Lentz (Press et al. 2007, section 6.4).
+/// Returns `I_x(m/2, n/2)` for x from 0 to 1: the continued fraction of Lentz (Press et al. 2007, section 6.4).
 fn beta(x: f64, m: u32, n: u32) -> f64 {
     let (a, b) = (f64::from(m) / 2.0, f64::from(n) / 2.0);
     if x <= 0.0 || x >= 1.0 {
@@ -43,7 +43,7 @@ fn factor(x: f64, m: u32, n: u32) -> f64 {
     value
 }
 
-/// Returns the continued fraction of I_x(a, b).
+/// Returns the continued fraction of `I_x(a, b)`.
 fn fraction(x: f64, a: f64, b: f64) -> f64 {
     const TINY: f64 = 1e-300;
     let away = |v: f64| if v.abs() < TINY { TINY } else { v };
@@ -67,7 +67,7 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
     value
 }
 
-/// Returns the x with I_x(m/2, n/2) = p, by bisection to the last bit.
+/// Returns the x with `I_x(m/2, n/2)` = p, by bisection to the last bit.
 fn inverse(p: f64, m: u32, n: u32) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     loop {
