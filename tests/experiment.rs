@@ -100,6 +100,13 @@ expect = "higher"
 spread = "replicas"
 value = "test2"
 pairs = [["MERT", "PRO"]]
+
+[[claims]]
+claim = "The length differs from that of the references."
+expect = "higher"
+value = "length"
+distance-from = 1
+pairs = [["from nothing", 0]]
 "#;
 
 fn plan(dir: &Path) {
@@ -183,7 +190,7 @@ fn tables_replicas_and_significance() {
 fn claims_of(dir: &Path, all: &Value) {
     let claims = all["claims"].as_array().unwrap();
     let ids: Vec<&str> = claims.iter().map(|c| c["id"].as_str().unwrap()).collect();
-    assert_eq!(ids, ["order", "2", "3", "4", "5"]);
+    assert_eq!(ids, ["order", "2", "3", "4", "5", "6"]);
     let cells = all["cells"].as_array().unwrap();
     let mean = |i: usize| cells[i]["tests"][0]["score"]["mean"].as_f64().unwrap();
     let near = |claim: &Value, key: &str, expected: f64| {
@@ -202,6 +209,7 @@ fn claims_of(dir: &Path, all: &Value) {
     assert_eq!((&claims[1]["interval"], &claims[1]["replicas"]), (&Value::Null, &Value::from(1)));
     let length = cells[3]["tests"][0]["length"]["mean"].as_f64().unwrap();
     near(&claims[1], "difference", length - 1.0);
+    near(&claims[5], "difference", (length - 1.0).abs());
     let word = if length < 1.0 { "held (one run)" } else { "not held (one run)" };
     assert_eq!(claims[1]["verdict"], word);
     assert!(claims[2]["verdict"].as_str().unwrap().starts_with("not claimed: "), "{}", claims[2]);

@@ -69,7 +69,9 @@ impl Judge<'_> {
     fn numbers(&self, group: usize) -> BTreeMap<u32, f64> {
         let mut numbers = self.results.numbers(group, &self.value);
         if let Some(from) = self.claim.distance_from {
-            numbers.values_mut().for_each(|x| *x = (*x - from).abs());
+            for x in numbers.values_mut() {
+                *x = (*x - from).abs();
+            }
         }
         numbers
     }
