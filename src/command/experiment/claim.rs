@@ -146,30 +146,32 @@ impl ClaimSpec {
 pub(super) enum Verdict {
     /// The whole interval agrees with the claim.
     Held,
-    /// The whole interval contradicts the claim.
+    /// There is a difference that contradicts the claim.
     NotHeld,
-    /// The interval contains both: neither the claim nor its opposite is shown.
+    /// The interval allows both: neither the claim nor its opposite is shown.
     NoDifference,
 }
 
 impl Verdict {
-    /// Judges a claim by the 95 % interval of the difference; without an interval, by the difference twice.
+    /// Judges a claim by a difference and its 95 % interval; without an interval, both ends are the difference.
     ///
     /// | claim | held | not held |
     /// | --- | --- | --- |
     /// | higher | low > 0 | high < 0 |
     /// | lower | high < 0 | low > 0 |
-    /// | equal | −margin ≤ low and high ≤ margin | else, low > 0 or high < 0 |
-    /// | at-least | −margin ≤ low | else, high < 0 |
+    /// | equal | −margin ≤ low and high ≤ margin | difference > margin and low > 0, or < −margin and high < 0 |
+    /// | at-least | −margin ≤ low | difference < −margin and high < 0 |
     ///
-    /// All other intervals contain 0: no difference. Unclaimed differences are judged as `higher`.
-    pub(super) fn new(expect: Expect, margin: f64, (low, high): (f64, f64)) -> Self {
+    /// Otherwise the interval allows both: no difference. Unclaimed differences are judged as `higher`.
+    pub(super) fn new(expect: Expect, margin: f64, difference: f64, (low, high): (f64, f64)) -> Self {
         let (above, below) = (low > 0.0, high < 0.0);
         let (held, not) = match expect {
             Expect::Higher | Expect::None => (above, below),
             Expect::Lower => (below, above),
-            Expect::Equal => (-margin <= low && high <= margin, above || below),
-            Expect::AtLeast => (-margin <= low, below),
+            Expect::Equal => {
+                (-margin <= low && high <= margin, (above || below) && difference.abs() > margin)
+            }
+            Expect::AtLeast => (-margin <= low, below && difference < -margin),
         };
         if held {
             Verdict::Held
@@ -211,6 +213,9 @@ mod tests {
             // Significant, but within the margin.
             ((0.1, 0.3), [(Higher, 'h'), (Lower, 'n'), (Equal, 'h'), (AtLeast, 'h')]),
             ((-0.3, -0.1), [(Higher, 'n'), (Lower, 'h'), (Equal, 'h'), (AtLeast, 'h')]),
+            // Significant, and within the margin, but the interval is not.
+            ((0.05, 0.45), [(Higher, 'h'), (Lower, 'n'), (Equal, '–'), (AtLeast, 'h')]),
+            ((-0.45, -0.05), [(Higher, 'n'), (Lower, 'h'), (Equal, '–'), (AtLeast, '–')]),
             // By sign, without an interval.
             ((0.0, 0.0), [(Higher, '–'), (Lower, '–'), (Equal, 'h'), (AtLeast, 'h')]),
             ((0.4, 0.4), [(Higher, 'h'), (Lower, 'n'), (Equal, 'n'), (AtLeast, 'h')]),
@@ -223,11 +228,12 @@ mod tests {
                     'n' => "not held",
                     _ => "no difference",
                 };
-                let found = Verdict::new(expect, 0.3, interval).text(expect);
+                let difference = f64::midpoint(interval.0, interval.1);
+                let found = Verdict::new(expect, 0.3, difference, interval).text(expect);
                 assert_eq!(found, word, "{expect:?} {interval:?}");
             }
         }
-        assert_eq!(Verdict::new(None, 0.0, (-2.0, -1.0)).text(None), "not claimed: lower");
-        assert_eq!(Verdict::new(None, 0.0, (-2.0, 1.0)).text(None), "not claimed: no difference");
+        assert_eq!(Verdict::new(None, 0.0, -1.5, (-2.0, -1.0)).text(None), "not claimed: lower");
+        assert_eq!(Verdict::new(None, 0.0, -0.5, (-2.0, 1.0)).text(None), "not claimed: no difference");
     }
 }

@@ -128,7 +128,7 @@ impl Judge<'_> {
             _ => self.paired(&all)?,
         };
         let interval = estimate.interval.unwrap_or((estimate.value, estimate.value));
-        let verdict = Verdict::new(self.claim.expect, self.claim.margin(), interval);
+        let verdict = Verdict::new(self.claim.expect, self.claim.margin(), estimate.value, interval);
         Some(Judged { sides, estimate, runs, verdict })
     }
 
@@ -173,7 +173,7 @@ impl Judge<'_> {
         let other = Variance::within(&second)?;
         let estimate = Estimate::ratio(one, other);
         let (low, high) = estimate.interval.unwrap_or((estimate.value, estimate.value));
-        let verdict = Verdict::new(self.claim.expect, self.claim.margin(), (low - 1.0, high - 1.0));
+        let verdict = Verdict::new(self.claim.expect, 0.0, estimate.value - 1.0, (low - 1.0, high - 1.0));
         Some(Judged { sides: (one.value.sqrt(), other.value.sqrt()), estimate, runs, verdict })
     }
 }
