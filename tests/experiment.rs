@@ -62,6 +62,51 @@ rows = [
 title = "Curves"
 values = ["score", "test"]
 cells = ["MERT", "PRO"]
+
+[[claims]]
+id = "order"
+claim = "PRO scores higher."
+source = "A paper, table 1"
+paper = "2 against 1."
+note = "The text says 3."
+expect = "higher"
+value = "test"
+pairs = [["PRO", "MERT"]]
+
+[[claims]]
+claim = "Output is short."
+expect = "lower"
+value = "length"
+pairs = [["from nothing", 1]]
+
+[[claims]]
+claim = "Not claimed."
+expect = "none"
+value = "test"
+pairs = [["PRO psi=0.5", "MERT"]]
+than = [["PRO psi=1.0", "MERT"]]
+
+[[claims]]
+claim = "As good after one iteration."
+expect = "at-least"
+margin = 0.5
+value = "select@1"
+system = "phrase"
+pairs = [["PRO", "MERT"]]
+
+[[claims]]
+claim = "MERT is less stable."
+expect = "higher"
+spread = "replicas"
+value = "test2"
+pairs = [["MERT", "PRO"]]
+
+[[claims]]
+claim = "The length differs from that of the references."
+expect = "higher"
+value = "length"
+distance-from = 1
+pairs = [["from nothing", 0]]
 "#;
 
 fn plan(dir: &Path) {
@@ -137,7 +182,48 @@ fn tables_replicas_and_significance() {
         fs::read_to_string(dir.join("alone/best.txt")).unwrap(),
         fs::read_to_string(dir.join(&run).join("best.txt")).unwrap()
     );
+    claims_of(dir, &all);
     page_of(dir);
+}
+
+/// Checks the claims of the experiment.
+fn claims_of(dir: &Path, all: &Value) {
+    let claims = all["claims"].as_array().unwrap();
+    let ids: Vec<&str> = claims.iter().map(|c| c["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["order", "2", "3", "4", "5", "6"]);
+    let cells = all["cells"].as_array().unwrap();
+    let mean = |i: usize| cells[i]["tests"][0]["score"]["mean"].as_f64().unwrap();
+    let near = |claim: &Value, key: &str, expected: f64| {
+        assert!((claim[key].as_f64().unwrap() - expected).abs() < 1e-9, "{claim}");
+    };
+    // PRO is the mean of its two cells.
+    let pro = f64::midpoint(mean(1), mean(2));
+    near(&claims[0], "first", pro);
+    near(&claims[0], "second", mean(0));
+    near(&claims[0], "difference", pro - mean(0));
+    near(&claims[2], "difference", mean(1) - mean(2));
+    let ends = claims[0]["interval"].as_array().unwrap();
+    assert!(ends[0].as_f64() < ends[1].as_f64(), "{}", claims[0]);
+    let p = claims[0]["p_value"].as_f64().unwrap();
+    assert!(p > 0.0 && p <= 1.0, "{}", claims[0]);
+    assert_eq!((&claims[1]["interval"], &claims[1]["replicas"]), (&Value::Null, &Value::from(1)));
+    let length = cells[3]["tests"][0]["length"]["mean"].as_f64().unwrap();
+    near(&claims[1], "difference", length - 1.0);
+    near(&claims[5], "difference", (length - 1.0).abs());
+    let word = if length < 1.0 { "held (one run)" } else { "not held (one run)" };
+    assert_eq!(claims[1]["verdict"], word);
+    assert!(claims[2]["verdict"].as_str().unwrap().starts_with("not claimed: "), "{}", claims[2]);
+    let deviation = cells[0]["tests"][1]["score"]["spread"].as_f64().unwrap();
+    near(&claims[4], "first", deviation);
+    let markdown = fs::read_to_string(dir.join("small/results.md")).unwrap();
+    let row = markdown.lines().find(|l| l.starts_with("| order")).unwrap();
+    assert!(row.contains("A paper, table 1: 2 against 1. The text says 3."), "{row}");
+    assert!(row.contains(&format!("{pro:.2}, {:.2}", mean(0))), "{row}");
+    // Claims about cells that are not run have no verdict.
+    ok_in(dir, "experiment small.toml --only MERT -q");
+    let fewer = timeless(&dir.join("small"));
+    assert_eq!(fewer["claims"][0]["verdict"], "no results");
+    ok_in(dir, "experiment small.toml -q");
 }
 
 /// Checks the report of the experiment.
@@ -257,6 +343,56 @@ fn shipped_experiments() {
     }
 }
 
+/// Every claim of the papers has a row, a verdict and, unless replicas do not differ, an interval.
+#[test]
+fn claims_of_the_papers() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let shown = ok_in(dir, "experiment claims --show");
+    let found = ok_in(dir, "experiment claims --quick -q");
+    let all = timeless(&dir.join("claims-quick"));
+    let claims = all["claims"].as_array().unwrap();
+    assert_eq!(claims.len(), shown.matches("[[claims]]").count());
+    let mut numbers: Vec<u32> = Vec::new();
+    for claim in claims {
+        let id = claim["id"].as_str().unwrap();
+        numbers.push(id.trim_end_matches(char::is_alphabetic).parse().unwrap());
+        let row = found.lines().find(|l| l.starts_with(&format!("| {id} "))).unwrap();
+        let verdict = claim["verdict"].as_str().unwrap();
+        assert!(row.contains(verdict) && row.contains(claim["claim"].as_str().unwrap()), "{row}");
+        let words = ["held", "not held", "no difference", "not claimed: "];
+        assert!(words.iter().any(|w| verdict.starts_with(w)), "{claim}");
+        assert_eq!(verdict.starts_with("not claimed"), claim["expect"] == "none", "{claim}");
+        assert_eq!(claim["replicas"], 3, "{claim}");
+        assert_eq!(claim["interval"].is_null(), verdict.ends_with("(by sign)"), "{claim}");
+        assert_eq!(claim["interval"].is_null(), claim["p_value"].is_null(), "{claim}");
+    }
+    numbers.dedup();
+    assert_eq!(numbers, (1..=23).collect::<Vec<u32>>());
+    phrase_pairs_of(&dir.join("claims-quick"));
+    ok_in(dir, "report claims-quick -o page.html -q");
+    let page = fs::read_to_string(dir.join("page.html")).unwrap();
+    let data = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
+    let data: Value = serde_json::from_str(data).unwrap();
+    assert_eq!(data["claims"].as_array().unwrap().len(), claims.len());
+}
+
+/// The share of weighted phrase pairs of all cells is relative to the same number of table entries.
+fn phrase_pairs_of(dir: &Path) {
+    let mut entries = Vec::new();
+    for path in cells(dir) {
+        let result: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        let best = fs::read_to_string(path.with_file_name("run").join("best.txt")).unwrap();
+        let weighted = best.lines().filter(|l| l.starts_with("pp:") && !l.ends_with(" 0")).count() as f64;
+        match result["weighted_phrase_pairs"].as_f64() {
+            Some(share) => entries.push((weighted / share).round()),
+            None => assert_eq!(weighted, 0.0, "{}", path.display()),
+        }
+    }
+    assert_eq!(entries.len(), 24);
+    assert!(entries.iter().all(|n| *n == entries[0] && *n > 100.0), "{entries:?}");
+}
+
 #[test]
 fn mistakes() {
     let dir = tempfile::tempdir().unwrap();
@@ -272,7 +408,7 @@ fn mistakes() {
     let said = fails("experiment nothing.toml");
     assert_eq!(
         said,
-        "luthier: nothing.toml: no such file, expected an experiment file or one of watanabe2012, arun2007, cer2008, dreyer2015"
+        "luthier: nothing.toml: no such file, expected an experiment file or one of watanabe2012, arun2007, cer2008, dreyer2015, claims"
     );
     assert!(message("title = 1\n", "").starts_with("luthier: D/x.toml:1: invalid type: integer `1`"));
     let wrong = PLAN.replace("columns = [[\"BLEU\", \"test\"]", "columns = [[\"BLEU\", \"bleu\"]");
@@ -311,7 +447,7 @@ fn mistakes() {
             "psi = []",
             "replicas, iterations, corpus sizes and numbers of settings must be at least 1",
         ),
-        ("psi = [0.5, 1.0]", "psi = [0.5, 7.0]", "PRO psi=7.0: --psi is `7.0`"),
+        ("psi = [0.5, 1.0]", "psi = [0.5, 1.0, 7.0]", "PRO psi=7.0: --psi is `7.0`"),
         ("psi = [0.5, 1.0]", "pssi = [0.5]", "refers to a cell PRO psi=0.5, which does not exist"),
         (
             "max-length = 3",
@@ -335,6 +471,60 @@ fn mistakes() {
             "select of from nothing: found `dev:0/2`, expected a name",
         ),
         ("\"test:16-30\"", "\"test:16-300\"", "test: has 30 lines, but the experiment uses test.16-300"),
+        (
+            "pairs = [[\"PRO\", \"MERT\"]]",
+            "pairs = [[\"PRO\", \"PRQ\"]]",
+            "claim order: refers to a cell PRQ, which does not exist",
+        ),
+        (
+            "pairs = [[\"PRO\", \"MERT\"]]",
+            "pairs = []",
+            "claim order: has no pairs; give pairs = [[\"CELL\", \"CELL\"]]",
+        ),
+        (
+            "[\"from nothing\", 1]",
+            "[2.5, 1]",
+            "claim 2: compares two numbers; one side of each pair must be a cell",
+        ),
+        (
+            "[\"from nothing\", 1]",
+            "[\"from nothing\", true]",
+            "found `true`, expected the name of a cell or a number",
+        ),
+        (
+            "value = \"length\"",
+            "value = \"longth\"",
+            "claim 2: unknown value `longth`; known: dev, select, test",
+        ),
+        (
+            "value = \"test2\"",
+            "value = \"test3\"",
+            "claim 5: unknown value `test3`; known: dev, select, test",
+        ),
+        (
+            "margin = 0.5",
+            "",
+            "claim 4: has no margin; equal and at-least need the largest difference that counts as equal",
+        ),
+        ("margin = 0.5", "margin = -0.5", "claim 4: has the margin -0.5; it must not be negative"),
+        (
+            "expect = \"at-least\"",
+            "expect = \"higher\"",
+            "claim 4: must not have a margin; only equal and at-least use one",
+        ),
+        (
+            "expect = \"at-least\"",
+            "expect = \"more\"",
+            "unknown variant `more`, expected one of `higher`, `lower`, `equal`, `at-least`, `none`",
+        ),
+        ("system = \"phrase\"", "system = \"hiero\"", "refers to a system hiero, which does not exist"),
+        ("id = \"order\"", "id = \"2\"", "claim 2: two claims have this id"),
+        ("id = \"order\"", "name = \"order\"", "unknown field `name`, expected one of `id`, `claim`"),
+        (
+            "spread = \"replicas\"",
+            "spread = \"replicas\"\ndistance-from = 1",
+            "claim 5: with spread must have one pair of cells",
+        ),
         (
             "tune = \"dev:1/2\"",
             "languages = \"fr-en\"",

@@ -186,7 +186,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "experiment watanabe",
-        "watanabe: no such file, expected an experiment file or one of watanabe2012, arun2007, cer2008, dreyer2015; did you mean watanabe2012?",
+        "watanabe: no such file, expected an experiment file or one of watanabe2012, arun2007, cer2008, dreyer2015, claims; did you mean watanabe2012?",
     ),
     (
         "report nowhere",

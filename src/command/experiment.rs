@@ -1,6 +1,8 @@
 //! `luthier experiment`.
 
 mod cell_pool;
+mod claim;
+mod judge;
 mod plan;
 mod show;
 mod work;
@@ -23,12 +25,12 @@ use work::Experiment;
 /// Compare tuning algorithms on systems, with settings, replicas and significance.
 ///
 /// Trains the systems, tunes each of them with each algorithm, translates the test sets and writes results.md, results.tsv and
-/// results.json: means and standard deviations over replicas, differences from a baseline with p-values, and the tables of a
-/// paper with our figures beside its own. Cells run in parallel as long as memory allows. Re-run the same command to resume;
+/// results.json: means and standard deviations over replicas, differences from a baseline with p-values, the tables of a
+/// paper with our figures beside its own, and its claims with verdicts. Cells run in parallel as long as memory allows. Re-run the same command to resume;
 /// cells that were running continue from their last iteration.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Experiment file (TOML), or one of watanabe2012, arun2007, cer2008, dreyer2015.
+    /// Experiment file (TOML), or one of watanabe2012, arun2007, cer2008, dreyer2015, claims.
     #[arg(value_name = "FILE")]
     plan: PathBuf,
     /// Output directory; created, or resumed if it exists [default: the experiment's name].
@@ -65,11 +67,12 @@ pub(crate) struct Args {
 }
 
 /// Experiments that are shipped with the program.
-const SHIPPED: [(&str, &str); 4] = [
+const SHIPPED: [(&str, &str); 5] = [
     ("watanabe2012", include_str!("../../experiments/watanabe2012.toml")),
     ("arun2007", include_str!("../../experiments/arun2007.toml")),
     ("cer2008", include_str!("../../experiments/cer2008.toml")),
     ("dreyer2015", include_str!("../../experiments/dreyer2015.toml")),
+    ("claims", include_str!("../../experiments/claims.toml")),
 ];
 
 const KIND: WorkKind = WorkKind {

@@ -20,7 +20,7 @@ use std::{
 
 /// Write an HTML report of runs.
 ///
-/// Shows learning curves, weights, length ratios and settings; where lists are available, also the score of each run's choices,
+/// Shows learning curves, weights, length ratios and settings, and the claims of an experiment with their verdicts; where lists are available, also the score of each run's choices,
 /// the headroom, significance, the score along each feature, and every sentence with the features that decided. The lists are
 /// those that the runs have saved or were given, merged, so that all runs choose from the same candidates.
 #[derive(Debug, clap::Args)]
@@ -54,20 +54,67 @@ struct Run {
     view: RunView,
     /// Weights of the best iteration.
     best: Weights,
-    /// Weights by iteration.
-    weights: Vec<Weights>,
+    /// Weights of the first iteration.
+    initial: Option<Weights>,
+    /// The largest weights by iteration.
+    trace: Trace,
+}
+
+/// The features with the largest L1-normalised weight in any iteration, and their weights. Weights are read one iteration
+/// at a time, because there can be millions.
+#[derive(Default)]
+struct Trace {
+    /// Names of the features, in the order of the weights file.
+    names: Vec<String>,
+    /// Number of features of the last iteration.
+    all: usize,
+    /// L1-normalised weights, by iteration and feature.
+    steps: Vec<Vec<f64>>,
+}
+
+impl Trace {
+    fn read(view: &RunView) -> Result<Self> {
+        const FEW: usize = 24;
+        let Some(last) = view.events.last().map(|e| view.weights(e.iteration)).transpose()? else {
+            return Ok(Trace::default());
+        };
+        let mut keys: Vec<(usize, FeatureKey, f64)> =
+            last.iter().enumerate().map(|(i, (name, _))| (i, FeatureKey::of(name), 0.0)).collect();
+        let scaled = |iteration: u32| -> Result<(Weights, f64)> {
+            let weights = view.weights(iteration)?;
+            let by = 1.0 / weights.l1().max(f64::MIN_POSITIVE);
+            Ok((weights, by))
+        };
+        for event in &view.events {
+            let (weights, by) = scaled(event.iteration)?;
+            for (_, key, largest) in &mut keys {
+                *largest = largest.max((weights.get(*key) * by).abs());
+            }
+        }
+        keys.sort_by(|a, b| b.2.total_cmp(&a.2));
+        keys.truncate(FEW);
+        keys.sort_by_key(|k| k.0);
+        let mut steps = Vec::new();
+        for event in &view.events {
+            let (weights, by) = scaled(event.iteration)?;
+            steps.push(keys.iter().map(|k| round(weights.get(k.1) * by)).collect());
+        }
+        let mut names: Vec<String> = Vec::new();
+        names.extend(keys.iter().filter_map(|k| last.iter().nth(k.0)).map(|(name, _)| name.to_owned()));
+        Ok(Trace { names, all: last.len(), steps })
+    }
 }
 
 impl Run {
     fn read(path: &Path) -> Result<Self> {
         let view = RunView::open(path)?;
-        let weights = view.events.iter().map(|e| view.weights(e.iteration)).collect::<Result<Vec<_>>>()?;
-        Ok(Run { name: String::new(), best: view.best_weights()?, weights, view })
+        let initial = view.events.first().map(|e| view.weights(e.iteration)).transpose()?;
+        let trace = Trace::read(&view)?;
+        Ok(Run { name: String::new(), best: view.best_weights()?, initial, trace, view })
     }
 
     /// Returns the data of the run for the page.
     fn json(&self, metric: &Metric) -> Value {
-        const FEW: usize = 24;
         let shown = |x: Option<f64>| x.map(|x| round(metric.display_score(x)));
         let events: Vec<Value> = self
             .view
@@ -80,28 +127,12 @@ impl Run {
                 })
             })
             .collect();
-        // The features with the largest L1-normalised weight in any iteration; there can be millions.
-        let scales: Vec<f64> = self.weights.iter().map(|w| 1.0 / w.l1().max(f64::MIN_POSITIVE)).collect();
-        let scaled = |key: FeatureKey| self.weights.iter().zip(&scales).map(move |(w, by)| w.get(key) * by);
-        let last = self.weights.last();
-        let mut names: Vec<(usize, &str, f64)> = Vec::new();
-        for (i, (name, _)) in last.into_iter().flat_map(Weights::iter).enumerate() {
-            names.push((i, name, scaled(FeatureKey::of(name)).map(f64::abs).fold(0.0, f64::max)));
-        }
-        let all = names.len();
-        names.sort_by(|a, b| b.2.total_cmp(&a.2));
-        names.truncate(FEW);
-        names.sort_by_key(|n| n.0);
-        let by_feature: Vec<Vec<f64>> =
-            names.iter().map(|n| scaled(FeatureKey::of(n.1)).map(round).collect()).collect();
-        let steps: Vec<Vec<f64>> =
-            (0..self.weights.len()).map(|i| by_feature.iter().map(|f| f[i]).collect()).collect();
         json!({
             "name": self.name, "path": self.view.path.display().to_string(),
             "algorithm": self.view.algorithm(), "signature": self.view.setting("signature"),
             "settings": self.view.settings, "events": events,
             "stop": self.view.end.map(|e| e.stop.name()), "best": self.view.end.map(|e| e.best),
-            "weights": {"names": names.iter().map(|n| n.1).collect::<Vec<_>>(), "all": all, "steps": steps},
+            "weights": {"names": self.trace.names, "all": self.trace.all, "steps": self.trace.steps},
         })
     }
 }
@@ -141,6 +172,23 @@ fn directories(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
             .hint("give directories created by `luthier tune ALGORITHM --run DIR`"));
         }
         all.extend(inside);
+    }
+    Ok(all)
+}
+
+/// Returns the claims in the results of experiments among the given directories. Fails if results are damaged.
+fn claims(given: &[PathBuf]) -> Result<Vec<Value>> {
+    let mut all = Vec::new();
+    for path in given.iter().map(|p| p.join("results.json")).filter(|p| p.is_file()) {
+        let name = path.display().to_string();
+        let text = fs::read_to_string(&path).map_err(|e| Error::io(&name, "read it", &e))?;
+        let mut results: Value = serde_json::from_str(&text).map_err(|e| {
+            Error::in_file(&name, format!("damaged: {e}")).hint("run the experiment again to write it")
+        })?;
+        // Results of earlier versions have no claims.
+        if let Some(Value::Array(claims)) = results.get_mut("claims") {
+            all.append(claims);
+        }
     }
     Ok(all)
 }
@@ -230,7 +278,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let found: Vec<Value> =
         evidence.iter().map(|e| e.json(&runs, &metric, args.sentences as usize)).collect();
     let data = json!({
-        "title": args.title, "version": env!("CARGO_PKG_VERSION"), "metric": metric.name(), "error": metric.is_error(),
+        "title": args.title, "claims": claims(&args.runs)?, "version": env!("CARGO_PKG_VERSION"), "metric": metric.name(), "error": metric.is_error(),
         "runs": runs.iter().map(|r| r.json(&metric)).collect::<Vec<_>>(), "evidence": found, "why": why.first().map(ToString::to_string),
     });
     // The data must not contain a closing tag.

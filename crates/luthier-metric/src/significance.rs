@@ -6,6 +6,9 @@
 //! the bootstrap, minus the mean over all samples) exceeds the observed one. Each system costs
 //! samples × segments × statistics additions.
 //!
+//! [`Estimate`] is for systems that were tuned several times: confidence intervals over replicas and segments (Clark
+//! et al. 2011).
+//!
 //! ```
 //! use luthier_metric::{Metric, significance::{Question, Test, compare}};
 //! // WER: edits and length of each of 100 segments. The second system makes a third of the errors.
@@ -17,6 +20,11 @@
 //! assert!(verdicts[1].p_value.is_some_and(|p| p < 0.05));
 //! # Ok::<(), luthier_metric::Error>(())
 //! ```
+
+mod distribution;
+mod estimate;
+
+pub use estimate::{Estimate, Term, Variance};
 
 use crate::{
     Metric,

@@ -1,5 +1,6 @@
 //! The experiment file (TOML) and the cells that it defines: systems × algorithms × settings × replicas.
 
+use super::claim::ClaimSpec;
 use luthier::{
     core::{Error, Result},
     metric::Metric,
@@ -36,7 +37,7 @@ pub(super) struct Plan {
     pub(super) significance: Significance,
     /// Whether `tune` also translates the first test set after every iteration.
     #[serde(default)]
-    pub(super) watch: bool,
+    watch: bool,
     /// Flags of `tune` for all cells.
     #[serde(default)]
     pub(super) tune: Flags,
@@ -52,6 +53,8 @@ pub(super) struct Plan {
     pub(super) tables: Vec<TableSpec>,
     #[serde(default)]
     pub(super) figures: Vec<FigureSpec>,
+    #[serde(default)]
+    pub(super) claims: Vec<ClaimSpec>,
     #[serde(default)]
     quick: Quick,
 }
@@ -183,6 +186,8 @@ pub(super) struct System {
     /// Flags of `train`.
     #[serde(default)]
     pub(super) train: Flags,
+    /// Text that the system is trained on, instead of the file's.
+    text: Option<Part>,
     /// Flags of `tune` for this system.
     #[serde(default)]
     tune: Flags,
@@ -220,6 +225,8 @@ pub(super) struct Algorithm {
     replicas: Option<u32>,
     /// Maximum number of iterations, instead of the file's.
     iterations: Option<u32>,
+    /// Whether `tune` also translates the first test set after every iteration, instead of the file's.
+    watch: Option<bool>,
     /// Flags of `tune` with `--quick`.
     #[serde(default)]
     quick: Flags,
@@ -364,6 +371,8 @@ pub(super) struct Group {
     pub(super) replicas: u32,
     /// Maximum number of iterations.
     pub(super) iterations: u32,
+    /// Whether `tune` also translates the first test set after every iteration.
+    pub(super) watch: bool,
     /// Number of iterations that was planned, if `--iterations` or `--quick` has reduced it.
     pub(super) cut: Option<u32>,
 }
@@ -480,14 +489,14 @@ impl Plan {
         std::iter::once(&self.tune).chain(systems).chain(algorithms).filter_map(|f| f.get("metric")?.as_str())
     }
 
-    /// Fails if tables or figures refer to systems, cells or values that do not exist, or if two cells have the same
+    /// Fails if tables, figures or claims refer to systems, cells or values that do not exist, or if two cells have the same
     /// directory.
     fn check_tables(&self, file: &str) -> Result<()> {
         let wrong = |message: String| Err(Error::in_file(file, message));
         let systems: Vec<&str> = self.systems.iter().map(|s| s.name.as_str()).collect();
         let asked = self.algorithms.iter().flat_map(|a| a.systems.iter().flatten());
-        let asked =
-            asked.chain(self.tables.iter().flat_map(|t| t.rows.iter().filter_map(|r| r.system.as_ref())));
+        let rows = self.tables.iter().flat_map(|t| t.rows.iter().filter_map(|r| r.system.as_ref()));
+        let asked = asked.chain(rows).chain(self.claims.iter().filter_map(|c| c.system.as_ref()));
         if let Some(name) = asked.into_iter().find(|n| !systems.contains(&n.as_str())) {
             return wrong(format!("refers to a system {name}, which does not exist"));
         }
@@ -508,12 +517,7 @@ impl Plan {
         }
         let columns = self.tables.iter().flat_map(|t| t.columns.iter().map(|c| &c.1));
         let rows = self.tables.iter().flat_map(|t| t.rows.iter().filter_map(|r| r.values.as_ref()).flatten());
-        let tests = self.text.test.len();
-        let known = |v: &String| match Value::parse(v) {
-            Some(Value::Test(i) | Value::Length(i)) => i < tests,
-            other => other.is_some(),
-        };
-        if let Some(bad) = columns.chain(rows).find(|v| !known(v)) {
+        if let Some(bad) = columns.chain(rows).find(|v| !self.has_value(v)) {
             return wrong(format!("unknown value `{bad}` of a table")).map_err(|e| e.hint(VALUES));
         }
         let bad = self.figures.iter().flat_map(|f| &f.values).find(|v| !LOGGED.contains(&v.as_str()));
@@ -529,7 +533,35 @@ impl Plan {
                 return wrong(format!("row {name} of {} does not have one value per column", table.title));
             }
         }
+        self.check_claims(file, &groups)
+    }
+
+    /// Fails if a claim contradicts itself, or refers to cells or values that do not exist.
+    fn check_claims(&self, file: &str, groups: &[Group]) -> Result<()> {
+        for (i, claim) in self.claims.iter().enumerate() {
+            let wrong = |e: &Error| Error::in_file(file, format!("claim {}: {e}", claim.label(i)));
+            claim.check().map_err(|e| wrong(&e))?;
+            let ours = |g: &&Group| claim.system.as_ref().is_none_or(|s| self.systems[g.system].name == *s);
+            let exists = |cell: &String| groups.iter().filter(ours).any(|g| self.matches(g, cell));
+            if let Some(cell) = claim.cells().find(|c| !exists(c)) {
+                return Err(wrong(&Error::new(format!("refers to a cell {cell}, which does not exist"))));
+            }
+            if !self.has_value(&claim.value) {
+                return Err(wrong(&Error::new(format!("unknown value `{}`", claim.value)).hint(VALUES)));
+            }
+            if self.claims[..i].iter().enumerate().any(|(j, other)| other.label(j) == claim.label(i)) {
+                return Err(wrong(&Error::new("two claims have this id")));
+            }
+        }
         Ok(())
+    }
+
+    /// Returns whether a value exists in this experiment.
+    fn has_value(&self, value: &str) -> bool {
+        match Value::parse(value) {
+            Some(Value::Test(i) | Value::Length(i)) => i < self.text.test.len(),
+            other => other.is_some(),
+        }
     }
 
     /// Returns all groups of cells: systems × algorithms × settings.
@@ -589,8 +621,14 @@ impl Plan {
             select,
             replicas,
             iterations,
+            watch: algorithm.watch.unwrap_or(self.watch),
             cut: (iterations < planned).then_some(planned),
         }
+    }
+
+    /// Returns the text that a system is trained on.
+    pub(super) fn train_text(&self, system: usize) -> &Part {
+        self.systems[system].text.as_ref().unwrap_or(&self.text.train)
     }
 
     /// Returns the metric that a group is tuned for, which is also the metric of its log.
@@ -692,6 +730,10 @@ pub(super) enum Value {
     Iteration,
     /// Duration of tuning in seconds.
     Seconds,
+    /// Duration of tuning over the number of iterations, in seconds.
+    SecondsPerIteration,
+    /// Share of the entries of the phrase table whose phrase-pair weight is not 0.
+    WeightedPhrasePairs,
     /// A value of the log, at an iteration; `None` for the last one.
     Logged(String, Option<u32>),
 }
@@ -710,7 +752,8 @@ const LOGGED: [&str; 10] = [
     "features",
 ];
 
-const VALUES: &str = "known: dev, select, test, test2, length, length2, features, iteration, seconds, and score, select, test, length_ratio, \
+const VALUES: &str = "known: dev, select, test, test2, length, length2, features, iteration, seconds, seconds-per-iteration, \
+     weighted-phrase-pairs, and score, select, test, length_ratio, \
      select_length_ratio, test_length_ratio, surrogate, surrogate_length_ratio, guess, features with @3 or @last";
 
 impl Value {
@@ -730,6 +773,8 @@ impl Value {
             "features" => Value::Features,
             "iteration" => Value::Iteration,
             "seconds" => Value::Seconds,
+            "seconds-per-iteration" => Value::SecondsPerIteration,
+            "weighted-phrase-pairs" => Value::WeightedPhrasePairs,
             _ => return number("test").map(Value::Test).or_else(|| number("length").map(Value::Length)),
         })
     }
@@ -738,12 +783,17 @@ impl Value {
     pub(super) fn format(&self, x: f64) -> String {
         let ratio = |name: &str| name.ends_with("ratio");
         match self {
-            Value::Length(_) => format!("{x:.3}"),
+            Value::Length(_) | Value::WeightedPhrasePairs => format!("{x:.3}"),
             Value::Logged(name, _) if ratio(name) => format!("{x:.3}"),
             Value::Logged(name, _) if name == "features" => crate::talk::thousands(x as usize),
             Value::Features => crate::talk::thousands(x as usize),
-            Value::Iteration | Value::Seconds => format!("{x:.0}"),
+            Value::Iteration | Value::Seconds => format!("{x:.1}"),
             _ => format!("{x:.2}"),
         }
+    }
+
+    /// Formats a difference with its sign and the decimals of the value.
+    pub(super) fn format_signed(&self, x: f64) -> String {
+        format!("{}{}", if x < 0.0 { "-" } else { "+" }, self.format(x.abs()))
     }
 }

@@ -1,6 +1,7 @@
 //! Results of an experiment as Markdown, TSV and JSON.
 
 use super::{
+    judge::{self, Judged},
     plan::{Row, Significance, TableSpec, Value},
     work::{Experiment, Finished},
 };
@@ -11,7 +12,7 @@ use luthier::{
     metric::significance::{Question, Test, compare},
 };
 use serde_json::{Value as Json, json};
-use std::{fmt::Write as _, path::Path};
+use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 /// Mean and standard deviation over the replicas of a group.
 #[derive(Clone, Copy)]
@@ -54,13 +55,15 @@ impl Against {
 
 /// Results of an experiment.
 pub(super) struct Results<'a> {
-    experiment: &'a Experiment<'a>,
+    pub(super) experiment: &'a Experiment<'a>,
     /// Duration of this run of the experiment in seconds.
     seconds: f64,
     /// Signature of the metric and the significance test.
     signature: String,
     /// Comparisons with the baseline, by group and test set; `None` for the baseline itself and without results.
     against: Vec<Vec<Option<Against>>>,
+    /// Claims of the file, judged; `None` for those whose cells were not run.
+    claims: Vec<Option<Judged>>,
 }
 
 impl<'a> Results<'a> {
@@ -98,11 +101,18 @@ impl<'a> Results<'a> {
             };
             against.push((0..plan.text.test.len()).map(one).collect());
         }
-        Results { experiment, seconds, signature, against }
+        let mut results = Results { experiment, seconds, signature, against, claims: Vec::new() };
+        results.claims = plan.claims.iter().map(|c| judge::judge(&results, c)).collect();
+        results
     }
 
     /// Returns a value for each replica of a group that has it.
     fn values(&self, group: usize, value: &Value) -> Vec<f64> {
+        self.numbers(group, value).into_values().collect()
+    }
+
+    /// Returns a value of a group by the number of the replica, from 0; without replicas that do not have it.
+    pub(super) fn numbers(&self, group: usize, value: &Value) -> BTreeMap<u32, f64> {
         let metric = &self.experiment.tuned_for[group];
         let one = |f: &Finished| -> Option<f64> {
             let r = &f.result;
@@ -114,12 +124,14 @@ impl<'a> Results<'a> {
                 Value::Features => Some(r.features as f64),
                 Value::Iteration => Some(r.iteration as f64),
                 Value::Seconds => Some(r.seconds),
+                Value::SecondsPerIteration => Some(r.seconds / r.iterations.max(1) as f64),
+                Value::WeightedPhrasePairs => r.weighted_phrase_pairs,
                 Value::Logged(name, at) => {
                     logged(f, name, *at).map(|x| if is_score(name) { metric.display_score(x) } else { x })
                 }
             }
         };
-        self.experiment.finished[group].iter().filter_map(one).collect()
+        self.experiment.finished[group].iter().filter_map(|f| Some((f.replica, one(f)?))).collect()
     }
 
     /// Formats a value of a group: mean ± standard deviation, with * if the difference from the baseline is
@@ -350,6 +362,7 @@ impl<'a> Results<'a> {
                 "Scores of {label} on dev, on the selection set and in its log are {metric}.\n\n"
             );
         }
+        text += &judge::section(&plan.claims, &self.claims);
         for table in &plan.tables {
             text += &self.table(table);
             text.push('\n');
@@ -437,6 +450,7 @@ impl<'a> Results<'a> {
         let all = json!({
             "title": plan.title, "baseline": plan.baseline, "seed": self.experiment.seed, "metric": self.experiment.metric.name(),
             "signature": self.signature, "seconds": self.seconds, "cells": cells,
+            "claims": judge::json(&plan.claims, &self.claims),
         });
         serde_json::to_string(&all).map(|s| s + "\n").map_err(|e| Error::new(e.to_string()))
     }
@@ -467,10 +481,10 @@ fn logged(f: &Finished, name: &str, at: Option<u32>) -> Option<f64> {
     values.find_map(|e| e.number(name))
 }
 
-/// Formats rows as a Markdown table with aligned columns.
-fn pipes(rows: &[Vec<String>]) -> String {
+/// Formats rows as a Markdown table; columns of up to 60 characters are aligned.
+pub(super) fn pipes(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
-    let width = |c: usize| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0).max(3);
+    let width = |c: usize| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0).clamp(3, 60);
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
     for (i, row) in rows.iter().enumerate() {

@@ -12,9 +12,11 @@ use crate::{
     talk::Talk,
 };
 use luthier::{
-    core::{Error, ErrorKind, Fingerprint, Result},
+    core::{Error, ErrorKind, Fingerprint, Result, Weights},
+    decode::{ModelDir, Template},
     io::{AtomicFile, text},
     metric::{Metric, significance::totals},
+    table::Table,
     tune::RunView,
 };
 use serde::{Deserialize, Serialize};
@@ -49,6 +51,9 @@ pub(super) struct Outcome {
     pub(super) tests: Vec<Tested>,
     /// Number of weights that are not 0.
     pub(super) features: usize,
+    /// Share of the entries of the phrase table whose phrase-pair weight is not 0; `None` without such weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) weighted_phrase_pairs: Option<f64>,
     /// Duration of tuning in seconds.
     pub(super) seconds: f64,
     /// Peak memory of tuning and translation in megabytes; `None` if it was not measured.
@@ -106,6 +111,17 @@ fn check_part(part: &Part, file: &str, lines: usize) -> Result<()> {
     Err(Error::in_file(file, message))
 }
 
+/// Returns the number of phrase-pair weights that are not 0 over the number of entries of the model's phrase table;
+/// `None` if there are no such weights.
+fn weighted_phrase_pairs(weights: &Weights, model: &Path) -> Result<Option<f64>> {
+    let pairs = || weights.iter().filter(|(name, _)| name.starts_with(Template::PhrasePair.prefix()));
+    if pairs().next().is_none() {
+        return Ok(None);
+    }
+    let table = Table::open(&ModelDir::open(model)?.table())?;
+    Ok(Some(pairs().filter(|(_, w)| *w != 0.0).count() as f64 / table.len() as f64))
+}
+
 impl<'a> Experiment<'a> {
     /// Prepares the groups and cells of a plan; with `only`, those whose names match, and the baseline. Fails if `only`
     /// matches no cell, or if the languages are not valid.
@@ -161,7 +177,8 @@ impl<'a> Experiment<'a> {
     fn parts(&self) -> Vec<&Part> {
         let text = &self.plan.text;
         let own = self.groups.iter().flat_map(|g| std::iter::once(&g.text).chain(&g.select));
-        let mut parts: Vec<&Part> = std::iter::once(&text.train).chain(&text.test).chain(own).collect();
+        let train = self.groups.iter().map(|g| self.plan.train_text(g.system));
+        let mut parts: Vec<&Part> = text.test.iter().chain(train).chain(own).collect();
         parts.sort_by_key(|p| p.name());
         parts.dedup();
         parts
@@ -280,7 +297,7 @@ impl<'a> Experiment<'a> {
 
     /// Returns the `train` command of a system.
     fn train_words(&self, system: usize) -> Vec<String> {
-        let train = &self.plan.text.train;
+        let train = self.plan.train_text(system);
         let (source, target, model) = (self.text(train, 0), self.text(train, 1), self.model(system));
         let mut all: Vec<String> = ["train", "--source", &source, "--target", &target, "--model", &model]
             .iter()
@@ -323,7 +340,7 @@ impl<'a> Experiment<'a> {
         let algorithm = &self.plan.algorithms[group.algorithm];
         let parts = std::iter::once(&group.text).chain(&group.select).chain(&self.plan.text.test);
         let mut texts = Fingerprint::default();
-        for part in parts.chain([&self.plan.text.train]) {
+        for part in parts.chain([self.plan.train_text(group.system)]) {
             for side in 0..2 {
                 texts = texts.bytes(text::read_lines(Path::new(&self.text(part, side)))?.digest.as_bytes());
             }
@@ -356,7 +373,7 @@ impl<'a> Experiment<'a> {
             flag("--select-source", &self.text(select, 0));
             flag("--select-ref", &self.text(select, 1));
         }
-        if self.plan.watch {
+        if group.watch {
             flag("--test-source", &self.text(&self.plan.text.test[0], 0));
             flag("--test-ref", &self.text(&self.plan.text.test[0], 1));
         }
@@ -533,6 +550,8 @@ impl<'a> Experiment<'a> {
                 length: self.metric.length_ratio(&total),
             });
         }
+        let weights = run.best_weights()?;
+        let model = self.model(self.groups[cell.group].system);
         let result = Outcome {
             what: self.what(cell)?,
             command,
@@ -543,7 +562,8 @@ impl<'a> Experiment<'a> {
             dev: tuned_for.display_score(best.score),
             select: best.select.map(|x| tuned_for.display_score(x)),
             tests,
-            features: run.best_weights()?.non_zero(),
+            features: weights.non_zero(),
+            weighted_phrase_pairs: weighted_phrase_pairs(&weights, Path::new(&model))?,
             seconds: run.seconds(),
             memory_mb: (peak > 0).then(|| (peak as f64 / 1e5).round() / 10.0),
         };

@@ -216,7 +216,7 @@ impl Evidence {
     /// Returns the systems that are compared, with their choices: the initial weights, and the best weights of each
     /// run.
     fn systems<'a>(&self, runs: &'a [Run]) -> Vec<System<'a>> {
-        let first = runs[self.runs[0]].weights.first().map(|w| System {
+        let first = runs[self.runs[0]].initial.as_ref().map(|w| System {
             name: "initial".to_owned(),
             run: None,
             weights: w,

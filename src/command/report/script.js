@@ -136,6 +136,18 @@
     return whole;
   };
 
+  // Claims of an experiment.
+  if (data.claims.length) {
+    const wide = (...text) => make("td", { class: "wide" }, ...text);
+    const rows = data.claims.map((c) => {
+      const paper = wide([c.source, c.paper].filter(Boolean).join(": "), c.note ? make("small", {}, c.note) : null);
+      const kind = c.verdict.startsWith("held") ? "better" : c.verdict.startsWith("not held") ? "worse" : null;
+      return row(c.id, wide(c.claim), paper, ...(c.columns ?? ["–", "", "", ""]), make("td", { class: kind }, c.verdict));
+    });
+    section("claims", "Claims", "Claims of papers, and the two means of the experiment that decide, with their difference (× is a ratio of standard deviations), its 95 % confidence interval and its p-value. Held: the interval agrees with the claim; not held: it contradicts the claim; no difference: it allows both.",
+      table(["", "claim", "paper", "ours", "difference", "95 % interval", "p", "verdict"], rows));
+  }
+
   // Table of runs.
   const best = (run) => run.events.find((e) => e.iteration === run.best) ?? run.events[run.events.length - 1];
   const some = (key) => data.runs.some((r) => r.events.some((e) => e[key] !== null));
