@@ -37,7 +37,7 @@ mod saved;
 mod tests;
 
 use crate::{Corpus, Link, Symmetrization, links};
-use luthier_core::{Error, Progress, Result, Step, sum::map_chunks};
+use luthier_core::{Error, Progress, Result, Step, math, sum::map_chunks};
 use luthier_io::Meter;
 use position::{Expected, Prepared, Scratch};
 pub use position::{Positions, Steps};
@@ -529,7 +529,7 @@ impl Model {
     pub fn perplexities(&self, corpus: &Corpus) -> [f64; 2] {
         let log = self.rounds.last().map_or([f64::NAN; 2], |r| r.log_likelihood);
         let words = [corpus.target.tokens(), corpus.source.tokens()];
-        [0, 1].map(|d| (-log[d] / words[d] as f64).exp())
+        [0, 1].map(|d| math::exp(-log[d] / words[d] as f64))
     }
 
     /// Returns the priors over positions of both directions: target given source, then source given target.
@@ -617,7 +617,7 @@ impl Direction {
             if prior > 0.0 {
                 let log = digamma(real(count) + prior) - digamma(real(total) + prior * f64::from(partners));
                 // Not 0, so that every generated word keeps a positive probability.
-                (log.exp() as f32).max(f32::MIN_POSITIVE)
+                (math::exp(log) as f32).max(f32::MIN_POSITIVE)
             } else {
                 (count as f64 / total.max(1) as f64) as f32
             }
@@ -647,5 +647,5 @@ fn digamma(mut x: f64) -> f64 {
     }
     let inverse = 1.0 / (x * x);
     let series = inverse * (1.0 / 12.0 - inverse * (1.0 / 120.0 - inverse * (1.0 / 252.0 - inverse / 240.0)));
-    result + x.ln() - 0.5 / x - series
+    result + math::ln(x) - 0.5 / x - series
 }
