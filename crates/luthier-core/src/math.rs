@@ -17,6 +17,11 @@
 //! assert_eq!(p, [1.0, math::exp(-1.0), 0.0]);
 //! ```
 
+#![expect(
+    clippy::inline_always,
+    reason = "a function that is called, not inlined, is not compiled for the instruction set of its caller"
+)]
+
 /// Number of elements of a slice that are computed together: one vector of AVX-512, two of AVX2. Shorter slices are
 /// computed one element at a time.
 const LANES: usize = 8;
@@ -64,7 +69,9 @@ pub fn exp(x: f64) -> f64 {
 #[inline]
 pub fn exp_in_place(x: &mut [f64]) {
     if x.len() < LANES {
-        x.iter_mut().for_each(|x| *x = exp(*x));
+        for x in x {
+            *x = exp(*x);
+        }
     } else {
         exp_slice(x);
     }
@@ -93,7 +100,9 @@ pub fn ln_1p(x: f64) -> f64 {
 #[inline]
 pub fn ln_1p_in_place(x: &mut [f64]) {
     if x.len() < LANES {
-        x.iter_mut().for_each(|x| *x = ln_1p(*x));
+        for x in x {
+            *x = ln_1p(*x);
+        }
     } else {
         ln_1p_slice(x);
     }
@@ -143,7 +152,7 @@ fn by_lanes(x: &mut [f64], f: impl Fn(f64) -> f64) {
     }
 }
 
-// Inlined always, because a function that is called is not compiled for the instruction set of its caller.
+/// [`exp`] without branches.
 #[inline(always)]
 fn exp_kernel(x: f64) -> f64 {
     // Computed for 0 instead of −∞: processors are slow where a product underflows.
@@ -185,6 +194,7 @@ fn power_of_2(k: f64) -> f64 {
     f64::from_bits((k + (ROUND + 1023.0)).to_bits() << 52)
 }
 
+/// [`ln_1p`] without branches.
 #[inline(always)]
 fn ln_1p_kernel(x: f64) -> f64 {
     let u = 1.0 + x;

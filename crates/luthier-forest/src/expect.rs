@@ -134,6 +134,7 @@ impl Forest<'_> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the functions of std serve as reference")]
 mod tests {
     use super::*;
     use crate::{

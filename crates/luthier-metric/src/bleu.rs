@@ -404,6 +404,7 @@ fn closest(lengths: &[u32], length: u32) -> u32 {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the functions of std serve as reference")]
 mod tests {
     use super::*;
     use crate::{Hypothesis, Metric};

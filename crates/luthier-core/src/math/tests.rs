@@ -1,11 +1,11 @@
-#![allow(clippy::disallowed_methods, reason = "the functions of std serve as reference")]
+#![expect(clippy::disallowed_methods, reason = "the functions of std serve as reference")]
 
 use super::*;
 use crate::random::{Purpose, Stream};
 
 /// Position of a number in the order of all numbers, so that neighbours differ by 1.
 fn position(x: f64) -> i64 {
-    let bits = x.to_bits() as i64;
+    let bits = x.to_bits().cast_signed();
     if bits < 0 { i64::MIN - bits } else { bits }
 }
 
@@ -120,7 +120,7 @@ fn special_values() {
 fn increasing() {
     let next = |x: f64, step: i64| {
         let at = position(x) + step;
-        f64::from_bits(if at < 0 { (i64::MIN - at) as u64 } else { at as u64 })
+        f64::from_bits(if at < 0 { (i64::MIN - at).cast_unsigned() } else { at.cast_unsigned() })
     };
     let half = 0.5 * std::f64::consts::LN_2;
     for centre in [0.0, 1e-300, 1e-16, -1e-16, 1e-8, -1e-8, half, -half, 3.0 * half, -708.0, -40.0] {
