@@ -5,7 +5,7 @@ mod pool;
 
 use luthier::{
     core::{
-        FeatureKey, Local, Weights,
+        FeatureKey, Local, Weights, math,
         random::{Purpose, Stream},
     },
     metric::Metric,
@@ -84,7 +84,7 @@ fn apro(segments: usize, k: usize) {
         ended.steps,
         ended.passes,
         1e9 * a_pass / size as f64,
-        1e9 * a_pass / n / (k as f64).log2(),
+        1e9 * a_pass / n / (math::ln(k as f64) / std::f64::consts::LN_2),
         peak_memory(),
         if ended.converged { "" } else { ", NOT CONVERGED" }
     );

@@ -138,18 +138,20 @@ pub(crate) fn join() -> Result<Member> {
 /// and the same command, so that they compute bit-for-bit equal results.
 #[cfg(feature = "mpi")]
 pub(crate) fn greet(verb: &str) -> Result<()> {
-    use luthier::{cluster::Cluster, core::Fingerprint};
+    use luthier::{
+        cluster::Cluster,
+        core::{Fingerprint, math},
+    };
     if fleet().is_alone() {
         return Ok(());
     }
     let program = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
     let program = Fingerprint::default().bytes(&program).finish();
-    // The mathematical functions of other machines may round differently.
-    let numbers = (1..=1000).map(|i| f64::from(i) * 0.0137);
-    let rounded = |f: Fingerprint, x: f64| {
-        [x.exp(), x.ln(), x.sin(), x.powf(x)].iter().fold(f, |f, y| f.word(y.to_bits()))
-    };
-    let numbers = numbers.fold(Fingerprint::default(), rounded).finish();
+    // The same binary gives the same bits on all processors, unless a library has changed the rounding mode or has
+    // subnormal numbers, such as exp(−740), replaced by zero.
+    let mut numbers: Vec<f64> = (0..1000).map(|i| f64::from(i) * -0.74).collect();
+    math::exp_in_place(&mut numbers);
+    let numbers = numbers.iter().fold(Fingerprint::default(), |f, x| f.word(x.to_bits())).finish();
     let host = Cluster::host();
     let hello = format!("{}\n{program:032x}\n{numbers:032x}\n{verb}\n{host}", env!("CARGO_PKG_VERSION"));
     let all = fleet().0.all_gather(hello.as_bytes());
@@ -159,8 +161,8 @@ pub(crate) fn greet(verb: &str) -> Result<()> {
         ("has a different version of luthier", "start the same version on all machines"),
         ("has a different build of luthier", "start the same binary on all machines"),
         (
-            "rounds exponentials differently",
-            "all machines of a job must have the same type of processor and the same libraries",
+            "computes exponentials with a different rounding",
+            "a library has changed the floating-point mode: start the processes in the same environment",
         ),
         ("was given a different command", "give all processes the same command"),
     ];

@@ -1,6 +1,7 @@
 //! Plots as SVG, without fonts or libraries: error surfaces and learning curves.
 
 use luthier::{
+    core::math,
     metric::Metric,
     tune::mert::{Smoothing, Surface},
 };
@@ -180,7 +181,7 @@ impl Frame {
 /// Returns round numbers in a range as tick positions, at most twenty.
 fn ticks(low: f64, high: f64) -> Vec<f64> {
     let raw = (high - low) / 5.0;
-    let power = 10f64.powf(raw.log10().floor());
+    let power = math::powf(10.0, math::log10(raw).floor());
     let step = [1.0, 2.0, 5.0, 10.0].iter().map(|m| m * power).find(|s| *s >= raw).unwrap_or(power * 10.0);
     let first = (low / step).ceil() as i64;
     (first..).map(|i| i as f64 * step).take_while(|x| *x <= high).take(20).collect()

@@ -6,7 +6,7 @@ use crate::{
     talk::{Remark, Talk, thousands},
 };
 use luthier::{
-    core::{Error, Progress, Step},
+    core::{Error, Progress, Step, math},
     io::{AtomicFile, Input},
     train::{
         Corpus,
@@ -121,7 +121,7 @@ fn kept(corpus: &Corpus, max_words: u16) -> String {
 
 /// Returns a line about an iteration of an aligner: the perplexity of a text of `words` words.
 pub(crate) fn iteration(step: &Step, words: usize) -> Option<String> {
-    let perplexity = step.value.map(|log| (-log / words as f64).exp())?;
+    let perplexity = step.value.map(|log| math::exp(-log / words as f64))?;
     Some(format!("iteration {} of {}: perplexity {perplexity:.2}", step.done, step.total))
 }
 

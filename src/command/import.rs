@@ -3,7 +3,7 @@
 use super::{Common, Done};
 use crate::talk::{Talk, thousands};
 use luthier::{
-    core::{Error, FeatureKey, Progress, Weights},
+    core::{Error, FeatureKey, Progress, Weights, math},
     decode::{DenseFeature, MAX_DISTORTION, ModelConfig, ModelDir, ModelKind},
     io::{AtomicFile, InputFile, WorkDir, WorkKind, moses_ini, text::read_lines},
     lm::{Arpa, Model},
@@ -221,7 +221,7 @@ fn glue(path: &Path) -> Result<f64, Error> {
         let fields: Vec<&str> = line.split("|||").map(str::trim).collect();
         if fields.first().is_some_and(|s| *s == "[X][S] [X][X] [X]") {
             let value = fields.get(2).and_then(|v| v.parse::<f64>().ok()).filter(|v| *v > 0.0);
-            return value.map(f64::ln).ok_or_else(|| {
+            return value.map(math::ln).ok_or_else(|| {
                 Error::at(&lines.file, k as u64 + 1, "the glue rule has no score, expected a number above 0")
             });
         }

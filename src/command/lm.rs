@@ -7,7 +7,7 @@ use crate::{
 };
 use clap::Subcommand;
 use luthier::{
-    core::{Error, Progress, Step},
+    core::{Error, Progress, Step, math},
     io::{Input, sort::ByteSize},
     lm::{Model, Report, Sentence, Settings, estimate_file},
 };
@@ -202,7 +202,7 @@ fn query(args: &QueryArgs, common: &Common) -> Done {
             out.clear();
         }
     }
-    let perplexity = |log: f64, n: usize| if n > 0 { 10f64.powf(-log / n as f64) } else { f64::NAN };
+    let perplexity = |log: f64, n: usize| if n > 0 { math::powf(10.0, -log / n as f64) } else { f64::NAN };
     let (with, without) = (perplexity(total, tokens), perplexity(known, tokens - unknown));
     if common.json {
         let line = json!({

@@ -1,5 +1,6 @@
 //! Basic types of all Luthier crates: feature keys, weights, vocabularies, errors that name file and line,
-//! floating-point sums that are bit-for-bit the same on any number of threads, and named random streams.
+//! floating-point sums that are bit-for-bit the same on any number of threads, exponentials and logarithms that are
+//! the same on any processor, and named random streams.
 //!
 //! ```
 //! use luthier_core::{FeatureKey, Weights};
@@ -11,6 +12,7 @@
 mod error;
 mod feature;
 mod fingerprint;
+pub mod math;
 mod names;
 mod progress;
 pub mod random;

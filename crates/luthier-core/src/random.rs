@@ -5,6 +5,7 @@
 //! `ChaCha8`; the samplers are implemented here, because those of general libraries may change between
 //! versions.
 
+use crate::math;
 use chacha20::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
@@ -83,7 +84,7 @@ impl Stream {
             let (x, y) = (self.uniform(-1.0, 1.0), self.uniform(-1.0, 1.0));
             let r = x * x + y * y;
             if r > 0.0 && r < 1.0 {
-                return x * (-2.0 * r.ln() / r).sqrt();
+                return x * (-2.0 * math::ln(r) / r).sqrt();
             }
         }
     }

@@ -6,6 +6,7 @@
 //! costs O(edges).
 
 use crate::Forest;
+use luthier_core::math;
 
 /// The distribution p(d) = exp(score(d))/Z over the derivations d of a forest, where score(d) is the sum of edge
 /// scores.
@@ -43,16 +44,16 @@ impl Expectation {
                 share[edge as usize] = scores[edge as usize] + below;
                 largest = largest.max(share[edge as usize]);
             }
-            let mut total = 0.0;
-            for edge in edges.clone() {
-                let x = (share[edge as usize] - largest).exp();
-                share[edge as usize] = x;
-                total += x;
+            let share = &mut share[edges.start as usize..edges.end as usize];
+            for s in share.iter_mut() {
+                *s -= largest;
             }
-            for edge in edges {
-                share[edge as usize] /= total;
+            math::exp_in_place(share);
+            let total: f64 = share.iter().sum();
+            for s in share {
+                *s /= total;
             }
-            inside.push(largest + total.ln());
+            inside.push(largest + math::ln(total));
         }
         Expectation { log_z: inside.last().copied().unwrap_or(f64::NEG_INFINITY), share }
     }
@@ -133,6 +134,7 @@ impl Forest<'_> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the functions of std serve as reference")]
 mod tests {
     use super::*;
     use crate::{

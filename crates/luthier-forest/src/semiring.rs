@@ -10,6 +10,7 @@
 //! Each is one pass over the edges.
 
 use crate::{Forest, KBest};
+use luthier_core::math;
 
 /// A commutative semiring: `times` combines the parts of one derivation, `plus` combines alternative derivations.
 /// Both are associative and commutative, and `times` distributes over `plus`; `ZERO` is the identity of `plus` and
@@ -58,7 +59,7 @@ impl Semiring for Log {
     const ONE: Self = Log(0.0);
     fn plus(self, other: Self) -> Self {
         let (high, low) = if self.0 >= other.0 { (self.0, other.0) } else { (other.0, self.0) };
-        if low == f64::NEG_INFINITY { Log(high) } else { Log(high + (low - high).exp().ln_1p()) }
+        if low == f64::NEG_INFINITY { Log(high) } else { Log(high + math::ln_1p(math::exp(low - high))) }
     }
     fn times(self, other: Self) -> Self {
         Log(self.0 + other.0)

@@ -1,3 +1,5 @@
+#![expect(clippy::disallowed_methods, reason = "the functions of std serve as reference")]
+
 use super::*;
 use luthier_core::{
     FeatureKey, Local,

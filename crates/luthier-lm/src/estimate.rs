@@ -15,7 +15,7 @@
 //! order. The cost is that of the sorts: O(n·N log N) for order n and N words of text.
 
 use crate::{BEGIN, END, MAX_ORDER, UNKNOWN, gram::Gram, marked_vocabulary};
-use luthier_core::{Error, Progress, Result, Vocabulary, discounts};
+use luthier_core::{Error, Progress, Result, Vocabulary, discounts, math};
 use luthier_io::{
     AtomicFile, Input, Meter,
     sort::{SortSettings, Sorted as SortedRecords, Sorter},
@@ -536,7 +536,7 @@ impl Mixer<'_> {
             let p = share + rest * lower;
             let begin = n == 1 && record.key[0] == BEGIN;
             line.clear();
-            let _ = write!(line, "{}\t", if begin { 0.0 } else { p.log10() as f32 });
+            let _ = write!(line, "{}\t", if begin { 0.0 } else { math::log10(p) as f32 });
             for (i, &w) in record.key[..n].iter().rev().enumerate() {
                 line += if i > 0 { " " } else { "" };
                 line += self.vocabulary.word(w);
@@ -562,7 +562,7 @@ const NO_CONTEXT: f64 = -1.0;
 fn logarithm(back_off: f64) -> f32 {
     match back_off {
         NO_CONTEXT => 0.0,
-        b if b > 0.0 => b.log10() as f32,
+        b if b > 0.0 => math::log10(b) as f32,
         _ => -99.0,
     }
 }

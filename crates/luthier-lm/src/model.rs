@@ -15,7 +15,7 @@
 //! longer matter.
 
 use crate::{Arpa, BEGIN, END, Grams, MAX_ORDER, UNKNOWN};
-use luthier_core::{Error, Progress, Result};
+use luthier_core::{Error, Progress, Result, math};
 use luthier_io::{
     Input, Meter,
     container::{self, Container, HEADER, Layout, NUMBERS, SLOT, Words, extend, slot_of},
@@ -363,7 +363,7 @@ impl Model {
             meter.set(sentences)?;
         }
         meter.finish()?;
-        Ok(10f64.powf(-total / tokens.max(1) as f64))
+        Ok(math::powf(10.0, -total / tokens.max(1) as f64))
     }
 
     /// Returns the score of a sentence between `<s>` and `</s>`; `words` are word numbers of this model.

@@ -1,6 +1,8 @@
 //! Tests of estimates against a direct implementation, queries against recursion, and fragments against scores from
 //! left to right.
 
+#![expect(clippy::disallowed_methods, reason = "the functions of std serve as reference")]
+
 use super::*;
 use luthier_core::{
     ErrorKind, Progress, Step,

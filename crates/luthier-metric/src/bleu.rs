@@ -6,6 +6,7 @@
 //! `match₁…match_N`, `total₁…total_N`, r; total₁ is c.
 
 use crate::{Prepared, Scratch, Tokenizer, ngram, ngram::NgramTable};
+use luthier_core::math;
 
 /// Settings of BLEU. The defaults are sacreBLEU's except for the tokeniser, which is `none`, because n-best
 /// lists are usually tokenised.
@@ -191,7 +192,7 @@ impl Bleu {
     /// Returns (BLEU/100)^N, which orders statistics as BLEU does and takes no logarithms.
     pub(crate) fn rank(&self, total: &[f64]) -> f64 {
         if self.effective_order {
-            return (self.score(total) / 100.0).powf(self.order as f64);
+            return math::powf(self.score(total) / 100.0, self.order as f64);
         }
         let (matched, counted) = total.split_at(self.order);
         if matched.iter().all(|&m| m == 0.0) {
@@ -203,7 +204,7 @@ impl Bleu {
         if hypothesis >= reference {
             product
         } else if hypothesis > 0.0 {
-            product * (self.order as f64 * (1.0 - reference / hypothesis)).exp()
+            product * math::exp(self.order as f64 * (1.0 - reference / hypothesis))
         } else {
             0.0
         }
@@ -211,7 +212,7 @@ impl Bleu {
 
     /// Returns the BLEU score whose [`Bleu::rank`] is `rank`.
     pub(crate) fn of_rank(&self, rank: f64) -> f64 {
-        100.0 * if self.order == 4 { rank.sqrt().sqrt() } else { rank.powf(1.0 / self.order as f64) }
+        100.0 * if self.order == 4 { rank.sqrt().sqrt() } else { math::powf(rank, 1.0 / self.order as f64) }
     }
 
     /// Returns BLEU from matches and totals by order; `ratio` computes a precision in per cent from both.
@@ -227,14 +228,14 @@ impl Bleu {
         let (mut log_sum, mut effective) = (0.0, 0);
         for p in self.precisions(orders, ratio) {
             match p {
-                Some(p) if p > 0.0 => log_sum += p.ln(),
+                Some(p) if p > 0.0 => log_sum += math::ln(p),
                 None if self.effective_order => break,
                 _ => return 0.0,
             }
             effective += 1;
         }
         let order = if self.effective_order { effective } else { self.order };
-        self.brevity(total) * (log_sum / order as f64).exp()
+        self.brevity(total) * math::exp(log_sum / order as f64)
     }
 
     /// Iterates over the smoothed n-gram precisions, as computed by `ratio`; `None` for orders longer than
@@ -277,12 +278,12 @@ impl Bleu {
             if m == 0.0 {
                 return 0.0;
             }
-            log_sum += (m / t).ln();
+            log_sum += math::ln(m / t);
         }
         let (c, r) = (f64::from(stats[self.order]), f64::from(stats[2 * self.order]));
         let r = r + f64::from(u8::from(how.brevity));
         let brevity = if c > 0.0 { (1.0 - r / c).min(0.0) } else { f64::NEG_INFINITY };
-        100.0 * (log_sum / self.order as f64 + brevity).exp()
+        100.0 * math::exp(log_sum / self.order as f64 + brevity)
     }
 
     /// Returns BLEU, from 0 to 1, times the reference length, without smoothing: 0 if an order has no match.
@@ -297,7 +298,7 @@ impl Bleu {
         if up <= 0.0 || down <= 0.0 {
             return 0.0;
         }
-        let brevity = if hypothesis >= reference { 1.0 } else { (1.0 - reference / hypothesis).exp() };
+        let brevity = if hypothesis >= reference { 1.0 } else { math::exp(1.0 - reference / hypothesis) };
         brevity * (up / down).sqrt().sqrt() * reference
     }
 
@@ -353,7 +354,7 @@ impl Bleu {
         if hypothesis >= reference {
             1.0
         } else if hypothesis > 0.0 {
-            (1.0 - reference / hypothesis).exp()
+            math::exp(1.0 - reference / hypothesis)
         } else {
             0.0
         }
@@ -403,6 +404,7 @@ fn closest(lengths: &[u32], length: u32) -> u32 {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the functions of std serve as reference")]
 mod tests {
     use super::*;
     use crate::{Hypothesis, Metric};

@@ -410,6 +410,7 @@ fn direction(d: &[f64]) -> Direction<'_> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test function, not a reference for digits")]
 mod tests {
     use super::*;
 

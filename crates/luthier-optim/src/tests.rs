@@ -1,5 +1,7 @@
 //! Tests of all minimisers on problems with known optima.
 
+#![expect(clippy::disallowed_methods, reason = "the functions of std serve as reference")]
+
 use super::*;
 
 type Function = fn(&[f64], &mut [f64]) -> f64;

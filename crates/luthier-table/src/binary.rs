@@ -6,7 +6,7 @@
 //! logarithms; log 0 is stored as −100, as in Moses.
 
 use crate::{Entry, GAPS};
-use luthier_core::{Error, Progress, Result, Vocabulary};
+use luthier_core::{Error, Progress, Result, Vocabulary, math};
 use luthier_io::{
     Meter,
     container::{self, Container, HEADER, Layout, NUMBERS, SLOT, Words, extend, slot_of},
@@ -386,7 +386,7 @@ impl Builder {
         self.here[node as usize] += 1;
         self.node.push(node);
         self.longest = self.longest.max(entry.source.len());
-        let log = |p: f64| if p > 0.0 { p.ln().max(LOWEST) } else { LOWEST } as f32;
+        let log = |p: f64| if p > 0.0 { math::ln(p).max(LOWEST) } else { LOWEST } as f32;
         self.scores.extend(entry.scores.iter().chain(entry.reordering).map(|&p| log(p)));
         self.counts.extend(entry.counts.iter().map(|&c| c as f32));
         self.targets.extend(entry.target);

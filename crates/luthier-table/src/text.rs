@@ -2,7 +2,7 @@
 //! `source ||| target ||| scores ||| alignment ||| counts`, one entry per line.
 
 use crate::{Builder, Entry, GAPS, Table};
-use luthier_core::{Error, Fingerprint, Progress, Result, Vocabulary};
+use luthier_core::{Error, Fingerprint, Progress, Result, Vocabulary, math};
 use luthier_io::{AtomicFile, Input, Meter};
 use rustc_hash::FxHashMap;
 use std::{
@@ -123,7 +123,7 @@ fn number(line: &mut String, n: f64) {
     if n == n.trunc() && n.abs() < 1e6 {
         let _ = write!(line, "{n}");
     } else if n.abs() >= 1e-4 && n.abs() < 1e6 {
-        let digits = (5.0 - n.abs().log10().floor()).max(0.0) as usize;
+        let digits = (5.0 - math::log10(n.abs()).floor()).max(0.0) as usize;
         let start = line.len();
         let _ = write!(line, "{n:.digits$}");
         if line[start..].contains('.') {

@@ -37,7 +37,7 @@ mod saved;
 mod tests;
 
 use crate::{Corpus, Link, Symmetrization, links};
-use luthier_core::{Error, Progress, Result, Step, sum::map_chunks};
+use luthier_core::{Error, Progress, Result, Step, math, sum::map_chunks};
 use luthier_io::Meter;
 use position::{Expected, Prepared, Scratch};
 pub use position::{Positions, Steps};
@@ -529,7 +529,7 @@ impl Model {
     pub fn perplexities(&self, corpus: &Corpus) -> [f64; 2] {
         let log = self.rounds.last().map_or([f64::NAN; 2], |r| r.log_likelihood);
         let words = [corpus.target.tokens(), corpus.source.tokens()];
-        [0, 1].map(|d| (-log[d] / words[d] as f64).exp())
+        [0, 1].map(|d| math::exp(-log[d] / words[d] as f64))
     }
 
     /// Returns the priors over positions of both directions: target given source, then source given target.
@@ -612,27 +612,32 @@ impl Direction {
             partners[g as usize] += 1;
         }
         let all: u64 = counts.of_null.iter().map(read).sum();
-        let share = |count: u64, total: u64, partners: u32| {
-            let real = |units: u64| units as f64 / UNIT;
+        let real = |units: u64| units as f64 / UNIT;
+        // What the estimates of one given word have in common, computed once because digamma is slow.
+        let normalizer = |total: u64, partners: u32| {
+            if prior > 0.0 { digamma(real(total) + prior * f64::from(partners)) } else { total.max(1) as f64 }
+        };
+        let share = |count: u64, normalizer: f64| {
             if prior > 0.0 {
-                let log = digamma(real(count) + prior) - digamma(real(total) + prior * f64::from(partners));
+                let log = digamma(real(count) + prior) - normalizer;
                 // Not 0, so that every generated word keeps a positive probability.
-                (log.exp() as f32).max(f32::MIN_POSITIVE)
+                (math::exp(log) as f32).max(f32::MIN_POSITIVE)
             } else {
-                (count as f64 / total.max(1) as f64) as f32
+                (count as f64 / normalizer) as f32
             }
         };
+        let of_given: Vec<f64> = totals.iter().zip(&partners).map(|(&t, &p)| normalizer(t, p)).collect();
         let parts =
             self.words.par_chunks_mut(PART).zip(counts.words.par_chunks(PART)).zip(given.par_chunks(PART));
         parts.try_for_each(|((words, counts), given)| {
             for ((p, c), &g) in words.iter_mut().zip(counts).zip(given) {
-                *p = share(read(c), totals[g as usize], partners[g as usize]);
+                *p = share(read(c), of_given[g as usize]);
             }
             meter.add(0)
         })?;
-        let words = self.of_null.len() as u32;
+        let of_null = normalizer(all, self.of_null.len() as u32);
         for (p, c) in self.of_null.iter_mut().zip(&counts.of_null) {
-            *p = share(read(c), all, words);
+            *p = share(read(c), of_null);
         }
         Ok(())
     }
@@ -647,5 +652,5 @@ fn digamma(mut x: f64) -> f64 {
     }
     let inverse = 1.0 / (x * x);
     let series = inverse * (1.0 / 12.0 - inverse * (1.0 / 120.0 - inverse * (1.0 / 252.0 - inverse / 240.0)));
-    result + x.ln() - 0.5 / x - series
+    result + math::ln(x) - 0.5 / x - series
 }

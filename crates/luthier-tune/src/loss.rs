@@ -38,6 +38,7 @@ pub use softmax::Softmax;
 pub use xbleu::{Brevity, Clip, Xbleu};
 
 use crate::{FeatureMatrix, Fleet};
+use luthier_core::math;
 use luthier_optim::{Objective, axpy, dot};
 use std::sync::Arc;
 
@@ -166,14 +167,15 @@ impl<L: ScoreLoss> Objective for Regularized<'_, L> {
 }
 
 /// Returns the probabilities pᵢ = exp(γsᵢ)/Z and log Z, with Z = Σ exp(γsᵢ).
-fn softmax(gamma: f64, scores: &[f64]) -> (Vec<f64>, f64) {
+pub(crate) fn softmax(gamma: f64, scores: &[f64]) -> (Vec<f64>, f64) {
     let largest = scores.iter().map(|s| gamma * s).fold(f64::NEG_INFINITY, f64::max);
-    let mut p: Vec<f64> = scores.iter().map(|s| (gamma * s - largest).exp()).collect();
+    let mut p: Vec<f64> = scores.iter().map(|s| gamma * s - largest).collect();
+    math::exp_in_place(&mut p);
     let sum: f64 = p.iter().sum();
     for x in &mut p {
         *x /= sum;
     }
-    (p, largest + sum.ln())
+    (p, largest + math::ln(sum))
 }
 
 /// Converts derivatives with respect to probabilities into derivatives with respect to scores: dᵢ ← γpᵢ(dᵢ − Σⱼ

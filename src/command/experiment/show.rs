@@ -29,7 +29,7 @@ impl Mean {
             return None;
         }
         let mean = values.iter().sum::<f64>() / n;
-        let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+        let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
         Some(Mean { mean, spread: (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt()) })
     }
 

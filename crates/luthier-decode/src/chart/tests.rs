@@ -1,3 +1,5 @@
+#![expect(clippy::disallowed_methods, reason = "the functions of std serve as reference")]
+
 use crate::{Decoder, Forests, ForestsWriter, Limits, Model, SearchKind, tests::language_model};
 use luthier_core::{
     FeatureKey, Progress, Vocabulary, Weights,

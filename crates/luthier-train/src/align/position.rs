@@ -12,7 +12,7 @@
 //! number of transitions of distance d, divided by Σ n(i′)/Z(i′), where n(i′) is the expected number of
 //! transitions from i′ and the sum is over all positions i′ from which distance d is possible.
 
-use luthier_core::Result;
+use luthier_core::{Result, math};
 use luthier_io::Meter;
 use rustc_hash::FxHashMap;
 
@@ -183,10 +183,13 @@ impl<'a> Prepared<'a> {
         scratch.null.clear();
         scratch.null.resize(generated, 0.0);
         let log = match self.positions {
-            Positions::Uniform => self.independent(given, scratch, |_, _| 1.0),
+            Positions::Uniform => self.independent(given, scratch, |_, row| row.fill(1.0)),
             Positions::Diagonal(tension) => {
-                let log = self.independent(given, scratch, |i, j| {
-                    (-tension * off_diagonal(i, j, given, generated)).exp()
+                let log = self.independent(given, scratch, |j, row| {
+                    for (i, p) in row.iter_mut().enumerate() {
+                        *p = -tension * off_diagonal(i, j, given, generated);
+                    }
+                    math::exp_in_place(row);
                 });
                 let linked =
                     expected.linked.entry((given, generated)).or_insert_with(|| vec![0.0; generated]);
@@ -204,16 +207,14 @@ impl<'a> Prepared<'a> {
         log
     }
 
-    /// E-step of models with independent links, given an unnormalised prior over positions (i, j).
-    fn independent(&self, given: usize, s: &mut Scratch, prior: impl Fn(usize, usize) -> f64) -> f64 {
+    /// E-step of models with independent links; `prior(j, row)` writes the unnormalised prior over the given
+    /// positions for generated position j to `row`.
+    fn independent(&self, given: usize, s: &mut Scratch, prior: impl Fn(usize, &mut [f64])) -> f64 {
         let mut log = 0.0;
         for (j, row) in s.words.chunks_exact(given).enumerate() {
             let out = &mut s.posterior[j * given..(j + 1) * given];
-            let mut z = 0.0;
-            for (i, o) in out.iter_mut().enumerate() {
-                *o = prior(i, j);
-                z += *o;
-            }
+            prior(j, out);
+            let z: f64 = out.iter().sum();
             let share = (1.0 - self.null) / z;
             let mut total = self.null * s.of_null[j];
             for (o, p) in out.iter_mut().zip(row) {
@@ -225,7 +226,7 @@ impl<'a> Prepared<'a> {
                 *o *= inverse;
             }
             s.null[j] = self.null * s.of_null[j] * inverse;
-            log += total.ln();
+            log += math::ln(total);
         }
         log
     }
@@ -313,7 +314,7 @@ impl<'a> Prepared<'a> {
                 *a *= inverse;
             }
             s.scale.push(total);
-            log += total.ln();
+            log += math::ln(total);
         }
         log
     }
@@ -526,7 +527,8 @@ impl Positions {
 fn best_tension(expected: &Expected, meter: &Meter<'_>) -> Result<f64> {
     let mut lengths: Vec<_> = expected.linked.iter().collect();
     lengths.sort_unstable_by_key(|l| *l.0);
-    let slope = |tension: f64| {
+    let mut row = Vec::new();
+    let mut slope = |tension: f64| {
         let mut slope = -expected.distance;
         for (k, ((given, generated), linked)) in lengths.iter().enumerate() {
             if k.is_multiple_of(64) {
@@ -534,11 +536,12 @@ fn best_tension(expected: &Expected, meter: &Meter<'_>) -> Result<f64> {
             }
             for (j, n) in linked.iter().enumerate() {
                 let (mut z, mut first) = (0.0, 0.0);
-                for i in 0..*given {
-                    let h = off_diagonal(i, j, *given, *generated);
-                    let p = (-tension * h).exp();
+                row.clear();
+                row.extend((0..*given).map(|i| -tension * off_diagonal(i, j, *given, *generated)));
+                math::exp_in_place(&mut row);
+                for (i, p) in row.iter().enumerate() {
                     z += p;
-                    first += p * h;
+                    first += p * off_diagonal(i, j, *given, *generated);
                 }
                 slope += n * first / z;
             }

@@ -1,4 +1,6 @@
 #![allow(clippy::field_reassign_with_default)]
+#![expect(clippy::disallowed_methods, reason = "the functions of std serve as reference")]
+
 use super::*;
 use crate::extract::{self, extract};
 use luthier_core::{

@@ -28,7 +28,7 @@ use crate::{
     pairs::{GainBy, OracleBy, Pair, Pairs, document_gains, gains, oracles},
 };
 use luthier_core::{
-    Error, Progress, Result, Step, Weights,
+    Error, Progress, Result, Step, Weights, math,
     random::{Purpose, Stream},
 };
 use luthier_metric::{Metric, SentenceSmoothing};
@@ -304,7 +304,7 @@ impl Watcher<'_> {
     fn run(&self, minimiser: Minimiser, objective: &mut dyn Objective, w: &mut [f64]) -> Ended {
         let mut polled = Polled { objective, watcher: self };
         minimiser(&mut polled, w, self.limit, &mut |_, value, relative| {
-            let done = (relative.max(1e-300).ln() / self.limit.tolerance.ln()).clamp(0.0, 1.0);
+            let done = (math::ln(relative.max(1e-300)) / math::ln(self.limit.tolerance)).clamp(0.0, 1.0);
             let step = Step { what: "objective", done: (1e3 * done) as u64, total: 1000, value: Some(value) };
             self.stop_if(self.progress.report(&step).is_err());
         })

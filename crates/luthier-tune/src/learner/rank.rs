@@ -41,10 +41,11 @@
 use super::{Learner, Note, grow};
 use crate::{
     Candidates, Evidence, Fleet, State,
+    loss::softmax,
     pairs::{OracleBy, oracles},
 };
 use luthier_core::{
-    Progress, Result, Weights,
+    Progress, Result, Weights, math,
     random::{Purpose, Stream},
 };
 use luthier_metric::{Metric, SentenceSmoothing, add};
@@ -295,7 +296,7 @@ impl Learner for Rank {
         let batches = u64::from(state.pass.batches.max(1));
         let k = u64::from(state.epoch) * batches + u64::from(state.batch.number) + 1;
         let rate = |rate: Rate, lambda: f64| match rate.decay {
-            Decay::Exponential => rate.eta0 * rate.alpha.powf(k as f64 / batches as f64),
+            Decay::Exponential => rate.eta0 * math::powf(rate.alpha, k as f64 / batches as f64),
             Decay::Pegasos => 1.0 / (lambda * k as f64),
         };
         let problem = Problem::new(lists, &oracle, &state.weights);
@@ -608,18 +609,14 @@ impl<'a> Problem<'a> {
     fn soft(&self, s: usize, w: &[f64]) -> (Vec<f64>, f64) {
         let scores: Vec<f64> = self.segment(s).map(|i| self.score(i, w)).collect();
         let oracle = &self.oracle[s];
-        let sum = |keep: &dyn Fn(usize) -> bool| {
-            let some = || scores.iter().enumerate().filter(|x| keep(x.0)).map(|x| *x.1);
-            let most = some().fold(f64::NEG_INFINITY, f64::max);
-            most + some().map(|x| (x - most).exp()).sum::<f64>().ln()
-        };
         if scores.is_empty() {
             return (Vec::new(), 0.0);
         }
-        let (good, all) = (sum(&|i| oracle[i]), sum(&|_| true));
-        let share =
-            |(i, &x): (usize, &f64)| (if oracle[i] { (x - good).exp() } else { 0.0 }) - (x - all).exp();
-        (scores.iter().enumerate().map(share).collect(), good - all)
+        let good: Vec<f64> =
+            scores.iter().zip(oracle).map(|(&s, &o)| if o { s } else { f64::NEG_INFINITY }).collect();
+        let (among_oracles, log_z_o) = softmax(1.0, &good);
+        let (among_all, log_z_n) = softmax(1.0, &scores);
+        (among_oracles.iter().zip(&among_all).map(|(q, p)| q - p).collect(), log_z_o - log_z_n)
     }
 }
 

@@ -12,6 +12,7 @@
 //! [`Pairs`](crate::pairs::Pairs) selects the pairs. An evaluation costs O(1) per pair.
 
 use super::ScoreLoss;
+use luthier_core::math;
 use serde::{Deserialize, Serialize};
 
 /// Loss of a pair of candidates as a function of d = s(better) − s(worse), the difference of their model scores.
@@ -36,25 +37,43 @@ pub struct Pairwise {
     pub pairs: Vec<Vec<(u32, u32)>>,
 }
 
-/// σ(−d) = 1/(1 + e^d): the probability that the pair is ranked wrongly.
-fn sigma_minus(d: f64) -> f64 {
-    if d >= 0.0 { (-d).exp() / (1.0 + (-d).exp()) } else { 1.0 / (1.0 + d.exp()) }
+impl Margin {
+    /// Returns the sum of the losses of pairs with differences `d`, and replaces each d by minus the derivative of its
+    /// loss: σ(−d), the probability that the pair is ranked wrongly, or whether the pair is within the margin.
+    fn apply(self, d: &mut [f64]) -> f64 {
+        match self {
+            Margin::Logistic => {
+                // e = e^{−|d|} does not overflow: log(1 + e^{−d}) = max(−d, 0) + log(1 + e), and σ(−d) is e/(1 + e)
+                // for d ≥ 0, else 1/(1 + e).
+                let mut e: Vec<f64> = d.iter().map(|d| -d.abs()).collect();
+                math::exp_in_place(&mut e);
+                let mut log = e.clone();
+                math::ln_1p_in_place(&mut log);
+                let loss = d.iter().zip(&log).map(|(d, log)| (-d).max(0.0) + log).sum();
+                for (d, e) in d.iter_mut().zip(&e) {
+                    *d = if *d >= 0.0 { *e } else { 1.0 } / (1.0 + e);
+                }
+                loss
+            }
+            Margin::Hinge => {
+                let loss = d.iter().map(|d| (1.0 - d).max(0.0)).sum();
+                for d in d {
+                    *d = f64::from(u8::from(*d < 1.0));
+                }
+                loss
+            }
+        }
+    }
 }
 
 impl ScoreLoss for Pairwise {
-    /// Difference d of the model scores of every pair.
+    /// Minus the derivative of the loss of every pair with respect to the difference d of its scores.
     type Point = Vec<f64>;
 
     fn forward(&self, segment: usize, scores: Vec<f64>, sums: &mut [f64]) -> Vec<f64> {
-        let d: Vec<f64> =
+        let mut d: Vec<f64> =
             self.pairs[segment].iter().map(|&(a, b)| scores[a as usize] - scores[b as usize]).collect();
-        sums[0] += d
-            .iter()
-            .map(|&d| match self.margin {
-                Margin::Logistic => (-d).max(0.0) + (-d.abs()).exp().ln_1p(),
-                Margin::Hinge => (1.0 - d).max(0.0),
-            })
-            .sum::<f64>();
+        sums[0] += self.margin.apply(&mut d);
         d
     }
 
@@ -63,24 +82,19 @@ impl ScoreLoss for Pairwise {
         self.scale * sums[0]
     }
 
-    fn backward(&self, segment: usize, d: &Vec<f64>, d_sums: &[f64], d_scores: &mut [f64]) {
-        for (&(a, b), &d) in self.pairs[segment].iter().zip(d) {
-            let pull = d_sums[0]
-                * match self.margin {
-                    Margin::Logistic => sigma_minus(d),
-                    Margin::Hinge => f64::from(u8::from(d < 1.0)),
-                };
+    fn backward(&self, segment: usize, slopes: &Vec<f64>, d_sums: &[f64], d_scores: &mut [f64]) {
+        for (&(a, b), slope) in self.pairs[segment].iter().zip(slopes) {
+            let pull = d_sums[0] * slope;
             d_scores[a as usize] -= pull;
             d_scores[b as usize] += pull;
         }
     }
 
-    fn curve(&self, segment: usize, d: &Vec<f64>, d_sums: &[f64], v: &[f64], out: &mut [f64]) -> bool {
+    fn curve(&self, segment: usize, slopes: &Vec<f64>, d_sums: &[f64], v: &[f64], out: &mut [f64]) -> bool {
         if self.margin == Margin::Hinge {
             return false;
         }
-        for (&(a, b), &d) in self.pairs[segment].iter().zip(d) {
-            let p = sigma_minus(d);
+        for (&(a, b), p) in self.pairs[segment].iter().zip(slopes) {
             let bend = d_sums[0] * p * (1.0 - p) * (v[a as usize] - v[b as usize]);
             out[a as usize] += bend;
             out[b as usize] -= bend;

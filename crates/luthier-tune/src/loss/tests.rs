@@ -1,6 +1,8 @@
 //! Gradients of every loss against finite differences, and values against a direct implementation of the
 //! definition.
 
+#![expect(clippy::disallowed_methods, reason = "the functions of std serve as reference")]
+
 use super::*;
 use crate::{
     Candidate, Candidates,

@@ -17,6 +17,7 @@
 
 use super::{ScoreLoss, softmax, through_softmax};
 use crate::Candidates;
+use luthier_core::math;
 use luthier_metric::{Bleu, Metric, Prepared, Scratch};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -211,7 +212,7 @@ pub(super) fn value(n: usize, brevity: Brevity, sums: &[f64], d_sums: &mut [f64]
     for o in 0..n {
         let (matched, total) = (sums[o], sums[n + o]);
         let precision = if total > 0.0 { matched / total } else { 0.0 };
-        log += precision.max(FLOOR).ln() / n as f64;
+        log += math::ln(precision.max(FLOOR)) / n as f64;
         if precision > FLOOR {
             d_sums[o] = 1.0 / (n as f64 * matched);
             d_sums[n + o] = -1.0 / (n as f64 * total);
@@ -220,13 +221,14 @@ pub(super) fn value(n: usize, brevity: Brevity, sums: &[f64], d_sums: &mut [f64]
     let (c, r) = (sums[n], sums[2 * n]);
     let x = if c > 0.0 { 1.0 - r / c } else { 0.0 };
     let (penalty, slope) = brevity.at(x);
-    let bleu = log.exp() * penalty;
+    let mean = math::exp(log);
+    let bleu = mean * penalty;
     for d in d_sums.iter_mut() {
         *d *= -bleu;
     }
     if c > 0.0 {
-        d_sums[n] -= log.exp() * slope * r / (c * c);
-        d_sums[2 * n] += log.exp() * slope / c;
+        d_sums[n] -= mean * slope * r / (c * c);
+        d_sums[2 * n] += mean * slope / c;
     }
     -bleu
 }
@@ -235,12 +237,12 @@ impl Brevity {
     /// Returns the brevity penalty at x = 1 − r/c and its derivative with respect to x.
     fn at(self, x: f64) -> (f64, f64) {
         match self {
-            Brevity::Exact if x < 0.0 => (x.exp(), x.exp()),
+            Brevity::Exact if x < 0.0 => (math::exp(x), math::exp(x)),
             Brevity::Smooth if x < 0.5 => {
-                let e = (STEEP * x).exp();
+                let e = math::exp(STEEP * x);
                 let share = 1.0 / (1.0 + e);
-                let slope = x.exp() * share - x.exp_m1() * STEEP * e * share * share;
-                (x.exp_m1() * share + 1.0, slope)
+                let slope = math::exp(x) * share - math::exp_m1(x) * STEEP * e * share * share;
+                (math::exp_m1(x) * share + 1.0, slope)
             }
             _ => (1.0, 0.0),
         }
