@@ -106,6 +106,7 @@ pub(super) fn fisher_quantile(p: f64, m: u32, n: u32) -> f64 {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the functions of std serve as reference")]
 mod tests {
     use super::*;
 

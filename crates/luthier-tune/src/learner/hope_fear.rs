@@ -60,6 +60,7 @@ use luthier_metric::{Metric, add};
 /// assert_eq!(list.best(&dense, &state.weights), Some(0));
 /// ```
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "four settings that do not depend on each other")]
 pub struct HopeFear {
     /// Metric to tune for; it scores the pseudo-document and selects the best epoch.
     pub metric: Metric,

@@ -226,7 +226,7 @@ pub struct Gain {
 
 impl Gain {
     /// Fails if sentence BLEU is to be smoothed but not used.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(super) fn check(self) -> Result<()> {
         if self.gain == GainBy::Document && self.smoothing != SentenceSmoothing::default() {
             return Err(Error::new(
                 "--smooth-unigrams and --smooth-brevity have no effect with --gain document",
