@@ -83,14 +83,13 @@ pub(super) fn warnings(
             RunView::weights_path(run, last.iteration).display()
         ));
     }
-    if job.schedule.online.is_some() && job.source.kind() != SourceKind::Fixed && !selected {
-        if outcome.score < outcome.initial {
-            let initial = RunView::weights_path(run, 0);
-            talk.warn(&format!(
-                "the last weights score less than the initial ones, which are in {}",
-                initial.display()
-            ));
-        }
+    let online = job.schedule.online.is_some() && job.source.kind() != SourceKind::Fixed;
+    if online && !selected && outcome.score < outcome.initial {
+        let initial = RunView::weights_path(run, 0);
+        talk.warn(&format!(
+            "the last weights score less than the initial ones, which are in {}",
+            initial.display()
+        ));
     }
     if let Some(ratio) = outcome.length_ratio.filter(|r| !(0.95..=1.05).contains(r)) {
         talk.warn(&format!(
