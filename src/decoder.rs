@@ -379,3 +379,29 @@ impl Source for InProcess {
         if self.density.is_some() { SourceKind::Forests } else { SourceKind::Decoder }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ties up to rounding go to the search's own best; other candidates keep their order.
+    #[test]
+    fn ties_go_to_the_best_of_the_search() {
+        let order = |scores: [f64; 3], best: &str| {
+            let one = |(text, score): (&str, f64)| Translation {
+                text: text.to_owned(),
+                score,
+                features: Vec::new(),
+                sparse: Vec::new(),
+                passed: 0.0,
+            };
+            let mut list: Vec<Translation> = ["a", "b", "c"].into_iter().zip(scores).map(one).collect();
+            best_first(&mut list, Some(best));
+            list.iter().map(|t| t.text.clone()).collect::<String>()
+        };
+        assert_eq!(order([-40.0, -40.000_000_000_01, -41.0], "b"), "bac");
+        assert_eq!(order([-40.0, -40.0, -40.0], "c"), "cab");
+        assert_eq!(order([-40.0, -40.1, -41.0], "b"), "abc");
+        best_first(&mut [], Some("a"));
+    }
+}

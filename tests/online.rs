@@ -225,7 +225,7 @@ fn bad_input_is_one_line() {
     );
     fails(
         &format!("tune mira {base} --lambda 3"),
-        "--lambda or --margin has no effect with --constraints hope-fear; it is for --constraints oracle",
+        "--lambda, --margin, --scale or --tolerance has no effect with --constraints hope-fear; it is for --constraints oracle",
     );
     fails(
         &format!("tune mira {base} --shards 3"),

@@ -365,4 +365,15 @@ mod tests {
         settings.learn(&Evidence::Lists(lists), &mut state, &Fleet::ALONE, Progress::NONE).unwrap();
         assert_eq!(state.weights, weights);
     }
+
+    /// With a decoder the initial weights are no choice: the next decode would bring nothing new.
+    #[test]
+    fn initial_weights_are_left_with_a_decoder() {
+        let (lists, weights) = example();
+        let settings = HopeFear::new("bleu".parse().unwrap(), 1);
+        let settings = HopeFear { epochs: 2, shuffle: false, keep_initial: false, ..settings };
+        let mut state = State::new(weights.clone());
+        settings.learn(&Evidence::Lists(lists), &mut state, &Fleet::ALONE, Progress::NONE).unwrap();
+        assert_ne!(state.weights, weights);
+    }
 }

@@ -7,7 +7,7 @@ use super::*;
 use crate::{
     Candidate, Candidates,
     learner::{Loss, Minimize},
-    pairs::{OracleBy, PairSource, Pairs, gains},
+    pairs::{OracleBy, PairSource, Pairs, document_gains, gains},
 };
 use luthier_core::{
     FeatureKey, Local, Weights,
@@ -160,7 +160,7 @@ fn products_with_the_hessian_against_differences_of_gradients() {
             );
         }
     }
-    assert_eq!(known, 5); // APRO, and logistic pairs from four sources
+    assert_eq!(known, 6); // APRO with both divisors, and logistic pairs from four sources
 }
 
 /// Value, gradient and Hessian product of all pairs by two nested loops.
@@ -327,5 +327,32 @@ fn pairs_by_definition() {
     for (s, pairs) in choose(PairSource::GoodBad, None).iter().enumerate() {
         let most = gain[s].iter().copied().fold(0.0, f64::max);
         assert!(pairs.iter().all(|p| gain[s][p.0 as usize] >= most - 0.5) && pairs.len() <= 4);
+    }
+}
+
+/// Gains in the document against the score of the whole output with one candidate replaced.
+#[test]
+fn document_gains_by_definition() {
+    let metric: Metric = "bleu:order=2".parse().unwrap();
+    let pool = pool(6, &metric, 5, 8);
+    let best: Vec<usize> = (0..pool.lists.len()).map(|s| s % pool.lists[s].k.max(1)).collect();
+    let score = |swap: Option<(usize, usize)>| {
+        let mut total = vec![0.0; metric.width()];
+        for (s, list) in pool.lists.iter().enumerate().filter(|l| l.1.k > 0) {
+            let i = swap.filter(|x| x.0 == s).map_or(best[s], |x| x.1);
+            luthier_metric::add(&mut total, list.stats_of(list.class[i]));
+        }
+        metric.score(&total) / 100.0
+    };
+    let gain = document_gains(&pool.lists, &best, &metric);
+    for (s, list) in pool.lists.iter().enumerate() {
+        assert_eq!(gain[s].len(), list.k);
+        for (i, found) in gain[s].iter().enumerate() {
+            let expected = (score(Some((s, i))) - score(None)) * pool.lists.len() as f64;
+            assert!((found - expected).abs() < 1e-9, "{s} {i}: {found} {expected}");
+        }
+        if list.k > 0 {
+            assert_eq!(gain[s][best[s]], 0.0);
+        }
     }
 }

@@ -76,7 +76,7 @@ const INFO: RecipeInfo = RecipeInfo {
     summary: "all-pairs ranking: squared hinge loss over all pairs of candidates in O(k log k), deterministic",
     papers: "Dreyer and Dong 2015",
     metrics: "all",
-    note: "ranking by sentence score; BLEU as BLEU+1",
+    note: "ranking by sentence score, BLEU as BLEU+1; or by gain in the whole output (--gain)",
     has_objective: true,
 };
 

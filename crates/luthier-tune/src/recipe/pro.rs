@@ -100,7 +100,7 @@ const INFO: RecipeInfo = RecipeInfo {
     summary: "pairwise ranking: logistic regression on sampled pairs of candidates",
     papers: "Hopkins and May 2011",
     metrics: "all",
-    note: "sentence scores; BLEU as BLEU+1",
+    note: "sentence scores, BLEU as BLEU+1; or gains in the whole output (--gain)",
     has_objective: true,
 };
 

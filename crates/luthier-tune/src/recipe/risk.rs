@@ -41,7 +41,7 @@ const INFO: RecipeInfo = RecipeInfo {
     summary: "minimum risk training: expected sentence score",
     papers: "Smith and Eisner 2006",
     metrics: "all",
-    note: "sentence scores; BLEU as BLEU+1",
+    note: "sentence scores, BLEU as BLEU+1; or gains in the whole output (--gain)",
     has_objective: true,
 };
 

@@ -396,6 +396,79 @@ fn crashed_online_runs_resume_to_the_same_bits() {
     }
 }
 
+/// A decoder with many segments: those of [`Decoder::new`], repeated.
+fn many(fails_at: u32, n: usize) -> Decoder {
+    let few = Decoder::new(fails_at);
+    let cycle = |s: usize| s % few.references.len();
+    Decoder {
+        texts: (0..n).map(|s| few.texts[cycle(s)].clone()).collect(),
+        features: (0..n).map(|s| few.features[cycle(s)].clone()).collect(),
+        references: (0..n).map(|s| few.references[cycle(s)].clone()).collect(),
+        ..few
+    }
+}
+
+/// Without a selection set, 15 % of 300 or more segments select the epoch, also after an interruption.
+#[test]
+fn segments_are_held_out_for_selection() {
+    let dir = tempfile::tempdir().unwrap();
+    let learner = &learners()[3];
+    let mut schedule = online(16, 2, crate::Mixing::LineSearch);
+    schedule.online.as_mut().unwrap().select_share = 0.15;
+    let held = |n: usize, seed: u64| {
+        let (decoder, mut schedule) = (many(u32::MAX, n), schedule.clone());
+        schedule.online.as_mut().unwrap().seed = seed;
+        let job = Job {
+            source: &decoder,
+            select: None,
+            test: None,
+            learner: &**learner,
+            schedule: &schedule,
+            metric: &decoder.metric,
+            initial: &Weights::default(),
+            progress: Progress::NONE,
+        };
+        job.held_out()
+    };
+    let (select, learn) = held(400, 1).unwrap();
+    assert_eq!((select.len(), learn.len()), (60, 340));
+    let mut all: Vec<u32> = select.iter().chain(&learn).map(|s| s.0).collect();
+    all.sort_unstable();
+    assert_eq!(all, (0..400).collect::<Vec<u32>>());
+    assert_ne!(held(400, 2).unwrap().0, select);
+    assert_eq!(held(300, 1).unwrap().0.len(), 50);
+    assert_eq!(held(2400, 1).unwrap().0.len(), 300);
+    assert!(held(299, 1).is_none());
+
+    let go = |name: &str, cut: u32| tune_with(&dir.path().join(name), &many(cut, 300), &**learner, &schedule);
+    let (whole, events) = go("whole", u32::MAX).unwrap();
+    assert!(events.iter().all(|e| e.select.is_some()));
+    assert!(events[0].running && !events.last().unwrap().running);
+    let best = events.iter().map(|e| e.select.unwrap()).fold(0.0, f64::max);
+    assert_eq!(whole.score, best);
+    for cut in [3, 20, 40] {
+        let name = format!("cut{cut}");
+        assert!(go(&name, cut).is_err(), "{cut}");
+        assert_eq!(go(&name, u32::MAX).unwrap().0, whole, "{cut}");
+    }
+}
+
+/// Weights between the previous and the learned ones never score less on the pool than either.
+#[test]
+fn interpolation_by_line_search() {
+    let dir = tempfile::tempdir().unwrap();
+    let decoder = Decoder::new(u32::MAX);
+    let loss = crate::learner::Loss::Softmax { oracle: crate::pairs::OracleBy::Corpus };
+    let learner = crate::learner::Minimize::new(decoder.metric.clone(), loss, 1);
+    let schedule = Schedule { iterations: 4, interpolate: Interpolate::LineSearch, ..Schedule::default() };
+    let go = |name: &str| tune_with(&dir.path().join(name), &decoder, &learner, &schedule).unwrap();
+    let (outcome, events) = go("a");
+    let psi: Vec<f64> = events.iter().filter_map(|e| e.rho).collect();
+    assert!(!psi.is_empty() && psi.iter().all(|p| (0.0..=1.0).contains(p)), "{psi:?}");
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+    assert_eq!(pool.install(|| go("b")).0, outcome);
+}
+
 /// One epoch with two shards equals the mean of two runs over every other segment.
 #[test]
 fn two_shards_are_two_runs() {

@@ -296,6 +296,18 @@ fn optimized_steps_against_a_plain_solver() {
                 assert!(same, "{seed} {loss:?} {linearize:?} {bound:?}: {found:?} {expected:?}");
             }
         }
+        // Over the violated pairs alone, the sum of τ is at most η.
+        let violated: Vec<Vec<f64>> =
+            pairs.iter().filter(|x| 1.0 - dot(x, start.values()) > 0.0).cloned().collect();
+        let tau =
+            reference(&violated, &vec![1.0; violated.len()], &shrunk, eta / violated.len() as f64, &Set::Box);
+        assert!(tau.iter().sum::<f64>() <= eta + 1e-9);
+        let expected = by_hand(start.values(), lambda, eta, &moved(&violated, &tau));
+        let (loss, bound, linearize) = (RankLoss::Hinge, Bound::Mean, Linearize::Tangent);
+        let rule =
+            Rule::Optimized { loss, rate: RATE, lambda, bound, pairs: InnerPairs::Violated, linearize };
+        let found = learn(rule, &lists, &start, epoch, at);
+        assert!(found.iter().zip(&expected).all(|(x, y)| (x - y).abs() < 2e-4), "{found:?} {expected:?}");
         // MIRA: no shrinking, no projection; margin 1, or the loss in the batch's score.
         let scale = MiraScale::Sum;
         let tau = reference(&pairs, &ones, start.values(), 0.01, &Set::Box);
