@@ -289,7 +289,7 @@ fn optimized_steps_are_those_of_a_qp_solver() {
         for dual in ["mean", "box"] {
             let run = format!("{dual}{batch}");
             let flags = format!(
-                "--optimized --dual {dual} --batch-size 100 --iterations 1 --mixing average --init w"
+                "--eta0 0.2 --optimized --dual {dual} --batch-size 100 --iterations 1 --mixing average --init w"
             );
             ok_in(dir, &format!("tune oro {flags} --nbest lists --metric column:q --run {run} -q"));
             let weights = read(dir, &run, "weights/001.txt");

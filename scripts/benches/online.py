@@ -16,9 +16,12 @@ RANKERS = {
     "MIRA": ["mira", "--constraints", "oracle"],
 }
 MORE = {
+    "O-ORO hinge, violated pairs": ["oro", "--optimized", "--pairs", "violated"],
+    "O-ORO hinge, normalized": ["oro", "--optimized", "--dual", "normalized"],
     "O-ORO hinge, box": ["oro", "--optimized", "--dual", "box"],
     "O-ORO hinge, simplex": ["oro", "--optimized", "--dual", "simplex"],
-    "O-ORO softmax, tangent": ["oro", "--optimized", "--loss", "softmax", "--linearize", "tangent"],
+    "O-ORO softmax, printed": ["oro", "--optimized", "--loss", "softmax", "--linearize", "printed"],
+    "MIRA, sum": ["mira", "--constraints", "oracle", "--scale", "sum"],
     "MIRA, margin error": ["mira", "--constraints", "oracle", "--margin", "error"],
     "perceptron": ["perceptron"],
 }

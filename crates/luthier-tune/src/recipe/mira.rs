@@ -6,7 +6,7 @@ use super::{
     range::{POSITIVE, SHARE, check_count},
 };
 use crate::{
-    Learner, Mixing, Schedule, SourceKind,
+    Learner, Mixing, Outcome, Schedule, SourceKind,
     learner::HopeFear,
     learner::rank::TOLERANCE,
     rank::{MiraScale, Rank, RankMargin, Rule},
@@ -300,6 +300,13 @@ impl Algorithm for Mira {
 
     fn learn_from(&self) -> Option<&LearnFrom> {
         Some(&self.learn_from)
+    }
+
+    fn remarks(&self, outcome: &Outcome, _: usize) -> Vec<String> {
+        match self.constraints {
+            Constraints::Surrogate => Surrogates::remarks(outcome),
+            Constraints::HopeFear | Constraints::Oracle => Vec::new(),
+        }
     }
 
     fn sentence_smoothing(&self) -> SentenceSmoothing {

@@ -38,7 +38,7 @@ pub struct Oro {
     /// λ: weight of the regulariser ½‖w‖²; weights are projected onto the ball of radius 1/√λ.
     #[cfg_attr(feature = "clap", arg(long, value_name = "L", default_value_t = Oro::default().lambda, allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "ORO"))]
     pub lambda: f64,
-    /// η₀: initial learning rate [default: 0.2].
+    /// η₀: initial learning rate [default: 0.05].
     #[cfg_attr(feature = "clap", arg(long, value_name = "E", allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "ORO"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eta0: Option<f64>,
@@ -102,7 +102,7 @@ pub struct Oro {
 }
 
 impl Default for Oro {
-    /// λ, η₀, α, batches of 16 and line-search mixing as in Watanabe (2012).
+    /// λ, α, batches of 16 and line-search mixing as in Watanabe (2012); η₀ is 0.05, in the paper 0.2.
     fn default() -> Self {
         Oro {
             stopping: Stopping::default(),
@@ -124,8 +124,9 @@ impl Default for Oro {
     }
 }
 
-/// Default η₀ (Watanabe 2012, footnote 1).
-const ETA0: f64 = 0.2;
+/// Default η₀. Watanabe (2012, footnote 1) starts from weights of 0 with 0.2; from weights that are already good, 0.2 moves
+/// them too far and the output becomes short.
+const ETA0: f64 = 0.05;
 /// Default α (Watanabe 2012, footnote 1).
 const ALPHA: f64 = 0.85;
 

@@ -5,7 +5,7 @@ use super::{
     range::{SHARE, check_count},
 };
 use crate::{
-    Batches, Interpolate, Mixing, Schedule, SourceKind,
+    Batches, Interpolate, Mixing, Outcome, Schedule, SourceKind,
     learner::{OneBest, Update},
     pairs::GainBy,
 };
@@ -362,6 +362,8 @@ const MAX_SHARDS: u32 = 4096;
 const MAX_RHO: f64 = 2.0;
 /// Default share of the segments that are held out to select the epoch.
 const SELECT_SHARE: f64 = 0.15;
+/// Largest number of features of a model without sparse features.
+const FEW: usize = 100;
 
 impl Default for Online {
     fn default() -> Self {
@@ -478,6 +480,18 @@ impl Surrogates {
         }
         self.update.get_or_insert(Update::Local);
         Ok(())
+    }
+
+    /// Returns advice if nothing was learned for a model with few features, whose differences are large.
+    pub(super) fn remarks(outcome: &Outcome) -> Vec<String> {
+        if outcome.iteration > 0 || outcome.weights.len() > FEW {
+            return Vec::new();
+        }
+        vec![format!(
+            "updates from the guess to a surrogate suit thousands of sparse features, not {} dense ones: use oro, mira \
+             --constraints hope-fear or mert",
+            outcome.weights.len()
+        )]
     }
 
     /// Builds the learner from resolved settings; `passive` is the maximum step size C of MIRA, `None` for the

@@ -4,7 +4,7 @@ use super::{
     Algorithm, Context, RecipeInfo,
     parts::{Online, Stopping, Surrogates},
 };
-use crate::{Learner, Mixing, Schedule};
+use crate::{Learner, Mixing, Outcome, Schedule};
 use luthier_core::Result;
 use luthier_metric::SentenceSmoothing;
 use serde::{Deserialize, Serialize};
@@ -59,6 +59,10 @@ impl Algorithm for Perceptron {
 
     fn schedule(&self, context: &Context<'_>) -> Schedule {
         self.online.schedule(&self.stopping, context.seed)
+    }
+
+    fn remarks(&self, outcome: &Outcome, _: usize) -> Vec<String> {
+        Surrogates::remarks(outcome)
     }
 
     fn sentence_smoothing(&self) -> SentenceSmoothing {
