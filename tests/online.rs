@@ -224,6 +224,15 @@ fn bad_input_is_one_line() {
         "--normalize applies only to --loss hinge without --optimized",
     );
     fails(
+        &format!("tune oro {base} --select-share 0.2 --select-source c/dev.de --select-ref c/dev.en"),
+        "--select-share has no effect with a selection set",
+    );
+    fails(
+        &format!("tune oro {base} --select-share 0.6"),
+        "select-share is 0.6, expected a number from 0 to 0.5",
+    );
+    fails(&format!("tune oro {base} --max-rho 3"), "max-rho is 3, expected a number from 1 to 2");
+    fails(
         &format!("tune mira {base} --lambda 3"),
         "--lambda, --margin, --scale or --tolerance has no effect with --constraints hope-fear; it is for --constraints oracle",
     );

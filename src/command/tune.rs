@@ -95,6 +95,11 @@ fn prepare(
     seed: u64,
     talk: Talk,
 ) -> Result<Prepared, Error> {
+    if input.has_selection_set() && recipe.select_share().is_some_and(|share| share > 0.0) {
+        return Err(
+            Error::new("--select-share has no effect with a selection set").hint("leave one of them out")
+        );
+    }
     let files = input.read_references(metric, talk)?;
     let references = Arc::new(input::by_segment(&files)?);
     let only_statistics = input.has_statistics();

@@ -173,6 +173,10 @@ trait Algorithm {
     fn objective(&self, _: &Context<'_>) -> Option<Minimize> {
         None
     }
+    /// Returns the share of segments to hold out for selection, if it is set; `None` for batch learning.
+    fn select_share(&self) -> Option<f64> {
+        None
+    }
     /// Returns advice to the user about settings that do not suit the initial weights.
     fn cautions(&self, _initial: &Weights) -> Vec<String> {
         Vec::new()
@@ -298,6 +302,12 @@ impl Recipe {
     /// highest score.
     pub fn sentence_smoothing(&self) -> SentenceSmoothing {
         self.algorithm().sentence_smoothing()
+    }
+
+    /// Returns the share of segments to hold out for selection, if it is set; `None` until the recipe is resolved, and for
+    /// batch learning.
+    pub fn select_share(&self) -> Option<f64> {
+        self.algorithm().select_share()
     }
 
     /// Returns advice to the user about settings that do not suit the initial weights, before anything is learned; the

@@ -559,6 +559,11 @@ impl Input {
         }
     }
 
+    /// Whether a set for the selection of weights was given.
+    pub(super) fn has_selection_set(&self) -> bool {
+        self.held_out.select_source.is_some() || !self.held_out.select_nbest.is_empty()
+    }
+
     /// Whether statistics of the candidates were given instead of references.
     pub(super) fn has_statistics(&self) -> bool {
         !self.moses_scores.is_empty()

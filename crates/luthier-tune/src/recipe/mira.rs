@@ -309,6 +309,10 @@ impl Algorithm for Mira {
         }
     }
 
+    fn select_share(&self) -> Option<f64> {
+        self.online.select_share
+    }
+
     fn sentence_smoothing(&self) -> SentenceSmoothing {
         self.sentence
     }

@@ -229,6 +229,10 @@ impl Algorithm for Oro {
         }
     }
 
+    fn select_share(&self) -> Option<f64> {
+        self.online.select_share
+    }
+
     fn sentence_smoothing(&self) -> SentenceSmoothing {
         self.sentence
     }

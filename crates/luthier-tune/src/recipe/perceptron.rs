@@ -65,6 +65,10 @@ impl Algorithm for Perceptron {
         Surrogates::remarks(outcome)
     }
 
+    fn select_share(&self) -> Option<f64> {
+        self.online.select_share
+    }
+
     fn sentence_smoothing(&self) -> SentenceSmoothing {
         self.sentence
     }
