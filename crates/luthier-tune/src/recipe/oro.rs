@@ -124,8 +124,8 @@ impl Default for Oro {
     }
 }
 
-/// Default η₀. Watanabe (2012, footnote 1) starts from weights of 0 with 0.2; from weights that are already good, 0.2 moves
-/// them too far and the output becomes short.
+/// Default η₀. Watanabe (2012, footnote 1) starts from weights of 0 with 0.2. From the weights of `train`, 0.2 and 0.05 do
+/// not differ clearly in score; with 0.05 the length of the output was closer to that of MERT on a hierarchical system.
 const ETA0: f64 = 0.05;
 /// Default α (Watanabe 2012, footnote 1).
 const ALPHA: f64 = 0.85;
