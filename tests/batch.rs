@@ -416,6 +416,10 @@ fn mistakes_are_one_line() {
     for (words, expected) in [
         (format!("tune apro {lists} --run {at}/R --c 0"), "--c is `0`, expected a number above 0"),
         (format!("tune pro {lists} --run {at}/R --psi 2"), "expected a number above 0 and at most 1"),
+        (
+            format!("tune softmax {lists} --run {at}/R --interpolate line-search"),
+            "has no effect with --nbest",
+        ),
         (format!("tune risk {lists} --run {at}/R --gamma 1,x"), "expected a number above 0"),
         (
             format!("tune pro {lists} --run {at}/R --pairs some"),

@@ -148,7 +148,7 @@ impl Stop {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// Iteration with the best score, the earliest of equals; the last one in online learning with a decoder
-    /// and without a selection set.
+    /// if no set, given or held out, selects it.
     pub iteration: u32,
     /// Score of the best iteration, on the selection set if there is one, else on the development set; higher
     /// is better.

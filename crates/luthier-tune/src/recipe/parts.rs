@@ -172,6 +172,11 @@ impl Interpolation {
                 Error::new("--interpolate line-search needs n-best lists").hint("leave out --on forest")
             );
         }
+        if search && context.source == SourceKind::Fixed {
+            return Err(Error::new(
+                "--interpolate line-search has no effect with --nbest: fixed lists are learned once",
+            ));
+        }
         if search && self.psi.is_some() {
             return Err(Error::new("--psi has no effect with --interpolate line-search"));
         }
