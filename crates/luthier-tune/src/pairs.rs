@@ -108,22 +108,33 @@ pub enum GainBy {
 /// Returns the change of the corpus score, on the learning scale and times the number of segments, when a candidate
 /// replaces the best one of its segment, for all candidates by segment. `best` holds the index of the best candidate of
 /// each segment, which is not used for an empty list.
+///
+/// For BLEU the rest of the output counts as having the references' length. Otherwise an output that is longer than the
+/// references would make short candidates free, and learning from them makes all output too short.
 pub(crate) fn document_gains(lists: &[Arc<Candidates>], best: &[usize], metric: &Metric) -> Vec<Vec<f64>> {
     let mut totals = vec![0.0; metric.width()];
     for (list, &best) in lists.iter().zip(best).filter(|(list, _)| list.k > 0) {
         add(&mut totals, list.stats_of(list.class[best]));
     }
-    let (now, scale) = (metric.score(&totals), metric.unit() * lists.len() as f64);
+    let order = metric.as_bleu().map(|bleu| bleu.order);
+    let scale = metric.unit() * lists.len() as f64;
     let gains = |(list, &best): (&Arc<Candidates>, &usize)| {
-        let own = if list.k > 0 { list.stats_of(list.class[best]) } else { &[] };
+        let own = if list.k > 0 { list.class[best] } else { 0 };
         let mut swapped = vec![0.0; totals.len()];
-        let mut gain = |stats: &[f32]| {
-            for (((x, t), o), s) in swapped.iter_mut().zip(&totals).zip(own).zip(stats) {
+        let mut score = |class: u32| {
+            let rows = list.stats_of(own).iter().zip(list.stats_of(class));
+            for ((x, t), (o, s)) in swapped.iter_mut().zip(&totals).zip(rows) {
                 *x = t - f64::from(*o) + f64::from(*s);
             }
-            scale * (metric.score(&swapped) - now)
+            if let Some(order) = order {
+                let rest = totals[order] - f64::from(list.stats_of(own)[order]);
+                swapped[2 * order] = rest + f64::from(list.stats_of(class)[2 * order]);
+            }
+            metric.score(&swapped)
         };
-        let of: Vec<f64> = list.stats.chunks_exact(list.width.max(1)).map(&mut gain).collect();
+        let classes = list.stats.len().checked_div(list.width).unwrap_or(0) as u32;
+        let now = if list.k > 0 { score(own) } else { 0.0 };
+        let of: Vec<f64> = (0..classes).map(|class| scale * (score(class) - now)).collect();
         list.class.iter().map(|&c| of[c as usize]).collect()
     };
     lists.par_iter().zip(best).map(gains).collect()

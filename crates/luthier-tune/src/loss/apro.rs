@@ -37,7 +37,8 @@ pub enum AproScale {
 }
 
 /// All-pairs squared hinge loss (Dreyer and Dong 2015): C times the sum, by segment, of max(0, 1 − sᵢ + sⱼ)² over all
-/// pairs of candidates with model scores s and sentence scores bᵢ > bⱼ, divided as [`AproScale`] says. Value, gradient and Hessian product each cost O(k log k) per segment, by a Fenwick tree over the ranks
+/// pairs of candidates with model scores s and sentence scores bᵢ > bⱼ, divided as [`AproScale`] says.
+/// Value, gradient and Hessian product each cost O(k log k) per segment, by a Fenwick tree over the ranks
 /// of b.
 pub struct Apro {
     segments: Vec<Segment>,

@@ -39,7 +39,7 @@ pub struct Apro {
     /// How candidates are compared.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
-    pub sentence: Gain,
+    pub gain: Gain,
     /// Stopping rule of the minimiser.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
@@ -64,7 +64,7 @@ impl Default for Apro {
             stopping: Stopping::default(),
             c: None,
             scale: AproScale::Pairs,
-            sentence: Gain::default(),
+            gain: Gain::default(),
             fit: Fit::default(),
             interpolation: Interpolation::default(),
         }
@@ -86,7 +86,7 @@ impl Algorithm for Apro {
     }
 
     fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
-        self.sentence.check()?;
+        self.gain.check()?;
         POSITIVE.check("c", self.c)?;
         self.c.get_or_insert(self.default_c());
         self.fit.resolve(1e-3)?;
@@ -134,8 +134,8 @@ impl Apro {
             loss: Loss::Apro { c: self.c.unwrap_or(self.default_c()), scale: self.scale },
             lambda: 1.0,
             gamma: vec![1.0],
-            plus_one: self.sentence.smoothing,
-            gain: self.sentence.gain,
+            plus_one: self.gain.smoothing,
+            gain: self.gain.by,
             limit: self.fit.limit(),
             seed: context.seed,
         }

@@ -220,9 +220,10 @@ pub struct Gain {
     /// replaces the current best one.
     #[cfg_attr(
         feature = "clap",
-        arg(long, value_name = "BY", value_enum, default_value_t, help_heading = "Sentence BLEU")
+        arg(long = "gain", value_name = "BY", value_enum, default_value_t, help_heading = "Sentence BLEU")
     )]
-    pub gain: GainBy,
+    #[serde(rename = "gain")]
+    pub by: GainBy,
     /// Smoothing of sentence BLEU (BLEU+1).
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
@@ -232,7 +233,7 @@ pub struct Gain {
 impl Gain {
     /// Fails if sentence BLEU is to be smoothed but not used.
     pub(super) fn check(self) -> Result<()> {
-        if self.gain == GainBy::Document && self.smoothing != SentenceSmoothing::default() {
+        if self.by == GainBy::Document && self.smoothing != SentenceSmoothing::default() {
             return Err(Error::new(
                 "--smooth-unigrams and --smooth-brevity have no effect with --gain document",
             ));

@@ -61,7 +61,7 @@ pub struct Pro {
     /// How candidates are compared.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
-    pub sentence: Gain,
+    pub gain: Gain,
     /// Stopping rule of the minimiser.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
@@ -88,7 +88,7 @@ impl Default for Pro {
             slice: 0.1,
             max_length_sigma: None,
             lambda: None,
-            sentence: Gain::default(),
+            gain: Gain::default(),
             fit: Fit::default(),
             interpolation: Interpolation::default(),
         }
@@ -110,7 +110,7 @@ impl Algorithm for Pro {
     }
 
     fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
-        self.sentence.check()?;
+        self.gain.check()?;
         check_count("draw", self.draw, 1, MAX_DRAWS)?;
         check_count("keep", self.keep, 1, u32::MAX)?;
         NON_NEGATIVE.check("min-difference", self.min_difference)?;
@@ -155,8 +155,8 @@ impl Pro {
             loss: Loss::Pro { pairs, margin: self.loss },
             lambda: self.lambda.unwrap_or(1.0),
             gamma: vec![1.0],
-            plus_one: self.sentence.smoothing,
-            gain: self.sentence.gain,
+            plus_one: self.gain.smoothing,
+            gain: self.gain.by,
             limit: self.fit.limit(),
             seed: context.seed,
         }

@@ -29,7 +29,7 @@ pub struct Risk {
     /// How candidates are compared.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
-    pub sentence: Gain,
+    pub gain: Gain,
     /// Interpolation of weights and reset of the pool between iterations, with a decoder.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
@@ -51,7 +51,7 @@ impl Algorithm for Risk {
     }
 
     fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
-        self.sentence.check()?;
+        self.gain.check()?;
         self.soft.resolve()?;
         self.interpolation.resolve(context, Some(1.0), 0)?;
         self.stopping.resolve_batch(context, 25)
@@ -72,7 +72,7 @@ impl Algorithm for Risk {
 
 impl Risk {
     fn minimize(&self, context: &Context<'_>) -> Minimize {
-        let Gain { gain, smoothing } = self.sentence;
+        let Gain { by: gain, smoothing } = self.gain;
         Minimize { gain, ..self.soft.minimize(Loss::Risk, smoothing, context) }
     }
 }
