@@ -33,16 +33,16 @@ pub struct Translation {
 /// Maximum number of steps of k-best extraction between two distinct strings.
 const STEPS: usize = 100_000;
 
-/// Returns the `k` best translations of a search that are distinct as text, best first; fewer if it has found fewer. The
-/// first one is the search's own best, [`Found::best`]. Fails with an error of kind `Interrupted` if `progress` answers
+/// Returns the `k` best translations of a search and its forest that are distinct as text, best first; fewer if it has
+/// found fewer. The first one is the search's own best, [`Found::best`]. Fails with an error of kind `Interrupted` if `progress` answers
 /// *stop*.
 pub fn translations(
     decoder: &Decoder<'_>,
-    found: &Found<'_>,
+    (found, forest): (&Found<'_>, &Forest<'_>),
     k: usize,
     progress: Progress<'_>,
 ) -> Result<Vec<Translation>> {
-    let mut list = translations_of(decoder, &found.forest(), k, progress)?;
+    let mut list = translations_of(decoder, forest, k, progress)?;
     best_first(&mut list, found.best().map(|b| b.0).as_deref());
     Ok(list)
 }
@@ -255,7 +255,7 @@ impl InProcess {
         progress: Progress<'_>,
     ) -> Result<Arc<Candidates>> {
         let Some(lattice) = lattice else { return Ok(Arc::new(Candidates::empty(&columns.local))) };
-        let mut found = translations(decoder, lattice, k, progress)?;
+        let mut found = translations(decoder, (lattice, &lattice.forest()), k, progress)?;
         for t in &mut found {
             t.text = for_lists(&t.text);
         }

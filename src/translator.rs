@@ -178,7 +178,7 @@ fn scored(
     progress: Progress<'_>,
 ) -> Result<Vec<ScoredTranslation>> {
     let found = decoder.search(sentence, progress)?;
-    let list = translations(decoder, &found, k, progress)?;
+    let list = translations(decoder, (&found, &found.forest()), k, progress)?;
     let sparse = sparse_names(&found, &list);
     let name_of = |key: &FeatureKey| sparse.get(key).cloned().unwrap_or_default();
     let named = list.into_iter().map(|t| {

@@ -629,7 +629,11 @@ fn answer(
     let mut answer = Answer { reached: true, stats: lattice.stats(), ..Answer::default() };
     let names = decoder.model().names();
     let k = args.nbest.unwrap_or(0) as usize;
-    let list = if k > 0 || json { translations(decoder, &lattice, k.max(1), progress)? } else { Vec::new() };
+    let forest = (k > 0 || json || args.forest_out.is_some()).then(|| lattice.forest());
+    let list = match &forest {
+        Some(forest) if k > 0 || json => translations(decoder, (&lattice, forest), k.max(1), progress)?,
+        _ => Vec::new(),
+    };
     let (text, score) = match list.first() {
         Some(best) => (best.text.clone(), best.score),
         None => lattice.best().unwrap_or_default(),
@@ -651,8 +655,8 @@ fn answer(
     for t in list.iter().take(k) {
         nbest_line(&mut answer.nbest, id, names, t, &name_of);
     }
-    if args.forest_out.is_some() {
-        write_forest(decoder, &lattice, &lattice.forest(), id, &mut answer.forest);
+    if let Some(forest) = forest.filter(|_| args.forest_out.is_some()) {
+        write_forest(decoder, &lattice, &forest, id, &mut answer.forest);
     }
     Ok(answer)
 }
