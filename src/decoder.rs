@@ -34,29 +34,45 @@ pub struct Translation {
 const STEPS: usize = 100_000;
 
 /// Returns the `k` best translations of a search and its forest that are distinct as text, best first; fewer if it has
-/// found fewer. The first one is the search's own best, [`Found::best`]. Fails with an error of kind `Interrupted` if `progress` answers
-/// *stop*.
+/// found fewer. The first one is the search's own best, [`Found::best`], unless more than 10,000 have the same score.
+/// Fails with an error of kind `Interrupted` if `progress` answers *stop*.
 pub fn translations(
     decoder: &Decoder<'_>,
     (found, forest): (&Found<'_>, &Forest<'_>),
     k: usize,
     progress: Progress<'_>,
 ) -> Result<Vec<Translation>> {
-    let mut list = translations_of(decoder, forest, k, progress)?;
-    best_first(&mut list, found.best().map(|b| b.0).as_deref());
-    Ok(list)
+    let best = found.best().map(|b| b.0);
+    // With many ties the search's own best may be found after the first k.
+    let mut most = k;
+    loop {
+        let mut list = translations_of(decoder, forest, most, progress)?;
+        let all_tied = best_first(&mut list, best.as_deref()).is_none() && list.len() == most;
+        if !all_tied || most >= TIES {
+            list.truncate(k);
+            return Ok(list);
+        }
+        most = (4 * most).clamp(1, TIES.max(k));
+    }
 }
 
 /// Moves the search's own best translation to the front if its score equals that of the first one up to rounding. The search
 /// and the extraction from the forest add the same numbers in different order, so they may break ties differently.
-fn best_first(list: &mut [Translation], best: Option<&str>) {
-    let Some(first) = list.first().map(|t| t.score) else { return };
+/// Returns `None` if it is not in the list although all scores are tied.
+fn best_first(list: &mut [Translation], best: Option<&str>) -> Option<()> {
+    let first = list.first()?.score;
     let tied = |t: &Translation| first - t.score <= TIE * first.abs().max(1.0);
     let ties = list.iter().take_while(|t| tied(t)).count();
-    if let Some(at) = list[..ties].iter().position(|t| Some(&*t.text) == best) {
-        list[..=at].rotate_right(1);
+    match list[..ties].iter().position(|t| Some(&*t.text) == best) {
+        Some(at) => list[..=at].rotate_right(1),
+        None if ties == list.len() => return None,
+        None => {}
     }
+    Some(())
 }
+
+/// Number of tied translations among which the search's own best one is looked for.
+const TIES: usize = 10_000;
 
 /// Relative difference below which two model scores are equal up to rounding.
 const TIE: f64 = 1e-9;

@@ -418,7 +418,11 @@ fn mistakes_are_one_line() {
         (format!("tune pro {lists} --run {at}/R --psi 2"), "expected a number above 0 and at most 1"),
         (
             format!("tune softmax {lists} --run {at}/R --interpolate line-search"),
-            "has no effect with --nbest",
+            "have no effect with --nbest",
+        ),
+        (
+            format!("tune apro {lists} --run {at}/R --psi 0.5"),
+            "--psi and --interpolate have no effect with --nbest",
         ),
         (format!("tune risk {lists} --run {at}/R --gamma 1,x"), "expected a number above 0"),
         (

@@ -341,6 +341,27 @@ fn forests_are_written_and_json_has_features() {
     }
 }
 
+/// Where many translations have the same score, lists and JSON begin with the translation that is printed without them.
+#[test]
+fn lists_begin_with_the_output() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    small_model(dir);
+    // With weights of this kind most sentences have several best translations.
+    fs::write(dir.join("w"), "LM0 0.1\nPhrasePenalty0 1\n").unwrap();
+    let decode = "decode --model m --weights w --input c/test.de";
+    let plain = ok_in(dir, decode);
+    let json = ok_in(dir, &format!("{decode} --json"));
+    ok_in(dir, &format!("{decode} --nbest 1 --nbest-out list -o one"));
+    let one = fs::read_to_string(dir.join("one")).unwrap();
+    for ((plain, json), one) in plain.lines().zip(json.lines()).zip(one.lines()) {
+        let json: serde_json::Value = serde_json::from_str(json).unwrap();
+        assert_eq!(json["text"].as_str(), Some(plain));
+        assert_eq!(one, plain);
+    }
+    assert_eq!(one.lines().count(), plain.lines().count());
+}
+
 #[test]
 fn bad_input_is_one_line() {
     let dir = tempfile::tempdir().unwrap();

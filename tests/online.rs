@@ -229,16 +229,18 @@ fn bad_input_is_one_line() {
     );
     fails(
         &format!("tune oro {base} --select-share 0.6"),
-        "select-share is 0.6, expected a number from 0 to 0.5",
+        "--select-share is `0.6`, expected a number from 0 to 0.5",
     );
-    fails(&format!("tune oro {base} --max-rho 3"), "max-rho is 3, expected a number from 1 to 2");
+    fails(&format!("tune oro {base} --max-rho 3"), "--max-rho is `3`, expected a number from 1 to 2");
     fails(
         &format!("tune mira {base} --lambda 3"),
-        "--lambda, --margin, --scale or --tolerance has no effect with --constraints hope-fear; it is for --constraints oracle",
+        "--lambda has no effect with --constraints hope-fear; it is for --constraints oracle",
     );
+    fails(&format!("tune mira {base} --shards 3"), "--shards has no effect with --constraints hope-fear");
+    fails(&format!("tune mira {base} --max-rho 1.5"), "--max-rho has no effect with --constraints hope-fear");
     fails(
-        &format!("tune mira {base} --shards 3"),
-        "--batch-size, --shards or --mixing has no effect with --constraints hope-fear",
+        &format!("tune pro {base} --pairs oracle --gain document"),
+        "--gain document has no effect with --pairs oracle",
     );
     fails(
         &format!("tune mira {base} --constraints oracle --c 3"),

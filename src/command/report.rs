@@ -122,7 +122,7 @@ impl Run {
             .iter()
             .map(|e| {
                 json!({
-                    "iteration": e.iteration, "score": shown(Some(e.score)), "select": shown(e.select), "test": shown(e.test),
+                    "iteration": e.iteration, "running": e.running, "score": shown(Some(e.score)), "select": shown(e.select), "test": shown(e.test),
                     "length": e.length_ratio.map(round), "candidates": e.candidates, "seconds": round(e.seconds),
                 })
             })

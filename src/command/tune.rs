@@ -171,7 +171,14 @@ fn execute(recipe: &Recipe, input: &Input, common: &Common, talk: Talk) -> Done 
     }
     let selected = job.select.is_some() || held_out.is_some();
     show::warnings(&job, &outcome, (last.as_ref(), selected), &input.run, talk);
-    let text = result(input, common.json, &tuner.recipe, &outcome, (&metric, reference_count), selected);
+    let text = result(
+        input,
+        common.json,
+        &tuner.recipe,
+        &outcome,
+        (&metric, reference_count),
+        (selected, held_out.is_some()),
+    );
     launch::last(|| {
         input.write_moses_ini(&outcome.weights, talk)?;
         write_out(None, text.as_bytes())
@@ -186,15 +193,21 @@ fn result(
     recipe: &Recipe,
     outcome: &Outcome,
     (metric, reference_count): (&Metric, Option<usize>),
-    selected: bool,
+    (selected, held_out): (bool, bool),
 ) -> String {
     let signature = metric.signature(reference_count, "");
+    let set = match (selected, held_out) {
+        (true, true) => "held-out",
+        (true, false) => "selection",
+        (false, _) => "tuning",
+    };
     if json {
         let weights: serde_json::Map<_, _> =
             outcome.weights.iter().map(|(n, v)| (n.to_owned(), json!(v))).collect();
         let value = json!({
             "algorithm": recipe.info().name,
             "iteration": outcome.iteration,
+            "set": set,
             "score": metric.display_score(outcome.score),
             "initial": metric.display_score(outcome.initial),
             "test": outcome.test.map(|t| metric.display_score(t)),
@@ -215,7 +228,6 @@ fn result(
         )
     };
     let own = scores(outcome.initial, outcome.score);
-    let set = if selected { "selection" } else { "tuning" };
     let test = match (outcome.initial_test, outcome.test) {
         (Some(initial), Some(tuned)) => format!(", test {}", scores(initial, tuned)),
         _ => String::new(),

@@ -353,6 +353,24 @@ impl Metric {
         }
     }
 
+    /// Returns, for BLEU and for each BLEU in a sum, the places of the lengths of hypothesis and reference in the
+    /// statistics.
+    pub fn length_columns(&self) -> Vec<(usize, usize)> {
+        match self {
+            Metric::Bleu(b) => vec![(b.order, 2 * b.order)],
+            Metric::Sum(parts) => {
+                let mut at = 0;
+                let mut all = Vec::new();
+                for (_, part) in parts {
+                    all.extend(part.length_columns().into_iter().map(|(h, r)| (at + h, at + r)));
+                    at += part.width();
+                }
+                all
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// Returns whether the metric contains BLEU over words as separated by spaces, so that untokenised input is probably
     /// a mistake.
     pub fn splits_at_spaces(&self) -> bool {

@@ -101,7 +101,8 @@ pub enum GainBy {
     /// Sentence score; BLEU is smoothed (BLEU+1).
     #[default]
     Sentence,
-    /// Change of the corpus score when the candidate replaces the model's best one, times the number of segments.
+    /// Change of the corpus score when the candidate replaces the model's best one, times the number of segments; for
+    /// BLEU, the rest of the output counts as having the length of the references.
     Document,
 }
 
@@ -116,7 +117,7 @@ pub(crate) fn document_gains(lists: &[Arc<Candidates>], best: &[usize], metric: 
     for (list, &best) in lists.iter().zip(best).filter(|(list, _)| list.k > 0) {
         add(&mut totals, list.stats_of(list.class[best]));
     }
-    let order = metric.as_bleu().map(|bleu| bleu.order);
+    let lengths = metric.length_columns();
     let scale = metric.unit() * lists.len() as f64;
     let gains = |(list, &best): (&Arc<Candidates>, &usize)| {
         let own = if list.k > 0 { list.class[best] } else { 0 };
@@ -126,9 +127,9 @@ pub(crate) fn document_gains(lists: &[Arc<Candidates>], best: &[usize], metric: 
             for ((x, t), (o, s)) in swapped.iter_mut().zip(&totals).zip(rows) {
                 *x = t - f64::from(*o) + f64::from(*s);
             }
-            if let Some(order) = order {
-                let rest = totals[order] - f64::from(list.stats_of(own)[order]);
-                swapped[2 * order] = rest + f64::from(list.stats_of(class)[2 * order]);
+            for &(length, reference) in &lengths {
+                let rest = totals[length] - f64::from(list.stats_of(own)[length]);
+                swapped[reference] = rest + f64::from(list.stats_of(class)[reference]);
             }
             metric.score(&swapped)
         };

@@ -40,7 +40,7 @@ mod xbleu;
 pub use algorithms::*;
 pub use mert::WeightBound;
 pub use mira::Constraints;
-pub use parts::{Fit, Gain, Interpolation, LearnFrom, On, Online, Soft, Stopping, Surrogates};
+pub use parts::{Fit, Gain, Interpolation, LearnFrom, On, Online, SELECT_SHARE, Soft, Stopping, Surrogates};
 
 use crate::{
     Learner, Outcome, Schedule, SourceKind,

@@ -68,9 +68,12 @@ pub struct Event {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<usize>,
     /// ρ of line-search mixing: 0 is the previous weights, 1 the mean of the shards; from −1 to 2, or to
-    /// [`Batches::max_rho`]. In batch learning Ψ of [`Interpolate::LineSearch`], from 0 to 1.
+    /// [`Batches::max_rho`]. `None` in batch learning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rho: Option<f64>,
+    /// Ψ of [`Interpolate::LineSearch`] in batch learning, from 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub psi: Option<f64>,
     /// Largest change of a weight of the L1-normalised vector in this iteration; `None` in the last iteration,
     /// which does not learn.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -285,6 +288,7 @@ pub fn run(
     on_event: &mut dyn FnMut(&Event),
 ) -> Result<Outcome> {
     let Some((held, rest)) = job.held_out() else { return run_loop(job, dir, fleet, on_event) };
+    fleet.agree(dir.hold_out(&held))?;
     let [select, learn] = [held, rest].map(|segments| Subset { source: job.source, segments });
     run_loop(&Job { source: &learn, select: Some(&select), ..*job }, dir, fleet, on_event)
 }
@@ -375,7 +379,7 @@ fn interpolate(
             let lists = [pool.lists().to_vec()];
             let (weights, psi) = mixing::mix(how, before, &state.weights, &lists, job.metric, fleet)?;
             state.weights = weights;
-            event.rho = Some(psi);
+            event.psi = Some(psi);
         }
     }
     Ok(())

@@ -2,7 +2,8 @@
 //!
 //! `run.toml` holds the [`RunSpec`], `weights/NNN.txt` the weights by iteration, `state/NNN.json` the rest of
 //! the state (an iteration is complete once this file exists), `nbest/NNN.gz` the new candidates of runs whose
-//! pool accumulates, `log.jsonl` one event per line, `best.txt` the best weights. Files are written atomically.
+//! pool accumulates, `log.jsonl` one event per line, `held-out.txt` the numbers of held-out segments, `best.txt` the best
+//! weights. Files are written atomically.
 //! If several processes work on a run, `traffic.jsonl` records their network traffic.
 //! [`RunView`](crate::RunView) reads run directories.
 
@@ -11,7 +12,7 @@ use crate::{
     run_spec::RUN_TOML,
     run_view::{Layout, Line, read_log},
 };
-use luthier_core::{Error, FeatureKey, Local, Result, Weights};
+use luthier_core::{Error, FeatureKey, Local, Result, SegmentId, Weights};
 use luthier_io::{
     AtomicFile, WorkDir, WorkKind,
     nbest::{self, MosesLine, Options, Rows},
@@ -37,6 +38,8 @@ pub struct RunDir {
     lines: Vec<Line>,
     /// Whether the last weights are the result, not those with the best score.
     last: bool,
+    /// Number of segments that are held out to select the weights; 0 for none.
+    held_out: u32,
     /// Dense columns of saved lists.
     columns: Option<Arc<Local>>,
     references: Arc<Vec<Vec<String>>>,
@@ -118,6 +121,7 @@ impl RunDir {
             spec,
             lines: Vec::new(),
             last: false,
+            held_out: 0,
             columns: None,
             references,
             traffic: Traffic::default(),
@@ -319,6 +323,16 @@ impl RunDir {
         self.write_traffic(iteration, wire)
     }
 
+    /// Writes the numbers of the held-out segments, one per line, to `held-out.txt`.
+    pub(crate) fn hold_out(&mut self, segments: &[SegmentId]) -> Result<()> {
+        self.held_out = segments.len() as u32;
+        if self.directory().is_none() {
+            return Ok(());
+        }
+        let lines: String = segments.iter().map(|s| format!("{}\n", s.0)).collect();
+        AtomicFile::write_all_to(&self.layout.held_out(), lines.as_bytes())
+    }
+
     /// Ends the run: writes `best.txt` and the last line of the log.
     pub(crate) fn finish(&mut self, stop: Stop, metric: &Metric) -> Result<()> {
         let best = self.write_best(metric, true)?;
@@ -337,7 +351,11 @@ impl RunDir {
             "{} {:.4}{} at iteration {}",
             metric.name(),
             metric.display_score(best.select.unwrap_or(best.score)),
-            if best.select.is_some() { " on the selection set" } else { "" },
+            match self.held_out {
+                _ if best.select.is_none() => String::new(),
+                0 => " on the selection set".to_owned(),
+                n => format!(" on {n} held-out segments"),
+            },
             best.iteration
         )];
         if !finished {

@@ -31,6 +31,10 @@ impl Layout {
         self.0.join("best.txt")
     }
 
+    pub(crate) fn held_out(&self) -> PathBuf {
+        self.0.join("held-out.txt")
+    }
+
     pub(crate) fn traffic(&self) -> PathBuf {
         self.0.join("traffic.jsonl")
     }

@@ -133,8 +133,8 @@ pub enum SourceKind {
 /// A source of candidates: fixed lists, a decoder, or an external command.
 ///
 /// Laws: the same request gives the same candidates; those of a source of kind [`SourceKind::Fixed`] do not depend
-/// on the weights; all lists of a response have the same dense columns, and lists of later responses have at least
-/// these.
+/// on the weights; the first candidate of a list from a source of kind [`SourceKind::Decoder`] is the decoder's output;
+/// all lists of a response have the same dense columns, and lists of later responses have at least these.
 pub trait Source: Sync {
     /// Returns the number of segments of the data set; segments are numbered from 0.
     fn segments(&self) -> u32;
@@ -191,6 +191,10 @@ impl Source for Subset<'_> {
     ) -> Result<Evidence> {
         let batch: Vec<SegmentId> = batch.iter().map(|s| self.segments[s.0 as usize]).collect();
         self.source.candidates(&batch, weights, goal, progress)
+    }
+
+    fn resume_at(&self, epoch: u32, columns: Option<&Arc<Local>>) {
+        self.source.resume_at(epoch, columns);
     }
 
     fn name(&self, key: FeatureKey) -> String {

@@ -118,6 +118,13 @@ impl ClaimSpec {
         if self.pairs.iter().chain(&self.than).any(numbers) {
             return Err(Error::new("compares two numbers").hint("one side of each pair must be a cell"));
         }
+        let same = |(a, b): &(Side, Side)| matches!((a, b), (Side::Cell(a), Side::Cell(b)) if a == b);
+        if self.spread.is_none() && self.pairs.iter().chain(&self.than).any(same) {
+            return Err(Error::new("compares a cell with itself").hint("the sides of each pair must differ"));
+        }
+        if self.pairs == self.than {
+            return Err(Error::new("has the same pairs in pairs and than").hint("they must differ"));
+        }
         match self.margin {
             None if tolerant => {
                 return Err(Error::new("has no margin")

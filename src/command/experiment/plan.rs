@@ -787,6 +787,7 @@ impl Value {
             Value::Logged(name, _) if ratio(name) => format!("{x:.3}"),
             Value::Logged(name, _) if name == "features" => crate::talk::thousands(x as usize),
             Value::Features => crate::talk::thousands(x as usize),
+            Value::Iteration if x.fract() == 0.0 => format!("{x:.0}"),
             Value::Iteration | Value::Seconds => format!("{x:.1}"),
             _ => format!("{x:.2}"),
         }

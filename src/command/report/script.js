@@ -150,16 +150,17 @@
 
   // Table of runs.
   const best = (run) => run.events.find((e) => e.iteration === run.best) ?? run.events[run.events.length - 1];
+  const tuning = (e) => fixed(e.score) + (e.running ? " (guesses)" : "");
   const some = (key) => data.runs.some((r) => r.events.some((e) => e[key] !== null));
   {
     const held = ["select", "test"].filter(some);
     const heads = { select: "selection score", test: "test score" };
     const rows = data.runs.map((run) => {
       const e = best(run);
-      return row(run.name, run.algorithm ?? "", String(run.events.length - 1), `${e.iteration}`, fixed(run.events[0].score), fixed(e.score),
+      return row(run.name, run.algorithm ?? "", String(run.events.length - 1), `${e.iteration}`, tuning(run.events[0]), tuning(e),
         ...held.map((k) => fixed(e[k])), fixed(e.length, 3), run.events.reduce((s, x) => s + x.seconds, 0).toFixed(1), run.stop ?? "not finished");
     });
-    section("runs", "Runs", `${data.metric}${data.error ? " (lower is better)" : ""}. “Selected” is the iteration whose weights are the result of the run. Tuning scores are training scores.`,
+    section("runs", "Runs", `${data.metric}${data.error ? " (lower is better)" : ""}. “Selected” is the iteration whose weights are the result of the run. Tuning scores are training scores; “guesses” are outputs of online learning, each under the weights of its batch.`,
       table(["run", "algorithm", "iterations", "selected", "initial tuning score", "tuning score", ...held.map((k) => heads[k]), "length ratio", "seconds", "stop reason"], rows));
   }
 

@@ -2,7 +2,7 @@
 
 use super::{Event, Fleet, Job, Metric, Outcome, SourceKind, Tuner};
 use crate::talk::{Talk, thousands};
-use luthier::tune::{RunView, Schedule};
+use luthier::tune::{RunView, Schedule, recipe::SELECT_SHARE};
 use std::path::Path;
 
 /// What a learner learns from, as it is counted on progress lines.
@@ -54,10 +54,12 @@ pub(super) fn selection(job: &Job<'_>, held_out: Option<usize>, talk: Talk) {
             thousands(n)
         ));
     } else if job.select.is_none() && batches.select_share > 0.0 {
-        talk.say(&format!(
+        let few = format!(
             "{n} segments are too few to hold some out: the weights of the last epoch are kept (--select-source \
              gives a selection set)"
-        ));
+        );
+        // Whoever has asked for a share is warned.
+        if batches.select_share == SELECT_SHARE { talk.say(&few) } else { talk.warn(&few) }
     } else if job.select.is_none() {
         talk.say("no selection set (--select-source): the weights of the last epoch are kept");
     }
@@ -125,6 +127,9 @@ pub(super) fn event(event: &Event, metric: &Metric, units: Units, talk: Talk) {
     }
     if let Some(rho) = event.rho {
         line += &format!("  rho {rho:.3}");
+    }
+    if let Some(psi) = event.psi {
+        line += &format!("  psi {psi:.3}");
     }
     if let Some(change) = event.change {
         line += &format!("  change {change:.4}");

@@ -300,6 +300,7 @@ impl Learner for Rank {
             Decay::Pegasos => 1.0 / (lambda * k as f64),
         };
         let problem = Problem::new(lists, &oracle, &state.weights);
+        let mut note = None;
         match self.rule {
             Rule::Gradient { loss, rate: r, lambda, norm } => {
                 let eta = rate(r, lambda);
@@ -330,8 +331,9 @@ impl Learner for Rank {
                     }
                 };
                 if terms > 0 || bound != Bound::Mean {
-                    let step = self.solve(&*examples, &w_quarter, (eta, terms), bound, k);
+                    let (step, missed) = self.solve(&*examples, &w_quarter, (eta, terms), bound, k);
                     problem.scatter(1.0, &step, state.weights.values_mut());
+                    note = missed;
                 }
                 project(&mut state.weights, lambda);
             }
@@ -348,12 +350,13 @@ impl Learner for Rank {
                     MiraScale::Mean => (pairs.violated(&w_k).len(), Bound::Mean),
                 };
                 if terms > 0 {
-                    let step = self.solve(&pairs, &w_k, (c, terms), bound, k);
+                    let (step, missed) = self.solve(&pairs, &w_k, (c, terms), bound, k);
                     problem.scatter(1.0, &step, state.weights.values_mut());
+                    note = missed;
                 }
             }
         }
-        Ok(None)
+        Ok(note)
     }
 }
 
@@ -361,7 +364,8 @@ impl Rank {
     /// Solves an inner problem, argmin ½‖w − w₀‖² + C Σ max{0, mᵢ − w·xᵢ} with w₀ = `start` and examples xᵢ
     /// (Watanabe 2012, eq. 12, 13, 16), and returns the change Σ τᵢxᵢ of the weights (eq. 15, 17) under the
     /// constraint `bound` on τ. C is η, with [`Bound::Mean`] divided by the number of `terms` of the loss. `k` numbers
-    /// the step, for the random order of dual coordinate descent.
+    /// the step, for the random order of dual coordinate descent. The note says by how much the solution may miss the
+    /// tolerance.
     fn solve(
         &self,
         examples: &dyn Examples,
@@ -369,13 +373,13 @@ impl Rank {
         (eta, terms): (f64, usize),
         bound: Bound,
         k: u64,
-    ) -> Vec<f64> {
+    ) -> (Vec<f64>, Note) {
         let mut w = start.to_vec();
         let mut scale = 1.0;
         let accuracy = Accuracy::Distance(self.tolerance);
         let c = if bound == Bound::Mean { eta / terms as f64 } else { eta };
-        if bound == Bound::Simplex {
-            dual_simplex(examples, &mut w, c, accuracy, SWEEPS);
+        let found = if bound == Bound::Simplex {
+            dual_simplex(examples, &mut w, c, accuracy, SWEEPS)
         } else {
             let mut stream = Stream::new(self.seed, Purpose::Pairs, (k >> 32) as u32, k as u32);
             let mut below = |n: usize| stream.below(n as u64) as usize;
@@ -388,8 +392,18 @@ impl Rank {
             if bound == Bound::Normalized && sum > eta {
                 scale = eta / sum;
             }
-        }
-        w.iter().zip(start).map(|(w, s)| scale * (w - s)).collect()
+            found
+        };
+        let norm = w.iter().map(|x| x * x).sum::<f64>().sqrt().max(1.0);
+        let distance = (2.0 * found.gap).sqrt() / norm;
+        let note = (distance > self.tolerance).then(|| {
+            format!(
+                "an inner problem was left after {} passes with weights within {distance:.1e} of its solution, more than \
+                 --tolerance {}",
+                found.sweeps, self.tolerance
+            )
+        });
+        (w.iter().zip(start).map(|(w, s)| scale * (w - s)).collect(), note)
     }
 }
 

@@ -357,3 +357,32 @@ fn document_gains_by_definition() {
         }
     }
 }
+
+/// APRO by pairs is C times the mean over segments with pairs of the mean over pairs; segments whose candidates all tie do
+/// not count.
+#[test]
+fn apro_is_a_mean_over_segments_with_pairs() {
+    let gain = vec![vec![0.1, 0.5, 0.3], vec![0.4, 0.4], vec![0.2, 0.9]];
+    let scores = [vec![0.3, -0.2, 0.1], vec![2.0, -1.0], vec![0.7, 0.4]];
+    let loss = Apro::new(3.0, AproScale::Pairs, &gain);
+    let (mut expected, mut segments) = (0.0, 0.0);
+    for (gain, scores) in gain.iter().zip(&scores) {
+        let (mut sum, mut pairs) = (0.0, 0.0);
+        for i in 0..gain.len() {
+            for j in (0..gain.len()).filter(|&j| gain[i] > gain[j]) {
+                sum += f64::powi(f64::max(0.0, 1.0 - scores[i] + scores[j]), 2);
+                pairs += 1.0;
+            }
+        }
+        if pairs > 0.0 {
+            expected += sum / pairs;
+            segments += 1.0;
+        }
+    }
+    let (mut sums, mut d_sums) = ([0.0], [0.0]);
+    for (s, scores) in scores.iter().enumerate() {
+        loss.forward(s, scores.clone(), &mut sums);
+    }
+    let total = loss.value(&sums, &mut d_sums);
+    assert!((total - 3.0 * expected / segments).abs() < 1e-12, "{total} {expected}");
+}

@@ -214,13 +214,14 @@ impl Algorithm for Oro {
 
     fn cautions(&self, initial: &Weights) -> Vec<String> {
         let start = initial.values().iter().any(|w| *w != 0.0);
+        let hinge = self.loss == RankLoss::Hinge;
         match self.dual {
-            Some(Bound::Normalized) if start => vec![
+            Some(Bound::Normalized) if start && hinge => vec![
                 "--dual normalized learns only from weights that are 0, because its steps do not depend on the learning \
                  rate: use --dual mean, or initial weights of 0"
                     .to_owned(),
             ],
-            Some(Bound::Simplex) => vec![
+            Some(Bound::Simplex) if hinge => vec![
                 "--dual simplex is degenerate: if no weights rank all oracles above all other candidates, it shrinks the \
                  weights to 0; use --dual mean"
                     .to_owned(),

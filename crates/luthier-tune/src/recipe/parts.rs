@@ -2,7 +2,7 @@
 
 use super::{
     Context,
-    range::{SHARE, check_count},
+    range::{HALF, RHO, SHARE, check_count},
 };
 use crate::{
     Batches, Interpolate, Mixing, Outcome, Schedule, SourceKind,
@@ -172,9 +172,10 @@ impl Interpolation {
                 Error::new("--interpolate line-search needs n-best lists").hint("leave out --on forest")
             );
         }
-        if search && context.source == SourceKind::Fixed {
+        let set = search || self.psi.is_some_and(|psi| psi != 1.0);
+        if set && context.source == SourceKind::Fixed {
             return Err(Error::new(
-                "--interpolate line-search has no effect with --nbest: fixed lists are learned once",
+                "--psi and --interpolate have no effect with --nbest: fixed lists are learned once",
             ));
         }
         if search && self.psi.is_some() {
@@ -211,6 +212,11 @@ impl Interpolation {
     }
 }
 
+/// Returns the name of the first setting that is set.
+pub(super) fn first_set<const N: usize>(settings: [(bool, &'static str); N]) -> Option<&'static str> {
+    settings.into_iter().find(|s| s.0).map(|s| s.1)
+}
+
 /// How candidates of a segment are compared: by sentence score, or in the context of the whole output.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args), group(skip))]
@@ -218,6 +224,8 @@ impl Interpolation {
 pub struct Gain {
     /// Score by which candidates are compared: sentence score, or change of the corpus score when the candidate
     /// replaces the current best one.
+    ///
+    /// In the corpus score by BLEU, the rest of the output counts as having the length of the references.
     #[cfg_attr(
         feature = "clap",
         arg(long = "gain", value_name = "BY", value_enum, default_value_t, help_heading = "Sentence BLEU")
@@ -343,7 +351,7 @@ pub struct Online {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mixing: Option<Mixing>,
     /// Upper bound of ρ in line-search mixing, from 1 to 2: 1 does not go beyond the mean of the shards [default: 2].
-    #[cfg_attr(feature = "clap", arg(long, value_name = "RHO", allow_negative_numbers = true))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "RHO", allow_negative_numbers = true, value_parser = super::range::flag::rho))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_rho: Option<f64>,
     /// Share of the segments to hold out for the selection of the epoch, with --model and without a selection set; 0 for
@@ -353,7 +361,7 @@ pub struct Online {
     /// is held out, and the last weights are kept.
     #[cfg_attr(
         feature = "clap",
-        arg(long, value_name = "SHARE", allow_negative_numbers = true, help_heading = "Held-out sets")
+        arg(long, value_name = "SHARE", allow_negative_numbers = true, help_heading = "Held-out sets", value_parser = super::range::flag::half)
     )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub select_share: Option<f64>,
@@ -367,7 +375,7 @@ const MAX_SHARDS: u32 = 4096;
 /// Largest and default upper bound of ρ in line-search mixing: twice the change of an epoch.
 const MAX_RHO: f64 = 2.0;
 /// Default share of the segments that are held out to select the epoch.
-const SELECT_SHARE: f64 = 0.15;
+pub const SELECT_SHARE: f64 = 0.15;
 /// Largest number of features of a model without sparse features.
 const FEW: usize = 100;
 
@@ -388,6 +396,20 @@ impl Online {
     /// Returns whether any of these settings differs from its default.
     pub(super) fn is_set(&self) -> bool {
         *self != Online::default()
+    }
+
+    /// Returns the flag of the first of these settings that differs from its default; empty if none does.
+    pub(super) fn named(&self) -> &'static str {
+        let usual = Online::default();
+        let set = first_set([
+            (self.batch_size != usual.batch_size, "--batch-size"),
+            (self.shards != usual.shards, "--shards"),
+            (self.mixing != usual.mixing, "--mixing"),
+            (self.max_rho != usual.max_rho, "--max-rho"),
+            (self.select_share != usual.select_share, "--select-share"),
+            (self.shuffle != usual.shuffle, "--no-shuffle"),
+        ]);
+        set.unwrap_or_default()
     }
 
     /// Sets the default batch size and mixing of the algorithm `name`, and the number of epochs. Fails on
@@ -412,21 +434,15 @@ impl Online {
             Some(_) if mixing == Mixing::Average => {
                 return Err(Error::new("--max-rho has no effect without --mixing line-search"));
             }
-            Some(rho) if !(1.0..=MAX_RHO).contains(&rho) => {
-                return Err(Error::new(format!("max-rho is {rho}, expected a number from 1 to {MAX_RHO}")));
-            }
-            _ => {}
+            rho => RHO.check("max-rho", rho)?,
         }
         match self.select_share {
             Some(_) if context.source == SourceKind::Fixed => {
                 return Err(Error::new("--select-share has no effect with --nbest")
                     .hint("give a selection set with --select-nbest and --select-ref"));
             }
-            Some(share) if !(0.0..=0.5).contains(&share) => {
-                return Err(Error::new(format!("select-share is {share}, expected a number from 0 to 0.5")));
-            }
             None if context.source != SourceKind::Fixed => self.select_share = Some(SELECT_SHARE),
-            _ => {}
+            share => HALF.check("select-share", share)?,
         }
         stopping.resolve_online()
     }

@@ -9,9 +9,9 @@ use crate::{
     Learner, Schedule,
     learner::{Loss, Minimize},
     loss::Margin,
-    pairs::{PairSource, Pairs},
+    pairs::{GainBy, PairSource, Pairs},
 };
-use luthier_core::Result;
+use luthier_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// Pairwise ranking optimisation (Hopkins and May 2011): a linear classifier that ranks pairs of candidates.
@@ -111,6 +111,9 @@ impl Algorithm for Pro {
 
     fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
         self.gain.check()?;
+        if self.pairs == PairSource::Oracle && self.gain.by == GainBy::Document {
+            return Err(Error::new("--gain document has no effect with --pairs oracle"));
+        }
         check_count("draw", self.draw, 1, MAX_DRAWS)?;
         check_count("keep", self.keep, 1, u32::MAX)?;
         NON_NEGATIVE.check("min-difference", self.min_difference)?;

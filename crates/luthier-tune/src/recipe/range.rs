@@ -16,6 +16,12 @@ pub(crate) const NON_NEGATIVE: Range = Range { holds: |v| v >= 0.0, expected: "a
 pub(crate) const SHARE: Range =
     Range { holds: |v| v > 0.0 && v <= 1.0, expected: "a number above 0 and at most 1" };
 
+/// Numbers from 0 to ½.
+pub(crate) const HALF: Range =
+    Range { holds: |v| (0.0..=0.5).contains(&v), expected: "a number from 0 to 0.5" };
+/// Numbers from 1 to 2.
+pub(crate) const RHO: Range = Range { holds: |v| (1.0..=2.0).contains(&v), expected: "a number from 1 to 2" };
+
 impl Range {
     /// Fails with the setting's name unless a value is missing or lies in the range.
     pub(crate) fn check(&self, setting: &str, value: impl Into<Option<f64>>) -> Result<()> {
@@ -47,7 +53,15 @@ pub(crate) fn check_count(setting: &str, value: impl Into<Option<u32>>, least: u
 /// Value parsers of the command line.
 #[cfg(feature = "clap")]
 pub(crate) mod flag {
-    use super::{NON_NEGATIVE, POSITIVE, SHARE};
+    use super::{HALF, NON_NEGATIVE, POSITIVE, RHO, SHARE};
+
+    pub(crate) fn half(text: &str) -> Result<f64, String> {
+        HALF.parse(text)
+    }
+
+    pub(crate) fn rho(text: &str) -> Result<f64, String> {
+        RHO.parse(text)
+    }
 
     pub(crate) fn positive(text: &str) -> Result<f64, String> {
         POSITIVE.parse(text)

@@ -444,6 +444,10 @@ fn segments_are_held_out_for_selection() {
     let (whole, events) = go("whole", u32::MAX).unwrap();
     assert!(events.iter().all(|e| e.select.is_some()));
     assert!(events[0].running && !events.last().unwrap().running);
+    let held = std::fs::read_to_string(dir.path().join("whole/held-out.txt")).unwrap();
+    assert_eq!(held.lines().count(), 50);
+    let best = std::fs::read_to_string(dir.path().join("whole/best.txt")).unwrap();
+    assert!(best.lines().next().unwrap().contains("on 50 held-out segments"), "{best}");
     let best = events.iter().map(|e| e.select.unwrap()).fold(0.0, f64::max);
     assert_eq!(whole.score, best);
     for cut in [3, 20, 40] {
@@ -453,7 +457,7 @@ fn segments_are_held_out_for_selection() {
     }
 }
 
-/// Weights between the previous and the learned ones never score less on the pool than either.
+/// Ψ is chosen between 0 and 1, the same on any number of threads.
 #[test]
 fn interpolation_by_line_search() {
     let dir = tempfile::tempdir().unwrap();
@@ -463,7 +467,7 @@ fn interpolation_by_line_search() {
     let schedule = Schedule { iterations: 4, interpolate: Interpolate::LineSearch, ..Schedule::default() };
     let go = |name: &str| tune_with(&dir.path().join(name), &decoder, &learner, &schedule).unwrap();
     let (outcome, events) = go("a");
-    let psi: Vec<f64> = events.iter().filter_map(|e| e.rho).collect();
+    let psi: Vec<f64> = events.iter().filter_map(|e| e.psi).collect();
     assert!(!psi.is_empty() && psi.iter().all(|p| (0.0..=1.0).contains(p)), "{psi:?}");
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
     assert_eq!(pool.install(|| go("b")).0, outcome);

@@ -315,6 +315,13 @@ fn optimized_steps_against_a_plain_solver() {
         let found =
             learn(Rule::Passive { c: 0.01, margin: RankMargin::One, scale }, &lists, &start, epoch, at);
         assert!(found.iter().zip(&expected).all(|(x, y)| (x - y).abs() < 1e-4), "{found:?} {expected:?}");
+        // With the mean, the bound is C/M′ for the M′ violated pairs.
+        let violated = pairs.iter().filter(|x| 1.0 - dot(x, start.values()) > 0.0).count();
+        let tau = reference(&pairs, &ones, start.values(), 0.3 / violated as f64, &Set::Box);
+        let expected: Vec<f64> = start.values().iter().zip(moved(&pairs, &tau)).map(|(w, d)| w + d).collect();
+        let mean = Rule::Passive { c: 0.3, margin: RankMargin::One, scale: MiraScale::Mean };
+        let found = learn(mean, &lists, &start, epoch, at);
+        assert!(found.iter().zip(&expected).all(|(x, y)| (x - y).abs() < 1e-4), "{found:?} {expected:?}");
         let errors = losses(&lists);
         let tau = reference(&pairs, &errors, start.values(), 0.01, &Set::Box);
         let expected: Vec<f64> = start.values().iter().zip(moved(&pairs, &tau)).map(|(w, d)| w + d).collect();
