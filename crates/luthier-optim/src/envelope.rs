@@ -8,7 +8,9 @@
 //! be on the full hull: b is compared with the smallest of the chords of the subset's hull, evaluated at m. The
 //! subset is the envelope of a previous search, or the extreme points. This filter pays because only a few per cent
 //! of the candidates of an n-best list reach the envelope. The survivors are sorted by slope and pushed on a stack,
-//! from which the lines that the new one hides are popped.
+//! from which the lines that the new one hides are popped. If all survivors belong to the subset's hull, that hull is the
+//! envelope. A copy of the lines in single precision ([`Narrow`]) halves the memory that the filter reads; its chords are
+//! lowered by a bound on the rounding errors, so that the result is the same.
 //!
 //! The cost is O(k·h + s log s) for k lines, h chords and s survivors, compared with O(k log k) for sorting all lines
 //! and O(k²) for stepping from one intersection to the next (Cer et al. 2008, algorithm 1).
@@ -43,6 +45,11 @@ pub struct Envelope {
     chords: Vec<Chord>,
     /// Chords of a coarse chain through some points of that hull.
     coarse: Vec<Chord>,
+    /// All chords, and the coarse chain, in single precision: value at slope 0, and rise.
+    narrow: Vec<(f32, f32)>,
+    narrow_coarse: Vec<(f32, f32)>,
+    /// Whether a line is on the hull; false between searches.
+    on_hull: Vec<bool>,
     /// Lines that are not below the coarse chain.
     lines: Vec<u32>,
 }
@@ -76,6 +83,34 @@ const COARSE: usize = 8;
 /// Number of lines that are compared at once: a multiple of every vector width that still fits into registers.
 const BLOCK: usize = 16;
 
+/// A copy of lines in single precision, by which most of them are ruled out. It is padded with lines of offset −∞ to a
+/// multiple of [`Narrow::BLOCK`].
+#[derive(Debug, Clone, Copy)]
+pub struct Narrow<'a> {
+    /// Slopes, rounded to the nearest.
+    pub slope: &'a [[f32; Narrow::BLOCK]],
+    /// Offsets, rounded to the nearest.
+    pub offset: &'a [[f32; Narrow::BLOCK]],
+    /// A bound on the absolute values of the slopes.
+    pub largest_slope: f64,
+    /// A bound on the absolute values of the offsets.
+    pub largest_offset: f64,
+}
+
+impl Narrow<'_> {
+    /// Number of lines that are compared at once.
+    pub const BLOCK: usize = 16;
+}
+
+/// A line on an envelope: its slope and index.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Seed {
+    /// Slope of the line.
+    pub slope: f64,
+    /// Index of the line.
+    pub line: u32,
+}
+
 impl Envelope {
     /// Returns the pieces of the upper envelope of the lines y = offset + slope·x, from left to right; no pieces if
     /// there are no lines. Among identical lines the one with the lowest index is kept.
@@ -83,29 +118,46 @@ impl Envelope {
     /// `seed` holds the indices of lines that are likely to be on the envelope: empty, or the lines of an envelope
     /// that was found for the same slopes, in its order. It affects the running time only.
     pub fn find(&mut self, slope: &[f64], offset: &[f64], seed: &[u32]) -> &[Piece] {
+        let seed = seed.iter().map(|&line| Seed { slope: slope[line as usize], line });
+        self.find_from(slope, offset, None, seed)
+    }
+
+    /// Returns the same pieces as [`Envelope::find`], with less memory traffic: slopes of the seed need not be looked up,
+    /// and other lines are looked at in single precision first.
+    pub fn find_from(
+        &mut self,
+        slope: &[f64],
+        offset: &[f64],
+        narrow: Option<Narrow<'_>>,
+        seed: impl Iterator<Item = Seed>,
+    ) -> &[Piece] {
         self.pieces.clear();
         if slope.is_empty() {
             return &self.pieces;
         }
-        let outermost;
-        let fresh = seed.is_empty();
-        let seed = if fresh {
-            outermost = outer(slope, offset);
-            &outermost
-        } else {
-            seed
-        };
         self.points.clear();
-        self.points.extend(seed.iter().map(|&l| point(slope, offset, l)));
-        if fresh {
+        self.points.extend(seed.map(|s| Point { m: s.slope, b: offset[s.line as usize], line: s.line }));
+        if self.points.is_empty() {
+            self.points.extend(outer(slope, offset).map(|line| point(slope, offset, line)));
             self.sort();
         }
         self.chain();
         self.make_chords();
-        self.survivors(slope, offset);
-        self.sort();
-        self.chain();
+        if self.survivors(slope, offset, narrow) {
+            self.sort();
+            self.chain();
+        }
         &self.pieces
+    }
+
+    /// Returns the pieces of the last envelope, from left to right.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// Returns the lines of the last envelope, from left to right.
+    pub fn lines(&self) -> impl ExactSizeIterator<Item = Seed> + '_ {
+        self.points[..self.pieces.len()].iter().map(|p| Seed { slope: p.m, line: p.line })
     }
 
     /// Sorts points by slope; parallel lines by decreasing offset, identical lines by index.
@@ -160,18 +212,64 @@ impl Envelope {
         }
     }
 
-    /// Writes every line that is not strictly below the hull to `points`. Most lines are ruled out by the coarse
-    /// chain, several at once; the rest are compared with all chords.
-    fn survivors(&mut self, slope: &[f64], offset: &[f64]) {
+    /// Writes the hull and every line that is not strictly below it to `points`. Most lines are ruled out by the coarse
+    /// chain, several at once; the rest are compared with all chords. Returns false if there are no others than the lines
+    /// of the hull; `points` is then as before.
+    fn survivors(&mut self, slope: &[f64], offset: &[f64], narrow: Option<Narrow<'_>>) -> bool {
         self.lines.clear();
-        above(slope, offset, &self.coarse, &mut self.lines);
-        self.points.clear();
-        for &line in &self.lines {
-            let p = point(slope, offset, line);
-            if self.chords.iter().any(|c| p.b >= c.b + c.rise * (p.m - c.m)) {
-                self.points.push(p);
-            }
+        let narrow = narrow.filter(|&lines| self.narrow_chords(lines));
+        match narrow {
+            Some(lines) => above_narrow(lines.slope, lines.offset, &self.narrow_coarse, &mut self.lines),
+            None => above(slope, offset, &self.coarse, &mut self.lines),
         }
+        // The lines of the hull are not below it.
+        if self.lines.len() == self.pieces.len() {
+            return false;
+        }
+        self.on_hull.resize(self.on_hull.len().max(slope.len()), false);
+        self.pieces.iter().for_each(|p| self.on_hull[p.line as usize] = true);
+        let (on_hull, chords, narrow_chords) = (&self.on_hull, &self.chords, &self.narrow);
+        self.lines.retain(|&line| {
+            if on_hull[line as usize] {
+                return false;
+            }
+            if let Some(lines) = narrow {
+                let (block, i) = (line as usize / Narrow::BLOCK, line as usize % Narrow::BLOCK);
+                let (m, b) = (lines.slope[block][i], lines.offset[block][i]);
+                if narrow_chords.iter().all(|c| b < c.0 + c.1 * m) {
+                    return false;
+                }
+            }
+            let p = point(slope, offset, line);
+            chords.iter().any(|c| p.b >= c.b + c.rise * (p.m - c.m))
+        });
+        self.pieces.iter().for_each(|p| self.on_hull[p.line as usize] = false);
+        if self.lines.is_empty() {
+            return false;
+        }
+        self.points.truncate(self.pieces.len());
+        self.points.extend(self.lines.iter().map(|&line| point(slope, offset, line)));
+        true
+    }
+
+    /// Rounds all chords and the coarse chain to single precision, lowered by a bound on the errors of comparing them with
+    /// lines in single precision. Returns false if numbers are too large for that.
+    fn narrow_chords(&mut self, lines: Narrow<'_>) -> bool {
+        // Half a unit in the last place for rounding each of value at 0, rise, slope, product, sum and offset.
+        let unit = f64::from(f32::EPSILON);
+        let mut largest: f64 = 0.0;
+        let mut rounded = |c: &Chord| {
+            let at_zero = c.b - c.rise * c.m;
+            let size = at_zero.abs() + c.rise.abs() * lines.largest_slope;
+            let error = unit * (4.0 * size + lines.largest_offset) + f64::from(f32::MIN_POSITIVE);
+            largest = largest.max(size + lines.largest_offset);
+            ((at_zero - error) as f32, c.rise as f32)
+        };
+        self.narrow.clear();
+        self.narrow.extend(self.chords.iter().map(&mut rounded));
+        self.narrow_coarse.clear();
+        self.narrow_coarse.extend(self.coarse.iter().map(&mut rounded));
+        largest < 1e30
     }
 }
 
@@ -203,6 +301,36 @@ fn above(slope: &[f64], offset: &[f64], chords: &[Chord], out: &mut Vec<u32>) {
         if chords.iter().any(|c| *b >= c.b + c.rise * (m - c.m)) {
             out.push((start + i) as u32);
         }
+    }
+}
+
+/// Does what [`above`] does, in single precision.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+fn above_narrow(
+    slope: &[[f32; Narrow::BLOCK]],
+    offset: &[[f32; Narrow::BLOCK]],
+    chords: &[(f32, f32)],
+    out: &mut Vec<u32>,
+) {
+    let mut start = 0;
+    for (m, b) in slope.iter().zip(offset) {
+        let mut floor = [f32::INFINITY; Narrow::BLOCK];
+        for &(at_zero, rise) in chords {
+            for i in 0..Narrow::BLOCK {
+                let y = at_zero + rise * m[i];
+                floor[i] = if y < floor[i] { y } else { floor[i] };
+            }
+        }
+        let mut above = [0_u16; Narrow::BLOCK];
+        for i in 0..Narrow::BLOCK {
+            above[i] = u16::from(b[i] >= floor[i]) << i;
+        }
+        let mut mask = above.iter().fold(0, |a, b| a | b);
+        while mask != 0 {
+            out.push(start + mask.trailing_zeros());
+            mask &= mask - 1;
+        }
+        start += Narrow::BLOCK as u32;
     }
 }
 
@@ -269,6 +397,43 @@ mod tests {
                     *b += f64::from(*s);
                 }
             }
+        }
+    }
+
+    proptest! {
+        /// Single precision changes nothing, also where lines differ by less than it can tell.
+        #[test]
+        fn single_precision_gives_the_same_pieces(
+            lines in prop::collection::vec((-40.0f64..40.0, -1.0f64..1.0, 0u8..3), 1..150),
+            scale in prop::sample::select(vec![1e-3, 1.0, 1e6, 1e25, 1e35]),
+        ) {
+            let near = |x: f64, kind: u8| match kind {
+                0 => x,
+                1 => x.round(),
+                _ => x.round() * (1.0 + 1e-9 * x),
+            };
+            let m: Vec<f64> = lines.iter().map(|l| scale * near(l.0, l.2)).collect();
+            let b: Vec<f64> = lines.iter().map(|l| scale * (near(10.0 * l.1, l.2) - 0.1 * l.0 * l.0)).collect();
+            let blocks = |x: &[f64], rest: f32| {
+                let mut all = vec![[rest; Narrow::BLOCK]; x.len().div_ceil(Narrow::BLOCK)];
+                x.iter().enumerate().for_each(|(i, x)| all[i / Narrow::BLOCK][i % Narrow::BLOCK] = *x as f32);
+                all
+            };
+            let most = |x: &[f64]| x.iter().map(|x| x.abs()).fold(0.0, f64::max);
+            let (slope, offset) = (blocks(&m, 0.0), blocks(&b, f32::NEG_INFINITY));
+            let narrow = Narrow {
+                slope: &slope,
+                offset: &offset,
+                largest_slope: most(&m),
+                largest_offset: most(&b),
+            };
+            let (mut wide, mut tight) = (Envelope::default(), Envelope::default());
+            let expected = wide.find(&m, &b, &[]).to_vec();
+            prop_assert_eq!(tight.find_from(&m, &b, Some(narrow), std::iter::empty()), &expected[..]);
+            let other: Vec<f64> = b.iter().enumerate().map(|(i, b)| b + scale * (i % 5) as f64).collect();
+            wide.find(&m, &other, &[]);
+            let seed: Vec<Seed> = wide.lines().collect();
+            prop_assert_eq!(tight.find_from(&m, &b, Some(narrow), seed.into_iter()), &expected[..]);
         }
     }
 

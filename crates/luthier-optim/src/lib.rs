@@ -21,7 +21,7 @@ mod objective;
 
 pub use ascend::{Ascent, Direction, Peak, Strategy, Walker};
 pub use dual::{Accuracy, Dual, Examples, dual, dual_newton, dual_simplex};
-pub use envelope::{Envelope, Piece};
+pub use envelope::{Envelope, Narrow, Piece, Seed};
 pub use lbfgs::lbfgs;
 pub use newton::newton;
 pub use objective::{Ended, Limit, Objective, Watch, axpy, dot};

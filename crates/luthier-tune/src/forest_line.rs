@@ -6,7 +6,7 @@
 
 use crate::{
     ForestPool, SegmentForests,
-    line::Sweep,
+    line::{Stats, Sweep},
     mert::{Smoothing, Surface},
 };
 use luthier_core::{Fingerprint, Local, Weights};
@@ -203,7 +203,7 @@ impl<'a> ForestWalker<'a> {
     /// Returns the corpus score along the line through the walker's point in a direction.
     pub fn surface(&mut self, direction: Direction<'_>) -> &Surface {
         self.collect(direction);
-        self.sweep.surface(self.metric, &self.judge.stats, Metric::score)
+        self.sweep.surface(self.metric, Stats::Table(&self.judge.stats), Metric::score)
     }
 
     /// Writes the scores of a forest's edges to `out`, with weights `w` of the tuned features; the other
@@ -383,7 +383,7 @@ impl Walker for ForestWalker<'_> {
 
     fn peak(&mut self, direction: Direction<'_>, within: (f64, f64)) -> Peak {
         self.collect(direction);
-        self.sweep.peak(self.metric, &self.judge.stats, self.score, self.smoothing, within)
+        self.sweep.peak(self.metric, Stats::Table(&self.judge.stats), self.score, self.smoothing, within)
     }
 
     fn step(&mut self, direction: Direction<'_>, t: f64) {

@@ -8,9 +8,9 @@
 use crate::{Candidates, candidates::argmax};
 use luthier_core::Weights;
 use luthier_metric::{Metric, add};
-use luthier_optim::{Direction, Envelope, Peak, Walker};
+use luthier_optim::{Direction, Envelope, Narrow, Peak, Piece, Seed, Walker};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 /// Boundaries closer than this, relative to their absolute value, are merged.
 const SAME: f64 = 1e-12;
@@ -191,6 +191,15 @@ struct Change {
     to: u32,
 }
 
+/// Statistics that the changes of a sweep refer to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Stats<'a> {
+    /// Rows of a table, by class.
+    Table(&'a [f32]),
+    /// Differences as bytes, by number of the change.
+    Packed(&'a [Packed]),
+}
+
 /// Position γ of a change as an ordered integer, and index of the change, which breaks ties.
 type Place = (u64, u32);
 
@@ -232,6 +241,32 @@ impl Sweep {
         add(&mut self.totals, stats);
     }
 
+    /// Adds a segment's envelope: where each piece begins, with the class of its line.
+    fn add(&mut self, stats: &[f32], pieces: impl Iterator<Item = (f64, u32)>) {
+        let mut class = None;
+        for (from, to) in pieces {
+            match class {
+                None => self.start(stats, to),
+                Some(class) if class != to => self.change(from, class, to),
+                Some(_) => {}
+            }
+            class = Some(to);
+        }
+    }
+
+    /// Adds a segment's envelope with the changes of its packed statistics, which are numbered from `first`.
+    fn add_packed(&mut self, base: &[f64], changes: &[Packed], first: usize, pieces: &[Piece]) {
+        let Some(own) = changes.first() else { return };
+        for ((t, b), &x) in self.totals.iter_mut().zip(base).zip(own) {
+            *t += b + f64::from(x);
+        }
+        for (i, (change, piece)) in changes.iter().zip(pieces).enumerate().skip(1) {
+            if *change != [0; PACKED] {
+                self.places.push((ordered(piece.from), (first + i) as u32));
+            }
+        }
+    }
+
     /// Records that a segment's best candidate changes at γ = `at` from class `from` to class `to`.
     #[inline]
     pub(crate) fn change(&mut self, at: f64, from: u32, to: u32) {
@@ -243,7 +278,7 @@ impl Sweep {
     pub(crate) fn surface(
         &mut self,
         metric: &Metric,
-        stats: &[f32],
+        stats: Stats<'_>,
         value: impl Fn(&Metric, &[f64]) -> f64,
     ) -> &Surface {
         self.places.sort_unstable();
@@ -259,13 +294,21 @@ impl Sweep {
             let limit = ordered(x + SAME * x.abs().max(SAME));
             before.copy_from_slice(&self.totals);
             while let Some(place) = self.places.get(i).filter(|p| p.0 <= limit) {
-                let change = self.changes[place.1 as usize];
-                let from = &stats[change.from as usize * width..][..width];
-                let to = &stats[change.to as usize * width..][..width];
-                for ((t, f), n) in self.totals.iter_mut().zip(from).zip(to) {
-                    *t += f64::from(*n) - f64::from(*f);
-                }
                 i += 1;
+                match stats {
+                    Stats::Packed(changes) => {
+                        let change = &changes[place.1 as usize];
+                        self.totals.iter_mut().zip(change).for_each(|(t, &x)| *t += f64::from(x));
+                    }
+                    Stats::Table(table) => {
+                        let change = self.changes[place.1 as usize];
+                        let from = &table[change.from as usize * width..][..width];
+                        let to = &table[change.to as usize * width..][..width];
+                        for ((t, f), n) in self.totals.iter_mut().zip(from).zip(to) {
+                            *t += f64::from(*n) - f64::from(*f);
+                        }
+                    }
+                }
             }
             // Changes of several segments can cancel out; then there is no new plateau.
             if before != self.totals {
@@ -280,7 +323,7 @@ impl Sweep {
     pub(crate) fn peak(
         &mut self,
         metric: &Metric,
-        stats: &[f32],
+        stats: Stats<'_>,
         here: f64,
         smoothing: Smoothing,
         within: (f64, f64),
@@ -350,6 +393,9 @@ impl Sweep {
     }
 }
 
+/// Numbers in single precision, in blocks.
+type Blocks = Vec<[f32; Narrow::BLOCK]>;
+
 /// The dense features and statistics of all lists of a pool in contiguous memory, feature after feature, so that
 /// line searches read memory sequentially. Immutable and shared by the walkers of all starts.
 pub struct Flat {
@@ -357,31 +403,89 @@ pub struct Flat {
     starts: Vec<usize>,
     /// Values of the dense features, column after column, each over all candidates.
     columns: Vec<f64>,
+    /// First block of each segment in a column of `narrow`, and the number of blocks.
+    blocks: Vec<usize>,
+    /// The columns in single precision; each segment is padded to whole blocks.
+    narrow: Blocks,
+    /// Largest absolute value of each column.
+    largest: Vec<f64>,
     /// Class of each candidate: its row in `stats`.
     class: Vec<u32>,
     /// Statistics of each class.
     stats: Vec<f32>,
+    /// Statistics of each class as bytes, minus the smallest of the segment, if they are small whole numbers; else empty.
+    packed: Vec<Packed>,
+    /// What was subtracted, by segment.
+    base: Vec<Vec<f64>>,
 }
 
+/// Statistics, or their differences, as bytes.
+type Packed = [i8; PACKED];
+
+/// Number of statistics that can be packed.
+const PACKED: usize = 16;
+
 impl Flat {
-    /// Copies lists that have been judged and have the same dense columns. The copy takes as much memory as their
-    /// dense features.
+    /// Copies lists that have been judged and have the same dense columns. The copy takes half as much memory again as
+    /// their dense features.
     pub fn new(lists: &[Arc<Candidates>]) -> Self {
-        let mut flat = Flat { starts: vec![0], columns: Vec::new(), class: Vec::new(), stats: Vec::new() };
+        let mut flat = Flat {
+            starts: vec![0],
+            columns: Vec::new(),
+            blocks: vec![0],
+            narrow: Blocks::new(),
+            largest: Vec::new(),
+            class: Vec::new(),
+            stats: Vec::new(),
+            packed: Vec::new(),
+            base: Vec::new(),
+        };
+        let mut packed = Some(());
         for list in lists {
             let first = flat.stats.len().checked_div(list.width).unwrap_or(0);
             flat.class.extend(list.class.iter().map(|&c| first as u32 + c));
             flat.stats.extend_from_slice(&list.stats);
             flat.starts.push(flat.class.len());
+            flat.blocks.push(flat.blocks[flat.blocks.len() - 1] + list.k.div_ceil(Narrow::BLOCK));
+            packed = packed.and_then(|()| flat.pack(list));
+        }
+        if packed.is_none() {
+            flat.packed.clear();
         }
         let columns = lists.first().map_or(0, |l| l.columns.keys().len());
         flat.columns.reserve_exact(columns * flat.class.len());
+        flat.narrow.reserve_exact(columns * flat.blocks[lists.len()]);
         for c in 0..columns {
+            let mut largest: f64 = 0.0;
             for list in lists {
                 flat.columns.extend_from_slice(list.column(c));
+                let at = flat.narrow.len();
+                flat.narrow.resize(at + list.k.div_ceil(Narrow::BLOCK), [0.0; Narrow::BLOCK]);
+                largest = largest.max(narrow(list.column(c), &mut flat.narrow[at..]));
             }
+            flat.largest.push(largest);
         }
         flat
+    }
+
+    /// Packs the statistics of a list; `None` if they are not whole numbers that differ by at most 127.
+    fn pack(&mut self, list: &Candidates) -> Option<()> {
+        let rows = || list.stats.chunks_exact(list.width.max(1));
+        let mut base = vec![f64::INFINITY; list.width];
+        for row in rows() {
+            base.iter_mut().zip(row).for_each(|(b, &x)| *b = b.min(f64::from(x)));
+        }
+        for row in rows() {
+            let mut bytes = [0; PACKED];
+            for (i, (&x, b)) in row.iter().zip(&base).enumerate() {
+                let over = f64::from(x) - b;
+                let whole = over.fract() == 0.0 && b.fract() == 0.0 && over <= 127.0 && b.abs() < 1e6;
+                *bytes.get_mut(i)? = Some(over as i8).filter(|_| whole)?;
+            }
+            self.packed.push(bytes);
+        }
+        self.base.push(base);
+        Some(())
     }
 
     fn segments(&self) -> usize {
@@ -391,6 +495,48 @@ impl Flat {
     fn column(&self, c: usize) -> &[f64] {
         &self.columns[c * self.class.len()..(c + 1) * self.class.len()]
     }
+
+    fn narrow_column(&self, c: usize) -> &[[f32; Narrow::BLOCK]] {
+        let n = self.blocks[self.segments()];
+        &self.narrow[c * n..(c + 1) * n]
+    }
+
+    /// Returns the range of a segment's candidates, and that of its blocks.
+    fn ranges(&self, s: usize) -> (Range<usize>, Range<usize>) {
+        (self.starts[s]..self.starts[s + 1], self.blocks[s]..self.blocks[s + 1])
+    }
+}
+
+/// Rounds the numbers of a segment to single precision, and returns their largest absolute value. The last block is left
+/// as it is beyond the last number.
+fn narrow(wide: &[f64], out: &mut [[f32; Narrow::BLOCK]]) -> f64 {
+    let mut largest = [0.0; Narrow::BLOCK];
+    let (blocks, last) = wide.as_chunks::<{ Narrow::BLOCK }>();
+    for (x, y) in blocks.iter().zip(&mut *out) {
+        for i in 0..Narrow::BLOCK {
+            y[i] = x[i] as f32;
+            largest[i] = if x[i].abs() > largest[i] { x[i].abs() } else { largest[i] };
+        }
+    }
+    let mut most = largest.into_iter().fold(0.0, f64::max);
+    if let Some(block) = out.get_mut(blocks.len()) {
+        for (x, y) in last.iter().zip(block) {
+            *y = *x as f32;
+            most = most.max(x.abs());
+        }
+    }
+    most
+}
+
+/// The envelopes of all segments along an axis, which seed the next search along it.
+#[derive(Debug, Clone, Default)]
+struct Trail {
+    /// Lines of the envelopes, segment after segment.
+    lines: Vec<Seed>,
+    /// End of each segment's lines.
+    ends: Vec<u32>,
+    /// Difference of the packed statistics between each line and the one before; the first of a segment has its own.
+    changes: Vec<Packed>,
 }
 
 /// Exact line search over n-best lists (Och 2003; Cer et al. 2008, §2.1): a [`Walker`] whose coordinates are
@@ -437,12 +583,18 @@ pub struct ListWalker<'a> {
     sparse: Vec<f64>,
     /// Intercepts b = w·h of all candidates at the walker's point, segment after segment.
     b: Vec<f64>,
-    /// By axis: candidates on the last envelopes, segment after segment, and the end of each segment's. They
-    /// seed the next search along the axis.
-    seeds: Vec<(Vec<u32>, Vec<u32>)>,
+    /// The same in single precision, padded to whole blocks, and the largest absolute value.
+    narrow_b: Blocks,
+    largest_b: f64,
+    /// Last envelopes by axis.
+    trails: Vec<Trail>,
+    /// Memory of the trail that is replaced.
+    spare: Trail,
     envelope: Envelope,
     /// Slopes m = d·h of all candidates along the last direction that is not an axis.
     slopes: Vec<f64>,
+    /// The same in single precision, padded to whole blocks.
+    narrow_slopes: Blocks,
     sweep: Sweep,
     smoothing: Smoothing,
 }
@@ -476,9 +628,13 @@ impl<'a> ListWalker<'a> {
             score: 0.0,
             sparse,
             b: vec![0.0; flat.class.len()],
-            seeds: vec![Default::default(); point.len()],
+            narrow_b: vec![[f32::NEG_INFINITY; Narrow::BLOCK]; flat.blocks[flat.segments()]],
+            largest_b: 0.0,
+            trails: vec![Trail::default(); point.len()],
+            spare: Trail::default(),
             envelope: Envelope::default(),
             slopes: Vec::new(),
+            narrow_slopes: Blocks::new(),
             sweep: Sweep::default(),
             smoothing: Smoothing::NONE,
         };
@@ -496,60 +652,94 @@ impl<'a> ListWalker<'a> {
     /// Returns the corpus score along the line through the walker's point in a direction.
     pub fn surface(&mut self, direction: Direction<'_>) -> &Surface {
         self.collect(direction);
-        self.sweep.surface(self.metric, &self.flat.stats, Metric::score)
+        let stats = stats_along(direction, &self.flat, &self.trails, &self.spare);
+        self.sweep.surface(self.metric, stats, Metric::score)
     }
 
     /// Collects the changes of all segments' best candidates along the line, and the corpus statistics at γ = −∞.
     fn collect(&mut self, direction: Direction<'_>) {
         self.sweep.begin(self.metric.width());
-        let (mut lines, mut ends) = match direction {
-            Direction::Axis(axis) => std::mem::take(&mut self.seeds[axis]),
-            Direction::Vector(_) => Default::default(),
-        };
-        let (old_lines, old_ends) = (std::mem::take(&mut lines), std::mem::take(&mut ends));
-        let column = match direction {
-            Direction::Axis(axis) => self.flat.column(axis),
+        let mut old = Trail::default();
+        let (column, narrow_column, largest_slope) = match direction {
+            Direction::Axis(axis) => {
+                std::mem::swap(&mut old, &mut self.trails[axis]);
+                (self.flat.column(axis), self.flat.narrow_column(axis), self.flat.largest[axis])
+            }
             Direction::Vector(d) => {
-                project(&self.flat, d, &mut self.slopes);
-                &self.slopes
+                let largest = project(&self.flat, d, &mut self.slopes, &mut self.narrow_slopes);
+                (&*self.slopes, &*self.narrow_slopes, largest)
             }
         };
+        let mut new = std::mem::take(&mut self.spare);
+        new.lines.clear();
+        new.ends.clear();
+        new.changes.clear();
         let mut start = 0;
         for s in 0..self.flat.segments() {
-            let range = self.flat.starts[s]..self.flat.starts[s + 1];
-            let end = old_ends.get(s).map_or(0, |e| *e as usize);
-            let pieces =
-                self.envelope.find(&column[range.clone()], &self.b[range.clone()], &old_lines[start..end]);
-            start = end;
+            let (range, blocks) = self.flat.ranges(s);
+            let end = old.ends.get(s).map_or(0, |e| *e as usize);
+            let rounded = Narrow {
+                slope: &narrow_column[blocks.clone()],
+                offset: &self.narrow_b[blocks],
+                largest_slope,
+                largest_offset: self.largest_b,
+            };
+            let (slope, offset) = (&column[range.clone()], &self.b[range.clone()]);
+            let seed = &old.lines[start..end];
+            self.envelope.find_from(slope, offset, Some(rounded), seed.iter().copied());
+            let at = new.lines.len();
+            new.lines.extend(self.envelope.lines());
+            let (lines, pieces) = (&new.lines[at..], self.envelope.pieces());
+            new.ends.push(new.lines.len() as u32);
             let classes = &self.flat.class[range];
-            if let Some(first) = pieces.first() {
-                let mut class = classes[first.line as usize];
-                self.sweep.start(&self.flat.stats, class);
-                for piece in pieces {
-                    let to = classes[piece.line as usize];
-                    if to != class {
-                        self.sweep.change(piece.from, class, to);
-                        class = to;
+            if self.flat.packed.is_empty() {
+                self.sweep.add(
+                    &self.flat.stats,
+                    lines.iter().zip(pieces).map(|(l, p)| (p.from, classes[l.line as usize])),
+                );
+                start = end;
+                continue;
+            }
+            if !old.changes.is_empty() && lines == seed {
+                new.changes.extend_from_slice(&old.changes[start..end]);
+            } else {
+                let mut before = [0; PACKED];
+                for line in lines {
+                    let row = self.flat.packed[classes[line.line as usize] as usize];
+                    let mut change = row;
+                    for i in 0..PACKED {
+                        change[i] -= before[i];
                     }
+                    new.changes.push(change);
+                    before = row;
                 }
             }
-            lines.extend(pieces.iter().map(|p| p.line));
-            ends.push(lines.len() as u32);
+            self.sweep.add_packed(&self.flat.base[s], &new.changes[at..], at, pieces);
+            start = end;
         }
-        if let Direction::Axis(axis) = direction {
-            self.seeds[axis] = (lines, ends);
+        match direction {
+            Direction::Axis(axis) => {
+                self.trails[axis] = new;
+                self.spare = old;
+            }
+            Direction::Vector(_) => self.spare = new,
         }
     }
 
-    /// Computes the corpus score of the best candidates at the walker's point.
-    fn true_score(&self) -> f64 {
+    /// Adds t·d·h to the intercepts, or computes them from a point, and updates what depends on them; returns the corpus
+    /// score of the best candidates. `update` changes the intercepts of a range of candidates.
+    fn moved(&mut self, update: impl Fn(&mut [f64], Range<usize>)) -> f64 {
         let mut totals = vec![0.0; self.metric.width()];
+        self.largest_b = 0.0;
         for s in 0..self.flat.segments() {
-            let range = self.flat.starts[s]..self.flat.starts[s + 1];
+            let (range, blocks) = self.flat.ranges(s);
             if range.is_empty() {
                 continue;
             }
-            let class = self.flat.class[range.start + argmax(&self.b[range])];
+            let b = &mut self.b[range.clone()];
+            update(b, range.clone());
+            self.largest_b = self.largest_b.max(narrow(b, &mut self.narrow_b[blocks]));
+            let class = self.flat.class[range.start + argmax(b)];
             let stats = &self.flat.stats[class as usize * totals.len()..];
             add(&mut totals, stats);
         }
@@ -568,47 +758,76 @@ impl Walker for ListWalker<'_> {
 
     fn peak(&mut self, direction: Direction<'_>, within: (f64, f64)) -> Peak {
         self.collect(direction);
-        self.sweep.peak(self.metric, &self.flat.stats, self.score, self.smoothing, within)
+        let stats = stats_along(direction, &self.flat, &self.trails, &self.spare);
+        self.sweep.peak(self.metric, stats, self.score, self.smoothing, within)
     }
 
     fn step(&mut self, direction: Direction<'_>, t: f64) {
+        let flat = self.flat.clone();
         match direction {
             Direction::Axis(axis) => {
-                axpy(&mut self.b, t, self.flat.column(axis));
                 self.point[axis] += t;
+                let column = flat.column(axis);
+                self.score = self.moved(|b, range| axpy(b, t, &column[range]));
             }
             Direction::Vector(d) => {
-                project(&self.flat, d, &mut self.slopes);
-                axpy(&mut self.b, t, &self.slopes);
                 self.point.iter_mut().zip(d).for_each(|(p, d)| *p += t * d);
+                let mut slopes = std::mem::take(&mut self.slopes);
+                project(&flat, d, &mut slopes, &mut self.narrow_slopes);
+                self.score = self.moved(|b, range| axpy(b, t, &slopes[range]));
+                self.slopes = slopes;
             }
         }
-        self.score = self.true_score();
     }
 
     /// Adds up in the order of [`Candidates::scores`], so that both give the same bits.
     fn place(&mut self, point: &[f64]) {
         self.point.clear();
         self.point.extend_from_slice(point);
-        if self.sparse.is_empty() {
-            self.b.fill(0.0);
-        } else {
-            self.b.copy_from_slice(&self.sparse);
-        }
-        for (c, &w) in point.iter().enumerate() {
-            axpy(&mut self.b, w, self.flat.column(c));
-        }
-        self.score = self.true_score();
+        let (flat, sparse) = (self.flat.clone(), std::mem::take(&mut self.sparse));
+        self.score = self.moved(|b, range| {
+            if sparse.is_empty() {
+                b.fill(0.0);
+            } else {
+                b.copy_from_slice(&sparse[range.clone()]);
+            }
+            for (c, &w) in point.iter().enumerate() {
+                axpy(b, w, &flat.column(c)[range.clone()]);
+            }
+        });
+        self.sparse = sparse;
     }
 }
 
-/// Writes the slopes m = d·h of all candidates to `out`.
-fn project(flat: &Flat, d: &[f64], out: &mut Vec<f64>) {
-    out.clear();
-    out.resize(flat.class.len(), 0.0);
-    for (c, &d) in d.iter().enumerate().filter(|(_, d)| **d != 0.0) {
-        axpy(out, d, flat.column(c));
+/// Returns the statistics that the changes along the last direction refer to.
+fn stats_along<'a>(
+    direction: Direction<'_>,
+    flat: &'a Flat,
+    trails: &'a [Trail],
+    last: &'a Trail,
+) -> Stats<'a> {
+    match direction {
+        _ if flat.packed.is_empty() => Stats::Table(&flat.stats),
+        Direction::Axis(axis) => Stats::Packed(&trails[axis].changes),
+        Direction::Vector(_) => Stats::Packed(&last.changes),
     }
+}
+
+/// Writes the slopes m = d·h of all candidates to `out`, in both precisions; returns their largest absolute value.
+fn project(flat: &Flat, d: &[f64], out: &mut Vec<f64>, rounded: &mut Blocks) -> f64 {
+    out.resize(flat.class.len(), 0.0);
+    rounded.resize(flat.blocks[flat.segments()], [0.0; Narrow::BLOCK]);
+    let mut largest: f64 = 0.0;
+    for s in 0..flat.segments() {
+        let (range, blocks) = flat.ranges(s);
+        let out = &mut out[range.clone()];
+        out.fill(0.0);
+        for (c, &d) in d.iter().enumerate().filter(|(_, d)| **d != 0.0) {
+            axpy(out, d, &flat.column(c)[range.clone()]);
+        }
+        largest = largest.max(narrow(out, &mut rounded[blocks]));
+    }
+    largest
 }
 
 /// y += a·x.

@@ -10,7 +10,7 @@ use crate::{
     Fleet, Mixing, State,
     candidates::{Candidates, argmax},
     fleet::{own, share},
-    line::{Sweep, Track},
+    line::{Stats, Sweep, Track},
     mert::Smoothing,
 };
 use luthier_core::{FeatureKey, Result, Weights};
@@ -214,7 +214,7 @@ pub(crate) fn mix(
     let mut sweep = Sweep::default();
     let stats = sweep.follow(metric.width(), &tracks);
     let within = (within.0 - 1.0, within.1 - 1.0);
-    let peak = sweep.peak(metric, &stats, here, Smoothing::NONE, within);
+    let peak = sweep.peak(metric, Stats::Table(&stats), here, Smoothing::NONE, within);
     if peak.gain <= 0.0 {
         return Ok((mean.clone(), 1.0));
     }
