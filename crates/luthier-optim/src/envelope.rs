@@ -136,7 +136,11 @@ impl Envelope {
             return &self.pieces;
         }
         self.points.clear();
-        self.points.extend(seed.map(|s| Point { m: s.slope, b: offset[s.line as usize], line: s.line }));
+        self.points.extend(seed.map(|s| Point {
+            m: s.slope + 0.0,
+            b: offset[s.line as usize] + 0.0,
+            line: s.line,
+        }));
         if self.points.is_empty() {
             self.points.extend(outer(slope, offset).map(|line| point(slope, offset, line)));
             self.sort();
@@ -334,9 +338,9 @@ fn above_narrow(
     }
 }
 
-/// The dual point of a line, by its index.
+/// The dual point of a line, by its index. Adding 0 turns −0 into 0, which are sorted as different numbers.
 fn point(slope: &[f64], offset: &[f64], line: u32) -> Point {
-    Point { m: slope[line as usize], b: offset[line as usize], line }
+    Point { m: slope[line as usize] + 0.0, b: offset[line as usize] + 0.0, line }
 }
 
 /// Indices of the lines with the smallest slope, the largest slope, and the largest offset.
