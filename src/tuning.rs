@@ -36,7 +36,7 @@ pub fn tune<'a>(dev: &'a NBest, recipe: &'a Recipe) -> Tuning<'a> {
         recipe,
         metric: "bleu".to_owned(),
         seed: 1,
-        initial: Weights::default(),
+        initial: None,
         select: None,
         test: None,
         run: None,
@@ -52,7 +52,7 @@ pub struct Tuning<'a> {
     recipe: &'a Recipe,
     metric: String,
     seed: u64,
-    initial: Weights,
+    initial: Option<Weights>,
     select: Option<&'a NBest>,
     test: Option<&'a NBest>,
     run: Option<PathBuf>,
@@ -103,10 +103,11 @@ impl<'a> Tuning<'a> {
         Tuning { seed, ..self }
     }
 
-    /// Sets the initial weights [default: all 0].
+    /// Sets the initial weights [default: the best of each feature alone, with either sign, and of the sum of all with
+    /// their better signs, in units of their spread within lists].
     #[must_use]
     pub fn initial(self, initial: &Weights) -> Self {
-        Tuning { initial: initial.clone(), ..self }
+        Tuning { initial: Some(initial.clone()), ..self }
     }
 
     /// Sets the selection set: the weights of the iteration that scores best on these lists are kept.
@@ -160,12 +161,18 @@ impl<'a> Tuning<'a> {
         };
         let tuner = self.recipe.build(&context)?;
         tuner.recipe.check_features(self.dev.features())?;
-        self.dev.check_weights(&self.initial)?;
         let source = |lists: &NBest| Ok(FixedLists::new(lists.judged(&metric)?, lists.rows.names.clone()));
         let dev = source(self.dev)?;
+        let initial = match &self.initial {
+            Some(initial) => {
+                self.dev.check_weights(initial)?;
+                initial.clone()
+            }
+            None => dev.initial_weights(&metric)?,
+        };
         let select = self.select.map(source).transpose()?;
         let test = self.test.map(source).transpose()?;
-        let spec = self.spec(&metric, &tuner.recipe);
+        let spec = self.spec(&metric, &tuner.recipe, &initial);
         let signature = spec.signature.clone();
         let mut dir = match &self.run {
             Some(path) => RunDir::open(path, spec, references, Fleet::ALONE)?,
@@ -178,7 +185,7 @@ impl<'a> Tuning<'a> {
             learner: &*tuner.learner,
             schedule: &tuner.schedule,
             metric: &metric,
-            initial: &self.initial,
+            initial: &initial,
             progress: self.progress,
         };
         let outcome = match run_job(&job, &mut dir, &Fleet::ALONE, &mut |_| {}) {
@@ -205,11 +212,11 @@ impl<'a> Tuning<'a> {
     }
 
     /// Returns everything that the results of the run depend on, for the run directory.
-    fn spec(&self, metric: &Metric, recipe: &Recipe) -> RunSpec {
+    fn spec(&self, metric: &Metric, recipe: &Recipe, initial: &Weights) -> RunSpec {
         let mut spec = RunSpec::new(recipe.clone(), &self.metric, self.seed);
         spec.signature = metric.signature(Some(self.dev.references.len()), "");
         spec.nbest_options = NbestOptions::new(&self.dev.options, false);
-        spec.set_init(&self.initial, SMALL);
+        spec.set_init(initial, SMALL);
         let sets = [("", Some(self.dev)), ("select-", self.select), ("test-", self.test)];
         for (prefix, set) in sets.into_iter().filter_map(|(prefix, set)| Some((prefix, set?))) {
             for (role, file) in set.inputs() {

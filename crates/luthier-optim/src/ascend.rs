@@ -2,8 +2,11 @@
 //! weights, by exact line searches (Och 2003; Cer et al. 2008).
 //!
 //! A [`Walker`] holds a point w and finds the best step size t on a line, max over t of S(w + t·d). An [`Ascent`]
-//! chooses the directions d by one of four strategies:
+//! chooses the directions d by one of five strategies:
 //!
+//! - Cyclic ascent, the local search of [`Strategy::Iterated`]: passes over all axes in random order and over random
+//!   directions; each line search that gains moves the point at once. A pass costs n + R line searches and can make as
+//!   many moves, where Koehn's coordinate descent makes one.
 //! - Koehn's coordinate descent, here ascent (Cer et al. 2008, §2.2.2): a line search along every axis, and along
 //!   optional random directions; then one move along the direction with the largest gain.
 //! - Powell's method (§2.2.1): a round moves along every direction of a set in turn, from w to w′; then it moves along
@@ -67,8 +70,11 @@ pub trait Walker {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Strategy {
-    /// Koehn's coordinate descent: search along every axis, move along the best (Cer et al. 2008, §2.2.2).
+    /// Iterated local search: cyclic ascent from many starts, of which the better half goes on after each pass, then from
+    /// perturbations of the best.
     #[default]
+    Iterated,
+    /// Koehn's coordinate descent: search along every axis, move along the best (Cer et al. 2008, §2.2.2).
     Koehn,
     /// Powell's method: combine the moves of each pass over the directions into new directions (Cer et al. 2008, §2.2.1).
     Powell,
@@ -106,8 +112,11 @@ pub struct Ascent {
     pub free: Vec<usize>,
     /// Lower and upper bound of each coordinate; infinite where there is none.
     pub bounds: Vec<(f64, f64)>,
-    /// Number of random directions that [`Strategy::Koehn`] searches besides the axes, newly drawn for each move.
+    /// Number of random directions that are searched besides the axes, newly drawn for each move of [`Strategy::Koehn`]
+    /// and for each pass of [`Strategy::Iterated`].
     pub random_directions: usize,
+    /// Unit of each coordinate in random directions; 0 leaves a coordinate out.
+    pub unit: Vec<f64>,
     /// Number of consecutive directions without gain after which [`Strategy::Random`] stops.
     pub patience: usize,
     /// Whether the walker smooths scores along a line. A move then need not raise the unsmoothed score, and cycles are
@@ -125,6 +134,7 @@ impl Ascent {
             free: (0..n).collect(),
             bounds: vec![(f64::NEG_INFINITY, f64::INFINITY); n],
             random_directions: 0,
+            unit: vec![1.0; n],
             patience: 30,
             smoothed: false,
             min_gain: 1e-6,
@@ -135,6 +145,9 @@ impl Ascent {
     /// samples from N(0, 1), for random directions.
     pub fn climb(&self, walker: &mut dyn Walker, normal: &mut dyn FnMut() -> f64) {
         match self.strategy {
+            Strategy::Iterated => {
+                self.cyclic(walker, self.max_rounds(), normal);
+            }
             Strategy::Koehn => self.koehn(walker, normal),
             Strategy::Powell => self.powell(walker),
             Strategy::Random => self.random(walker, normal),
@@ -219,11 +232,35 @@ impl Ascent {
         }
     }
 
-    /// A random direction: N(0, 1) in every free coordinate, 0 elsewhere.
+    /// Cyclic ascent: at most `passes` passes over the axes, in random order, and over random directions. Ends when all
+    /// directions in a row bring no gain; returns whether it has ended before `passes`.
+    pub fn cyclic(&self, walker: &mut dyn Walker, passes: usize, normal: &mut dyn FnMut() -> f64) -> bool {
+        let all = self.free.len() + self.random_directions;
+        let mut idle = 0;
+        for _ in 0..passes {
+            let mut order: Vec<(f64, usize)> = self.free.iter().map(|&axis| (normal(), axis)).collect();
+            order.sort_by(|a, b| a.0.total_cmp(&b.0));
+            for i in 0..all {
+                let gain = if let Some(&(_, axis)) = order.get(i) {
+                    self.along(walker, Direction::Axis(axis))
+                } else {
+                    let d = self.gaussian(walker.point().len(), normal);
+                    self.along(walker, Direction::Vector(&d))
+                };
+                idle = if gain > 0.0 { 0 } else { idle + 1 };
+                if idle >= all {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// A random direction: N(0, 1) units in every free coordinate, 0 elsewhere.
     fn gaussian(&self, n: usize, normal: &mut dyn FnMut() -> f64) -> Vec<f64> {
         let mut d = vec![0.0; n];
         for &i in &self.free {
-            d[i] = normal();
+            d[i] = normal() * self.unit[i];
         }
         d
     }
@@ -474,19 +511,25 @@ mod tests {
     #[test]
     fn every_strategy_climbs() {
         let start = value(&[-4.5, 6.5]);
-        for strategy in [Strategy::Koehn, Strategy::Powell, Strategy::Random, Strategy::Simplex] {
+        for strategy in
+            [Strategy::Iterated, Strategy::Koehn, Strategy::Powell, Strategy::Random, Strategy::Simplex]
+        {
             let end = climbed(|a| a.strategy = strategy).score();
             assert!(end > start, "{strategy:?} ended at {end}");
         }
         // Along the ridge only diagonal directions gain.
-        let koehn = climbed(|_| {}).score();
-        assert!(climbed(|a| a.random_directions = 8).score() > koehn);
+        for strategy in [Strategy::Koehn, Strategy::Iterated] {
+            let axes = climbed(|a| a.strategy = strategy).score();
+            assert!(climbed(|a| (a.strategy, a.random_directions) = (strategy, 8)).score() > axes);
+        }
         assert_eq!(climbed(|a| a.strategy = Strategy::Random).score(), 0.0);
     }
 
     #[test]
     fn fixed_and_bounded_coordinates() {
-        for strategy in [Strategy::Koehn, Strategy::Powell, Strategy::Random, Strategy::Simplex] {
+        for strategy in
+            [Strategy::Iterated, Strategy::Koehn, Strategy::Powell, Strategy::Random, Strategy::Simplex]
+        {
             let end = climbed(|a| (a.strategy, a.free) = (strategy, vec![1]));
             assert_eq!(end.at[0], -4.5, "{strategy:?}");
             let end = climbed(|a| {

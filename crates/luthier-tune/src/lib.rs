@@ -41,6 +41,7 @@
 //! ```
 
 mod candidates;
+mod certify;
 mod feature_matrix;
 mod fleet;
 mod forest_line;
@@ -60,6 +61,7 @@ mod run_spec;
 mod run_view;
 mod schedule;
 mod source;
+mod start;
 mod state;
 
 pub use candidates::{Candidate, Candidates};
@@ -81,6 +83,7 @@ pub use state::{Batch, Pass, State};
 /// plateaus, and the learner that chooses the lines.
 pub mod mert {
     pub use crate::{
+        certify::{Certificate, Limits as CertifyLimits, MARGIN, certify},
         forest_line::ForestWalker,
         learner::line_search::{Limits, LineSearch},
         line::{Flat, ListWalker, Smooth, Smoothing, Surface},

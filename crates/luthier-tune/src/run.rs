@@ -305,6 +305,8 @@ fn run_loop(
     // Scores of a decoder that learns online are not those of one weight vector: without a selection set the
     // last weights are the result.
     dir.keep_last(job.decodes_online());
+    let fixed = job.source.kind() == SourceKind::Fixed;
+    dir.start_at_zero(fixed && job.initial.values().iter().all(|w| *w == 0.0));
     if let Some(stop) = dir.stopped() {
         fleet.agree(dir.write_best(metric, true))?;
         return outcome(dir, stop, fleet);

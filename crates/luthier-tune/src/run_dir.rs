@@ -38,6 +38,8 @@ pub struct RunDir {
     lines: Vec<Line>,
     /// Whether the last weights are the result, not those with the best score.
     last: bool,
+    /// Whether the initial weights are all 0, which is no answer.
+    starts_at_zero: bool,
     /// Number of segments that are held out to select the weights; 0 for none.
     held_out: u32,
     /// Dense columns of saved lists.
@@ -121,6 +123,7 @@ impl RunDir {
             spec,
             lines: Vec::new(),
             last: false,
+            starts_at_zero: false,
             held_out: 0,
             columns: None,
             references,
@@ -202,6 +205,11 @@ impl RunDir {
     /// Sets whether the last weights are the result if there is no selection set, instead of the best ones.
     pub(crate) fn keep_last(&mut self, last: bool) {
         self.last = last;
+    }
+
+    /// Sets whether the initial weights are all 0, and so no answer.
+    pub(crate) fn start_at_zero(&mut self, zero: bool) {
+        self.starts_at_zero = zero;
     }
 
     /// Returns the number of iterations since the best score, `next` included if its score is known.
@@ -367,13 +375,16 @@ impl RunDir {
         Ok(best)
     }
 
-    /// Returns the event of the best iteration so far, the earliest of equals. Fails if there is none.
+    /// Returns the event of the best iteration so far, the earliest of equals but for the initial weights. Fails if there is none.
     pub(crate) fn best_event(&self) -> Result<&Event> {
         let mut best: Option<&Event> = None;
         let value = |event: &Event| event.select.unwrap_or(event.score);
         for event in self.events() {
             let last = self.last && event.select.is_none();
-            if best.is_none_or(|b| last || value(event) > value(b)) {
+            // A tie with the initial weights goes to what was learned, and so does everything if they are 0.
+            let from_start =
+                |b: &Event| b.iteration == 0 && (self.starts_at_zero || value(event) == value(b));
+            if best.is_none_or(|b| last || value(event) > value(b) || from_start(b)) {
                 best = Some(event);
             }
         }

@@ -1,9 +1,9 @@
 //! Sources of candidates: fixed lists, decoders and external commands behind one trait.
 
-use crate::{Candidates, ForestPool, SegmentForests};
+use crate::{Candidates, ForestPool, SegmentForests, start::initial_weights};
 use luthier_core::{FeatureKey, Local, Names, Progress, Result, SegmentId, Weights};
 use luthier_forest::Forest;
-use luthier_metric::Prepared;
+use luthier_metric::{Metric, Prepared};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -244,6 +244,13 @@ impl FixedLists {
     /// Wraps judged lists, one per segment, with the names of their features.
     pub fn new(lists: Vec<Candidates>, names: Names) -> Self {
         FixedLists { lists: lists.into_iter().map(Arc::new).collect(), names }
+    }
+
+    /// Returns initial weights for these lists where none are given: the best of each dense feature alone, with either
+    /// sign, and of the sum of all with their better signs, in units of their spread within lists. Fails if no feature
+    /// varies within a list.
+    pub fn initial_weights(&self, metric: &Metric) -> Result<Weights> {
+        initial_weights(&self.lists, metric, &|key| self.name(key))
     }
 }
 

@@ -230,7 +230,11 @@ impl Reader<'_> {
             thousands(lists.iter().map(|l| l.k).sum()),
             clock.elapsed().as_secs_f64()
         ));
-        Ok((Box::new(FixedLists::new(lists, rows.names)), held))
+        let source = FixedLists::new(lists, rows.names);
+        if self.start.is_none() {
+            self.initial = source.initial_weights(metric)?;
+        }
+        Ok((Box::new(source), held))
     }
 
     /// The text that a decoder translates. Its settings are recorded, too.
@@ -248,6 +252,10 @@ impl Reader<'_> {
 
     /// Prepares an external decoder for all sets.
     fn by_command(&mut self, command: &str, path: &Path) -> Result<Sources> {
+        if self.start.is_none() {
+            return Err(Error::new("--command needs initial weights")
+                .hint("give --init FILE with one `name value` per line, or --moses-ini FILE"));
+        }
         self.source(path)?;
         let (input, metric) = (self.input, self.metric);
         self.spec.command = Some(command.to_owned());

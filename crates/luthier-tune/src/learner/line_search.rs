@@ -21,12 +21,16 @@
 //! smoothing) at the latest. A move costs one line search per free feature. Weights are L1-normalised, because
 //! MERT does not determine their scale; not so if some are fixed or bounded.
 
+mod iterated;
+
 use super::{Learner, Note};
 use crate::{
     Candidates, Evidence, Fleet, ForestPool, State,
     mert::{Flat, ForestWalker, ListWalker, Smoothing},
     recipe::Mert,
+    start::spreads,
 };
+use iterated::Iterated;
 use luthier_core::{
     Error, FeatureKey, Local, Progress, Result, Step, Weights,
     random::{Purpose, Stream},
@@ -78,8 +82,15 @@ pub struct LineSearch {
     pub metric: Metric,
     /// Search strategy: how each start chooses the directions of its line searches.
     pub strategy: Strategy,
-    /// Number of random directions that [`Strategy::Koehn`] searches besides the axes, at every move.
+    /// Number of random directions that [`Strategy::Koehn`] searches besides the axes at every move, and
+    /// [`Strategy::Iterated`] in every pass.
     pub random_directions: usize,
+    /// Number of line searches after which [`Strategy::Iterated`] ends; `None` for the default, which depends on the
+    /// number of free features.
+    pub budget: Option<u32>,
+    /// Whether the lists are fixed, so that weights of any sign may be tried; with a decoder the signs of the current
+    /// weights are kept in random starts.
+    pub fixed_lists: bool,
     /// Number of directions in a row without gain after which [`Strategy::Random`] stops.
     pub patience: usize,
     /// Smoothing of plateaus: how an interval of a line is scored together with its neighbours (Cer et al.
@@ -144,7 +155,13 @@ impl Learner for LineSearch {
         };
         let mut start = Vec::new();
         state.weights.gather(columns, &mut start);
-        let ascent = self.ascent(columns);
+        let mut ascent = self.ascent(columns);
+        let iterated = self.strategy == Strategy::Iterated && matches!(space, SearchSpace::Lists(..));
+        let spread = if iterated { spreads(evidence.lists()) } else { Vec::new() };
+        if iterated {
+            ascent.unit = spread.iter().map(|s| if *s > 0.0 { 1.0 / s } else { 0.0 }).collect();
+            ascent.free.retain(|&c| spread[c] > 0.0);
+        }
         // A feature that first occurs in a later iteration starts at 0, which can be out of bounds.
         for (w, &(low, high)) in start.iter_mut().zip(&ascent.bounds) {
             *w = w.clamp(low, high);
@@ -160,6 +177,11 @@ impl Learner for LineSearch {
             best: Mutex::new(f64::NEG_INFINITY),
             done: AtomicU32::new(0),
         };
+        if let Some(search) = iterated.then(|| Iterated::new(&job, fleet, &spread)).flatten() {
+            let best = search.run()?;
+            state.weights.replace(&best.1);
+            return Ok(None);
+        }
         let mut best = job.round(0, None, fleet)?;
         for round in 1..self.rounds {
             let end = job.round(round, Some(&best), fleet)?;
@@ -307,18 +329,25 @@ impl Job<'_> {
         if walker.stopped {
             return Err(Error::interrupted());
         }
+        let point = walker.point().to_vec();
+        drop(walker);
+        let end = self.end(&point);
+        self.report(end.0)?;
+        Ok(end)
+    }
+
+    /// Returns the weights at a point, normalised, with their score.
+    fn end(&self, point: &[f64]) -> End {
         let mut weights = self.state.weights.clone();
-        weights.set(self.columns, walker.point());
+        weights.set(self.columns, point);
         if !self.search.limits.any() && weights.l1() > 0.0 {
             weights.scale(1.0 / weights.l1());
         }
         // Scaling rounds, so the score is recomputed from the weights that are written.
         let mut scaled = Vec::new();
         weights.gather(self.columns, &mut scaled);
-        drop(walker);
         let score = self.space.walker(self.search, &weights, &scaled).score();
-        self.report(score)?;
-        Ok((score, weights.iter().map(|(_, v)| v).collect()))
+        (score, weights.iter().map(|(_, v)| v).collect())
     }
 
     /// Draws a start: each free weight uniformly from its bounds; without bounds from [0, 1] where the current
@@ -358,6 +387,12 @@ impl Job<'_> {
             point[c] = draw(c);
         }
         point
+    }
+
+    /// Reports the number of line searches and the best score so far.
+    fn report_searches(&self, done: u64, total: u64, best: f64) -> Result<()> {
+        let (done, total) = (done.min(total), total);
+        self.progress.report(&Step { what: "line searches", done, total, value: Some(best) })
     }
 
     /// Reports a finished start and the best score so far.

@@ -6,7 +6,7 @@ use super::{
     range::check_count,
 };
 use crate::{
-    Learner, Outcome, Schedule,
+    Learner, Outcome, Schedule, SourceKind,
     mert::{Limits, LineSearch, Smoothing},
 };
 use luthier_core::{Error, FeatureKey, Result};
@@ -32,21 +32,30 @@ pub struct Mert {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub learn_from: LearnFrom,
-    /// Search strategy: how the directions of line searches are chosen.
-    #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Mert::default().strategy, help_heading = "MERT"))]
-    pub strategy: Strategy,
-    /// Number of random restarts [default: 20; on forests 4].
+    /// Search strategy: how starts and the directions of line searches are chosen [default: iterated; koehn on forests
+    /// and with --smooth].
+    #[cfg_attr(feature = "clap", arg(long, value_enum, help_heading = "MERT"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<Strategy>,
+    /// Number of line searches after which the iterated strategy ends [default: 400 per free feature, more for small
+    /// pools].
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(1..)))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u32>,
+    /// Number of random starts [default: 15 for iterated, else 20; on forests 4].
     ///
-    /// The current weights are always a starting point, too. Each weight of a random start is drawn uniformly: from its
-    /// bounds if it has any, else from [0, 1] if the current weight is positive, [−1, 0] if negative, [−1, 1] if 0.
+    /// The current weights are always a start, too. With koehn, powell, random and simplex each weight of a random start
+    /// is drawn uniformly: from its bounds if it has any, else from [0, 1] if the current weight is positive, [−1, 0] if
+    /// negative, [−1, 1] if 0. With iterated it is drawn from a normal distribution in units of the feature's spread
+    /// within lists, with the sign of the current weight; some starts on fixed lists have any sign.
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(..=1_000_000)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restarts: Option<u32>,
     /// Number of rounds of restarts; later rounds restart near the best weights of the rounds before.
     #[cfg_attr(feature = "clap", arg(long, default_value_t = Mert::default().rounds, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(1..=1000)))]
     pub rounds: u32,
-    /// Number of random directions that the koehn strategy searches besides the axes, at every move [default: 0; on
-    /// forests 8, as in Watanabe 2012].
+    /// Number of random directions that are searched besides the axes, at every move of koehn and in every pass of
+    /// iterated [default: 2 for iterated, 0 for koehn; on forests 8, as in Watanabe 2012].
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "MERT"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub random_directions: Option<u32>,
@@ -74,7 +83,8 @@ impl Default for Mert {
         Mert {
             stopping: Stopping::default(),
             learn_from: LearnFrom::default(),
-            strategy: Strategy::Koehn,
+            strategy: None,
+            budget: None,
             restarts: None,
             rounds: 1,
             random_directions: None,
@@ -147,8 +157,11 @@ impl From<WeightBound> for String {
     }
 }
 
-/// Default number of random starts on n-best lists.
+/// Default number of random starts on n-best lists, by the iterated and by the other strategies.
+const ITERATED_RESTARTS: u32 = 15;
 const RESTARTS: u32 = 20;
+/// Default number of random directions per pass of the iterated strategy.
+const ITERATED_DIRECTIONS: u32 = 2;
 
 const INFO: RecipeInfo = RecipeInfo {
     name: "mert",
@@ -164,11 +177,13 @@ impl Mert {
     pub(crate) fn line_search(&self, metric: Metric, seed: u64) -> LineSearch {
         LineSearch {
             metric,
-            strategy: self.strategy,
-            random_directions: self.random_directions.unwrap_or(0) as usize,
+            strategy: self.strategy.unwrap_or_default(),
+            random_directions: self.random_directions.unwrap_or(ITERATED_DIRECTIONS) as usize,
+            budget: self.budget,
+            fixed_lists: false,
             patience: self.direction_patience as usize,
             smoothing: self.smoothing,
-            restarts: self.restarts.unwrap_or(RESTARTS),
+            restarts: self.restarts.unwrap_or(ITERATED_RESTARTS),
             rounds: self.rounds,
             limits: self.limits(),
             seed,
@@ -205,7 +220,23 @@ impl Algorithm for Mert {
         if self.smoothing.window.is_multiple_of(2) {
             return Err(Error::new(format!("window is {}, expected an odd number", self.smoothing.window)));
         }
-        if self.strategy == Strategy::Simplex && !self.smoothing.is_none() {
+        let usual = self.learn_from.is_forest() || !self.smoothing.is_none();
+        let usual = if usual { Strategy::Koehn } else { Strategy::Iterated };
+        let strategy = *self.strategy.get_or_insert(usual);
+        if strategy == Strategy::Iterated && self.learn_from.is_forest() {
+            return Err(Error::new("--strategy iterated needs n-best lists").hint("leave out --on forest"));
+        }
+        if strategy == Strategy::Iterated && !self.smoothing.is_none() {
+            return Err(Error::new("--smooth has no effect with --strategy iterated")
+                .hint("use koehn, powell or random"));
+        }
+        if strategy == Strategy::Iterated && self.rounds > 1 {
+            return Err(Error::new("--rounds has no effect with --strategy iterated").hint("use --budget"));
+        }
+        if strategy != Strategy::Iterated && self.budget.is_some() {
+            return Err(Error::new("--budget applies only to --strategy iterated"));
+        }
+        if strategy == Strategy::Simplex && !self.smoothing.is_none() {
             return Err(Error::new(
                 "--smooth applies to line searches, which --strategy simplex does not use",
             )
@@ -219,14 +250,19 @@ impl Algorithm for Mert {
             return Err(Error::new(format!("{} is both fixed and bounded", both.name))
                 .hint("use --fix or --bound, not both"));
         }
-        let (restarts, directions) = if self.learn_from.is_forest() { (4, 8) } else { (RESTARTS, 0) };
+        let (restarts, directions) = match strategy {
+            _ if self.learn_from.is_forest() => (4, 8),
+            Strategy::Iterated => (ITERATED_RESTARTS, ITERATED_DIRECTIONS),
+            _ => (RESTARTS, 0),
+        };
         self.restarts.get_or_insert(restarts);
         self.random_directions.get_or_insert(directions);
         Ok(())
     }
 
     fn learner(&self, context: &Context<'_>) -> Box<dyn Learner> {
-        Box::new(self.line_search(context.metric.clone(), context.seed))
+        let search = self.line_search(context.metric.clone(), context.seed);
+        Box::new(LineSearch { fixed_lists: context.source == SourceKind::Fixed, ..search })
     }
 
     fn schedule(&self, _: &Context<'_>) -> Schedule {

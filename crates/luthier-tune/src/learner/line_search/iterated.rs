@@ -1,0 +1,392 @@
+//! Iterated local search: the starts of [`Strategy::Iterated`](luthier_optim::Strategy::Iterated) on n-best lists.
+//!
+//! Distances are in standardised features: a weight counts in units of 1/spread, with the spread of the feature within
+//! lists, so that badly scaled features are searched as well as others.
+//!
+//! - **Starts.** The current weights and random ones. Fixed lists also start from the best of 2D + 1 simple weight
+//!   vectors ([`signed_start`]), whose signs most of the random starts have. With a decoder, all random starts have the
+//!   signs of the current weights: reversed signs win on lists that do not represent them, and the next output collapses.
+//! - **Successive halving.** Each start makes one pass of cyclic ascent; the better half makes another one, and so on.
+//! - **Perturbations** of what the best four starts have reached, the heads of four chains, eight perturbations at a time: noise in all
+//!   features or in one, or a step towards another good vector. Each climbs to a local maximum; the best becomes the head
+//!   of its chain. After every [`ROUNDS`] rounds the better half of the chains goes on. The search ends after `budget` line
+//!   searches, or when [`PATIENCE`] perturbations in a row have not gained [`GAIN`].
+//! - **Choice.** Among the ends whose score is within [`CLOSE`] of the best, the one that is farthest from a change of
+//!   statistics along the axes and 2D fixed random directions.
+//!
+//! Small pools of fixed lists are then searched exhaustively by [`certify`](crate::mert::certify).
+
+use super::{End, Job, SearchSpace};
+use crate::{
+    Candidates, Evidence, Fleet, Learner as _, State,
+    certify::{Limits as CertifyLimits, certify},
+    learner::HopeFear,
+    mert::{Flat, ListWalker},
+    start::signed_start,
+};
+use luthier_core::{
+    Error, Result,
+    random::{Purpose, Stream},
+};
+use luthier_optim::{Direction, Peak, Walker};
+use serde::{Deserialize, Serialize};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Number of line searches per free feature, and at least, by default.
+const PER_FEATURE: u64 = 400;
+const LEAST: u64 = 2000;
+/// Number of candidates that are looked at by default even if the pool is small.
+const WORK: u64 = 2_000_000;
+/// Number of chains of perturbations at the start.
+const CHAINS: usize = 4;
+/// Number of perturbations per round, of all chains together. It belongs to the search, not to the machine.
+const WIDTH: usize = 8;
+/// Number of rounds after which the better half of the chains goes on.
+const ROUNDS: u32 = 6;
+/// Number of perturbations in a row without gain after which the search ends.
+const PATIENCE: usize = 96;
+/// Smallest gain that counts for the patience, in units of the score.
+const GAIN: f64 = 0.005;
+/// Difference of scores up to which the more robust answer wins.
+const CLOSE: f64 = 0.01;
+/// Number of epochs of hope–fear MIRA, whose weights are one of the starts.
+const MIRA_EPOCHS: u32 = 5;
+/// Number of good ends that are kept, in all and by chain.
+const ELITE: usize = 8;
+/// Number of candidates and of linear programs up to which fixed lists are searched exhaustively.
+const SMALL: usize = 400;
+const PROGRAMS: u64 = 2000;
+
+/// End of an ascent.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Climbed {
+    score: f64,
+    point: Vec<f64>,
+    searches: u64,
+    /// Whether no direction gains any more.
+    ended: bool,
+}
+
+/// A walker that counts line searches and polls for interruptions.
+struct Counted<'a, 'b> {
+    walker: &'b mut ListWalker<'a>,
+    job: &'b Job<'a>,
+    searches: u64,
+    stopped: bool,
+}
+
+impl Walker for Counted<'_, '_> {
+    fn point(&self) -> &[f64] {
+        self.walker.point()
+    }
+
+    fn score(&self) -> f64 {
+        self.walker.score()
+    }
+
+    fn peak(&mut self, direction: Direction<'_>, within: (f64, f64)) -> Peak {
+        self.searches += 1;
+        self.stopped = self.stopped || self.job.progress.poll().is_err();
+        if self.stopped { Peak::NONE } else { self.walker.peak(direction, within) }
+    }
+
+    fn step(&mut self, direction: Direction<'_>, t: f64) {
+        self.walker.step(direction, t);
+    }
+
+    fn place(&mut self, point: &[f64]) {
+        self.walker.place(point);
+    }
+}
+
+/// State of an iterated local search.
+pub(super) struct Iterated<'a, 'b> {
+    job: &'b Job<'a>,
+    lists: &'a [Arc<Candidates>],
+    flat: &'b Arc<Flat>,
+    fleet: &'b Fleet<'b>,
+    /// Spread of each feature.
+    spread: &'b [f64],
+    /// Walkers that are not in use. Their envelopes speed up the next ascent and do not affect it.
+    walkers: Mutex<Vec<ListWalker<'a>>>,
+    /// Best ends so far, best first, the earlier among equals.
+    elite: Vec<Climbed>,
+    /// Number of line searches so far, and their limit.
+    spent: u64,
+    budget: u64,
+}
+
+impl<'a, 'b> Iterated<'a, 'b> {
+    pub(super) fn new(job: &'b Job<'a>, fleet: &'b Fleet<'b>, spread: &'b [f64]) -> Option<Self> {
+        let SearchSpace::Lists(lists, flat) = &job.space else { return None };
+        let lists: &'a [Arc<Candidates>] = lists;
+        let candidates = lists.iter().map(|l| l.k as u64).sum::<u64>().max(1);
+        let free = job.ascent.free.len() as u64;
+        let usual = (PER_FEATURE * free).max(LEAST).max(WORK / candidates);
+        let budget = job.search.budget.map_or(usual, u64::from);
+        let walkers = Mutex::new(Vec::new());
+        Some(Iterated { job, lists, flat, fleet, spread, walkers, elite: Vec::new(), spent: 0, budget })
+    }
+
+    /// Searches and returns the best end.
+    pub(super) fn run(mut self) -> Result<End> {
+        let reached = self.halve()?;
+        if reached.is_empty() {
+            return Ok(self.job.end(&self.job.start));
+        }
+        self.perturb(&reached)?;
+        let best = self.choose()?;
+        let exact = self.exact(best.score);
+        Ok(self.job.end(exact.as_deref().unwrap_or(&best.point)))
+    }
+
+    /// Climbs from a point for at most `passes` passes.
+    fn climb(&self, point: &[f64], passes: usize, mut stream: Stream) -> Result<Climbed> {
+        let take = || self.walkers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let (metric, weights) = (&self.job.search.metric, &self.job.state.weights);
+        let mut walker = match take() {
+            Some(mut walker) => {
+                walker.place(point);
+                walker
+            }
+            None => ListWalker::over(self.flat, self.lists, metric, weights, point),
+        };
+        let mut counted = Counted { walker: &mut walker, job: self.job, searches: 0, stopped: false };
+        let ended = self.job.ascent.cyclic(&mut counted, passes, &mut || stream.normal());
+        let (searches, stopped) = (counted.searches, counted.stopped);
+        let climbed = Climbed { score: walker.score(), point: walker.point().to_vec(), searches, ended };
+        self.walkers.lock().unwrap_or_else(PoisonError::into_inner).push(walker);
+        if stopped { Err(Error::interrupted()) } else { Ok(climbed) }
+    }
+
+    /// Counts the line searches of ends, and keeps those that are among the best. All weights 0 are no answer: they leave the
+    /// choice to the order of the lists.
+    fn keep(&mut self, ends: &[Climbed]) -> Result<()> {
+        for end in ends {
+            self.spent += end.searches;
+            if self.norm(&end.point) > 0.0 {
+                insert(&mut self.elite, end);
+            }
+        }
+        let best = self.elite.first().map_or(f64::NEG_INFINITY, |e| e.score);
+        self.job.report_searches(self.spent, self.budget, best)
+    }
+
+    /// Climbs from all starts, pass by pass; the better half goes on. Returns where each start has come, best first.
+    fn halve(&mut self) -> Result<Vec<Climbed>> {
+        let starts = self.starts()?;
+        let mut alive: Vec<usize> = (0..starts.len()).collect();
+        let mut reached: Vec<Option<Climbed>> = vec![None; starts.len()];
+        let mut pass = 0;
+        while !alive.is_empty() && (pass == 0 || self.spent < self.budget) {
+            let ends = self.fleet.map(alive.len() as u32, |shard| {
+                let (seed, epoch) = (self.job.search.seed, self.job.state.epoch);
+                let start = alive[shard.0 as usize];
+                let point = reached[start].as_ref().map_or(&starts[start], |r| &r.point);
+                self.climb(point, 1, Stream::new(seed, Purpose::Direction, epoch, (pass << 16) + shard.0))
+            })?;
+            self.keep(&ends)?;
+            let go_on = ends.len() / 2;
+            for (&start, end) in alive.iter().zip(ends) {
+                reached[start] = Some(end);
+            }
+            let score = |start: &usize| reached[*start].as_ref().map_or(f64::NEG_INFINITY, |r| r.score);
+            alive.retain(|&start| reached[start].as_ref().is_some_and(|r| !r.ended));
+            alive.sort_by(|a, b| score(b).total_cmp(&score(a)));
+            alive.truncate(go_on);
+            pass += 1;
+        }
+        let mut reached: Vec<Climbed> =
+            reached.into_iter().flatten().filter(|r| self.norm(&r.point) > 0.0).collect();
+        reached.sort_by(|a, b| b.score.total_cmp(&a.score));
+        reached.dedup_by(|a, b| a.score == b.score);
+        Ok(reached)
+    }
+
+    /// Returns the starts: the current weights, the simple ones of fixed lists, and random ones.
+    fn starts(&self) -> Result<Vec<Vec<f64>>> {
+        let job = self.job;
+        let mut all = vec![job.start.clone()];
+        let simple = if job.search.fixed_lists {
+            signed_start(self.lists, &job.search.metric, self.spread)
+        } else {
+            None
+        };
+        let signs = simple.as_ref().unwrap_or(&job.start).clone();
+        all.extend(simple.map(|simple| self.within(&simple)));
+        all.push(self.within(&self.by_mira(&signs)?));
+        let size = self.norm(&job.start);
+        let size = if size > 0.0 { size } else { 1.0 };
+        for k in 0..job.search.restarts {
+            let mut stream = Stream::new(job.search.seed, Purpose::Restart, job.state.epoch, k);
+            let free_signs = job.search.fixed_lists && k % 4 == 3;
+            let draw: Vec<f64> = (0..signs.len())
+                .map(|c| {
+                    let x = stream.normal();
+                    let keep = signs[c] != 0.0 && !free_signs;
+                    (if keep { x.abs() * signs[c].signum() } else { x }) * job.ascent.unit[c]
+                })
+                .collect();
+            let by = size / self.norm(&draw).max(f64::MIN_POSITIVE);
+            let scaled: Vec<f64> = draw.iter().map(|x| x * by).collect();
+            all.push(self.within(&scaled));
+        }
+        Ok(all)
+    }
+
+    /// Returns the weights that a few epochs of hope–fear MIRA learn from `start`.
+    fn by_mira(&self, start: &[f64]) -> Result<Vec<f64>> {
+        let job = self.job;
+        let mut weights = job.state.weights.clone();
+        weights.set(job.columns, start);
+        let norm = self.norm(start);
+        // A scale at which MIRA's steps are neither too small nor too large: scores differ by about 1.
+        weights.scale(if norm > 0.0 { 1.0 / norm } else { 1.0 });
+        let mut state = State { weights, epoch: job.state.epoch, ..State::default() };
+        let mira = HopeFear {
+            epochs: MIRA_EPOCHS,
+            keep_initial: false,
+            ..HopeFear::new(job.search.metric.clone(), job.search.seed)
+        };
+        let evidence = Evidence::Lists(self.lists.to_vec());
+        mira.learn(&evidence, &mut state, self.fleet, job.progress)?;
+        let mut point = Vec::new();
+        state.weights.gather(job.columns, &mut point);
+        Ok(point)
+    }
+
+    /// Norm of a point in standardised features.
+    fn norm(&self, point: &[f64]) -> f64 {
+        point.iter().zip(self.spread).map(|(w, s)| (w * s) * (w * s)).sum::<f64>().sqrt()
+    }
+
+    /// Returns a point with the fixed coordinates of the start, within the bounds.
+    fn within(&self, point: &[f64]) -> Vec<f64> {
+        self.job.scatter(|c| {
+            let (low, high) = self.job.ascent.bounds[c];
+            point[c].clamp(low, high)
+        })
+    }
+
+    /// Climbs from perturbations of the best of `reached`, until the budget or the patience is spent.
+    fn perturb(&mut self, reached: &[Climbed]) -> Result<()> {
+        let passes = 20;
+        let mut chains: Vec<Vec<Climbed>> = reached.iter().take(CHAINS).map(|e| vec![e.clone()]).collect();
+        let (mut round, mut idle) = (0, 0);
+        while self.spent < self.budget && idle < PATIENCE && !self.job.ascent.free.is_empty() {
+            let before = self.elite[0].score;
+            let each = WIDTH / chains.len();
+            let ends = self.fleet.map((chains.len() * each) as u32, |shard| {
+                let n = round * WIDTH as u32 + shard.0;
+                let mut stream = Stream::new(self.job.search.seed, Purpose::Perturb, self.job.state.epoch, n);
+                let step = round * each as u32 + shard.0 % each as u32;
+                let point = self.perturbed((&chains, shard.0 as usize / each), step, &mut stream);
+                self.climb(&point, passes, stream)
+            })?;
+            self.keep(&ends)?;
+            for (i, end) in ends.iter().enumerate() {
+                insert(&mut chains[i / each], end);
+            }
+            round += 1;
+            idle = if self.elite[0].score > before + GAIN { 0 } else { idle + WIDTH };
+            if round.is_multiple_of(ROUNDS) {
+                chains.sort_by(|a, b| b[0].score.total_cmp(&a[0].score));
+                chains.truncate(chains.len().div_ceil(2));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns perturbation number `n` of the head of a chain.
+    fn perturbed(&self, (chains, own): (&[Vec<Climbed>], usize), n: u32, stream: &mut Stream) -> Vec<f64> {
+        let (unit, free) = (&self.job.ascent.unit, &self.job.ascent.free);
+        let mut point = chains[own][0].point.clone();
+        let norm = self.norm(&point);
+        let size = if norm > 0.0 { norm } else { 1.0 } * [0.03, 0.1, 0.3][n as usize % 3];
+        let others: Vec<&Climbed> =
+            chains.iter().enumerate().flat_map(|(i, chain)| &chain[usize::from(i == own)..]).collect();
+        if n.is_multiple_of(4) && !others.is_empty() {
+            let other = &others[stream.below(others.len() as u64) as usize].point;
+            let by = stream.uniform(-0.3, 0.7);
+            point.iter_mut().zip(other).for_each(|(p, o)| *p += by * (o - *p));
+        } else if n.is_multiple_of(2) {
+            let c = free[stream.below(free.len() as u64) as usize];
+            point[c] += 2.0 * size * stream.normal() * unit[c];
+        } else {
+            let each = size / (free.len() as f64).sqrt();
+            for &c in free {
+                point[c] += each * stream.normal() * unit[c];
+            }
+        }
+        self.within(&point)
+    }
+
+    /// Returns the most robust of the ends that are close to the best.
+    fn choose(&self) -> Result<Climbed> {
+        let best = &self.elite[0];
+        let close: Vec<&Climbed> = self.elite.iter().filter(|e| best.score - e.score <= CLOSE).collect();
+        if close.len() == 1 {
+            return Ok(best.clone());
+        }
+        let rooms =
+            self.fleet.map(close.len() as u32, |shard| Ok(self.room(&close[shard.0 as usize].point)))?;
+        let mut most = 0;
+        for i in 1..close.len() {
+            if rooms[i] > rooms[most] {
+                most = i;
+            }
+        }
+        Ok(close[most].clone())
+    }
+
+    /// Returns the least distance of a point from a change of statistics, along the axes and 2D fixed random directions,
+    /// in standardised features and relative to the norm of the point.
+    fn room(&self, point: &[f64]) -> f64 {
+        let (metric, weights) = (&self.job.search.metric, &self.job.state.weights);
+        let mut walker = ListWalker::over(self.flat, self.lists, metric, weights, point);
+        let free = &self.job.ascent.free;
+        let mut directions: Vec<Vec<f64>> = Vec::new();
+        for &c in free {
+            let mut axis = vec![0.0; point.len()];
+            axis[c] = self.job.ascent.unit[c];
+            directions.push(axis);
+        }
+        let mut stream = Stream::new(0, Purpose::Direction, 0, u32::MAX);
+        for _ in 0..2 * free.len() {
+            let mut d = vec![0.0; point.len()];
+            for &c in free {
+                d[c] = stream.normal() * self.job.ascent.unit[c];
+            }
+            directions.push(d);
+        }
+        let norm = self.norm(point).max(f64::MIN_POSITIVE);
+        let distance = |d: &Vec<f64>| {
+            let bounds = &walker.surface(Direction::Vector(d)).bounds;
+            let nearest = bounds.iter().map(|x| x.abs()).fold(f64::INFINITY, f64::min);
+            nearest * self.norm(d) / norm
+        };
+        directions.iter().map(distance).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Searches small pools of fixed lists exhaustively. Returns a point with a higher score than `found`.
+    fn exact(&self, found: f64) -> Option<Vec<f64>> {
+        let search = &self.job.search;
+        let candidates: usize = self.lists.iter().map(|l| l.k).sum();
+        let all = self.job.ascent.free.len() == self.spread.iter().filter(|s| **s > 0.0).count();
+        if !search.fixed_lists || search.limits.any() || !all || candidates > SMALL {
+            return None;
+        }
+        let limits = CertifyLimits { programs: PROGRAMS, ..CertifyLimits::default() };
+        certify(self.lists, &search.metric, found, limits, self.job.progress).ok()?.weights
+    }
+}
+
+/// Inserts an end into a list of the best ones, best first, the earlier among equals.
+fn insert(best: &mut Vec<Climbed>, end: &Climbed) {
+    if best.iter().any(|e| e.score == end.score && e.point == end.point) {
+        return;
+    }
+    let at = best.partition_point(|e| e.score >= end.score);
+    best.insert(at, end.clone());
+    best.truncate(ELITE);
+}
