@@ -4,9 +4,9 @@
 //! A [`Walker`] holds a point w and finds the best step size t on a line, max over t of S(w + t·d). An [`Ascent`]
 //! chooses the directions d by one of five strategies:
 //!
-//! - Cyclic ascent, the local search of [`Strategy::Iterated`]: passes over all axes in random order and over random
-//!   directions; each line search that gains moves the point at once. A pass costs n + R line searches and can make as
-//!   many moves, where Koehn's coordinate descent makes one.
+//! - Cyclic ascent, the local search of [`Strategy::Iterated`]: passes over all axes in random order; each line search
+//!   that gains moves the point at once. A pass costs n line searches and can make as many moves, where Koehn's coordinate
+//!   descent makes one. Random directions are searched where no axis gains.
 //! - Koehn's coordinate descent, here ascent (Cer et al. 2008, §2.2.2): a line search along every axis, and along
 //!   optional random directions; then one move along the direction with the largest gain.
 //! - Powell's method (§2.2.1): a round moves along every direction of a set in turn, from w to w′; then it moves along
@@ -232,25 +232,28 @@ impl Ascent {
         }
     }
 
-    /// Cyclic ascent: at most `passes` passes over the axes, in random order, and over random directions. Ends when all
-    /// directions in a row bring no gain; returns whether it has ended before `passes`.
+    /// Cyclic ascent: at most `passes` passes over the axes, in random order, each move made at once. Where no axis gains,
+    /// random directions are searched, until one gains. Ends when none does; returns whether it has ended before `passes`.
     pub fn cyclic(&self, walker: &mut dyn Walker, passes: usize, normal: &mut dyn FnMut() -> f64) -> bool {
-        let all = self.free.len() + self.random_directions;
         let mut idle = 0;
         for _ in 0..passes {
             let mut order: Vec<(f64, usize)> = self.free.iter().map(|&axis| (normal(), axis)).collect();
             order.sort_by(|a, b| a.0.total_cmp(&b.0));
-            for i in 0..all {
-                let gain = if let Some(&(_, axis)) = order.get(i) {
-                    self.along(walker, Direction::Axis(axis))
-                } else {
+            for (_, axis) in order {
+                if idle >= self.free.len() {
+                    break;
+                }
+                idle = if self.along(walker, Direction::Axis(axis)) > 0.0 { 0 } else { idle + 1 };
+            }
+            if idle >= self.free.len() {
+                let gains = (0..self.random_directions).any(|_| {
                     let d = self.gaussian(walker.point().len(), normal);
-                    self.along(walker, Direction::Vector(&d))
-                };
-                idle = if gain > 0.0 { 0 } else { idle + 1 };
-                if idle >= all {
+                    self.along(walker, Direction::Vector(&d)) > 0.0
+                });
+                if !gains {
                     return true;
                 }
+                idle = 0;
             }
         }
         false

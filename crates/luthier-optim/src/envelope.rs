@@ -145,6 +145,29 @@ impl Envelope {
             self.points.extend(outer(slope, offset).map(|line| point(slope, offset, line)));
             self.sort();
         }
+        self.finish(slope, offset, narrow)
+    }
+
+    /// Returns the same pieces as [`Envelope::find`]; `near` holds any lines that may be on the envelope, in any order.
+    pub fn find_near(
+        &mut self,
+        slope: &[f64],
+        offset: &[f64],
+        narrow: Option<Narrow<'_>>,
+        near: impl Iterator<Item = u32>,
+    ) -> &[Piece] {
+        self.pieces.clear();
+        if slope.is_empty() {
+            return &self.pieces;
+        }
+        self.points.clear();
+        self.points.extend(near.chain(outer(slope, offset)).map(|line| point(slope, offset, line)));
+        self.sort();
+        self.finish(slope, offset, narrow)
+    }
+
+    /// Builds the envelope from the sorted points of a subset of the lines, which includes those of extreme slopes.
+    fn finish(&mut self, slope: &[f64], offset: &[f64], narrow: Option<Narrow<'_>>) -> &[Piece] {
         self.chain();
         self.make_chords();
         if self.survivors(slope, offset, narrow) {
@@ -438,6 +461,8 @@ mod tests {
             wide.find(&m, &other, &[]);
             let seed: Vec<Seed> = wide.lines().collect();
             prop_assert_eq!(tight.find_from(&m, &b, Some(narrow), seed.into_iter()), &expected[..]);
+            let near = (0..m.len() as u32).step_by(3);
+            prop_assert_eq!(tight.find_near(&m, &b, Some(narrow), near), &expected[..]);
         }
     }
 

@@ -539,6 +539,14 @@ struct Trail {
     changes: Vec<Packed>,
 }
 
+impl Trail {
+    /// Returns the lines of a segment.
+    fn of(&self, s: usize) -> &[Seed] {
+        let start = if s == 0 { 0 } else { self.ends[s - 1] as usize };
+        &self.lines[start..self.ends[s] as usize]
+    }
+}
+
 /// Exact line search over n-best lists (Och 2003; Cer et al. 2008, §2.1): a [`Walker`] whose coordinates are
 /// the dense columns of the lists, in their order. Sparse features keep their weights.
 ///
@@ -590,9 +598,14 @@ pub struct ListWalker<'a> {
     trails: Vec<Trail>,
     /// Memory of the trail that is replaced.
     spare: Trail,
+    /// Last axis that was searched.
+    recent: Option<usize>,
     envelope: Envelope,
-    /// Slopes m = d·h of all candidates along the last direction that is not an axis.
+    /// The last direction that is not an axis; empty before the first.
+    vector: Vec<f64>,
+    /// Slopes m = d·h of all candidates along it, and the largest absolute value.
     slopes: Vec<f64>,
+    largest_slope: f64,
     /// The same in single precision, padded to whole blocks.
     narrow_slopes: Blocks,
     sweep: Sweep,
@@ -633,7 +646,10 @@ impl<'a> ListWalker<'a> {
             trails: vec![Trail::default(); point.len()],
             spare: Trail::default(),
             envelope: Envelope::default(),
+            vector: Vec::new(),
             slopes: Vec::new(),
+            largest_slope: 0.0,
+            recent: None,
             narrow_slopes: Blocks::new(),
             sweep: Sweep::default(),
             smoothing: Smoothing::NONE,
@@ -666,8 +682,8 @@ impl<'a> ListWalker<'a> {
                 (self.flat.column(axis), self.flat.narrow_column(axis), self.flat.largest[axis])
             }
             Direction::Vector(d) => {
-                let largest = project(&self.flat, d, &mut self.slopes, &mut self.narrow_slopes);
-                (&*self.slopes, &*self.narrow_slopes, largest)
+                self.project(d);
+                (&*self.slopes, &*self.narrow_slopes, self.largest_slope)
             }
         };
         let mut new = std::mem::take(&mut self.spare);
@@ -686,7 +702,16 @@ impl<'a> ListWalker<'a> {
             };
             let (slope, offset) = (&column[range.clone()], &self.b[range.clone()]);
             let seed = &old.lines[start..end];
-            self.envelope.find_from(slope, offset, Some(rounded), seed.iter().copied());
+            match self.recent.filter(|_| old.ends.is_empty() && !slope.is_empty()) {
+                // Lines that are high near the point along an axis are likely to be high along other directions.
+                Some(axis) => {
+                    let near = self.trails[axis].of(s).iter().map(|seed| seed.line);
+                    self.envelope.find_near(slope, offset, Some(rounded), near);
+                }
+                None => {
+                    self.envelope.find_from(slope, offset, Some(rounded), seed.iter().copied());
+                }
+            }
             let at = new.lines.len();
             new.lines.extend(self.envelope.lines());
             let (lines, pieces) = (&new.lines[at..], self.envelope.pieces());
@@ -719,10 +744,20 @@ impl<'a> ListWalker<'a> {
         }
         match direction {
             Direction::Axis(axis) => {
+                self.recent = Some(axis);
                 self.trails[axis] = new;
                 self.spare = old;
             }
             Direction::Vector(_) => self.spare = new,
+        }
+    }
+
+    /// Computes the slopes along a direction, unless they are known.
+    fn project(&mut self, d: &[f64]) {
+        if self.vector != d {
+            self.largest_slope = project(&self.flat, d, &mut self.slopes, &mut self.narrow_slopes);
+            self.vector.clear();
+            self.vector.extend_from_slice(d);
         }
     }
 
@@ -772,8 +807,8 @@ impl Walker for ListWalker<'_> {
             }
             Direction::Vector(d) => {
                 self.point.iter_mut().zip(d).for_each(|(p, d)| *p += t * d);
-                let mut slopes = std::mem::take(&mut self.slopes);
-                project(&flat, d, &mut slopes, &mut self.narrow_slopes);
+                self.project(d);
+                let slopes = std::mem::take(&mut self.slopes);
                 self.score = self.moved(|b, range| axpy(b, t, &slopes[range]));
                 self.slopes = slopes;
             }
