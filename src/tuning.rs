@@ -6,7 +6,7 @@ use crate::{
     io::InputFile,
     metric::Metric,
     tune::{
-        Event, FixedLists, Fleet, Job, NbestOptions, RunDir, RunSpec, SMALL, SourceKind, Stop,
+        Event, FROM_LISTS, FixedLists, Fleet, Job, NbestOptions, RunDir, RunSpec, SMALL, SourceKind, Stop,
         recipe::Context, run as run_job,
     },
 };
@@ -103,7 +103,7 @@ impl<'a> Tuning<'a> {
         Tuning { seed, ..self }
     }
 
-    /// Sets the initial weights [default: the best of each feature alone, with either sign, and of the sum of all with
+    /// Sets the initial weights [default: the best of each feature alone, with either sign, and of the mean of all with
     /// their better signs, in units of their spread within lists].
     #[must_use]
     pub fn initial(self, initial: &Weights) -> Self {
@@ -172,7 +172,7 @@ impl<'a> Tuning<'a> {
         };
         let select = self.select.map(source).transpose()?;
         let test = self.test.map(source).transpose()?;
-        let spec = self.spec(&metric, &tuner.recipe, &initial);
+        let spec = self.spec(&metric, &tuner.recipe);
         let signature = spec.signature.clone();
         let mut dir = match &self.run {
             Some(path) => RunDir::open(path, spec, references, Fleet::ALONE)?,
@@ -212,11 +212,14 @@ impl<'a> Tuning<'a> {
     }
 
     /// Returns everything that the results of the run depend on, for the run directory.
-    fn spec(&self, metric: &Metric, recipe: &Recipe, initial: &Weights) -> RunSpec {
+    fn spec(&self, metric: &Metric, recipe: &Recipe) -> RunSpec {
         let mut spec = RunSpec::new(recipe.clone(), &self.metric, self.seed);
         spec.signature = metric.signature(Some(self.dev.references.len()), "");
         spec.nbest_options = NbestOptions::new(&self.dev.options, false);
-        spec.set_init(initial, SMALL);
+        match &self.initial {
+            Some(initial) => spec.set_init(initial, SMALL),
+            None => FROM_LISTS.clone_into(&mut spec.init),
+        }
         let sets = [("", Some(self.dev)), ("select-", self.select), ("test-", self.test)];
         for (prefix, set) in sets.into_iter().filter_map(|(prefix, set)| Some((prefix, set?))) {
             for (role, file) in set.inputs() {

@@ -375,6 +375,7 @@ fn metrics_are_those_of_the_table() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path();
     write_pool(dir);
+    fs::write(dir.join("zero"), "A= 0 0 0 0 0 0\n").unwrap();
     let all = luthier::tune::recipe::Recipe::all();
     for recipe in all.iter().map(luthier::Recipe::info) {
         for (i, metric) in
@@ -383,7 +384,7 @@ fn metrics_are_those_of_the_table() {
             let more = if recipe.name == "mert" { "--restarts 1" } else { "" };
             let mut command = luthier();
             let words = format!(
-                "tune {} --nbest nbest --ref ref --metric {metric} --run {}{i} -q --json {more}",
+                "tune {} --nbest nbest --ref ref --init zero --metric {metric} --run {}{i} -q --json {more}",
                 recipe.name, recipe.name
             );
             let output = command.args(words.split_whitespace()).current_dir(dir).output().unwrap();

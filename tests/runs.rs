@@ -74,11 +74,11 @@ fn weights(run: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn format_1_is_refused_in_one_line() {
-    for run in RUNS {
-        let dir = with_run("format-1", run);
+fn earlier_formats_are_refused_in_one_line() {
+    for (format, run) in ["format-1", "format-2"].into_iter().flat_map(|f| RUNS.map(|run| (f, run))) {
+        let dir = with_run(format, run);
         let before = contents(&dir.path().join("R"));
-        let output = repeat(dir.path(), "format-1", run);
+        let output = repeat(dir.path(), format, run);
         assert_eq!(output.status.code(), Some(2), "{run}");
         let last = stderr(&output).lines().last().unwrap();
         assert_eq!(
@@ -92,9 +92,10 @@ fn format_1_is_refused_in_one_line() {
 }
 
 #[test]
-fn format_1_can_be_reported_on() {
-    for (run, algorithm) in RUNS.iter().zip(["mert", "mert", "perceptron"]) {
-        let dir = with_run("format-1", run);
+fn earlier_formats_can_be_reported_on() {
+    let algorithm = |run: &str| if run == "online" { "perceptron" } else { "mert" };
+    for (format, run) in ["format-1", "format-2"].into_iter().flat_map(|f| RUNS.map(|run| (f, run))) {
+        let (dir, algorithm) = (with_run(format, run), algorithm(run));
         let output =
             luthier().args(["report", "R", "-o", "page.html"]).current_dir(dir.path()).output().unwrap();
         assert!(output.status.success(), "{run}: {}", stderr(&output));
@@ -104,15 +105,15 @@ fn format_1_can_be_reported_on() {
 }
 
 #[test]
-fn format_2_is_resumed_to_the_same_weights() {
+fn format_3_is_resumed_to_the_same_weights() {
     for run in RUNS {
-        let dir = with_run("format-2", run);
-        let output = repeat(dir.path(), "format-2", run);
+        let dir = with_run("format-3", run);
+        let output = repeat(dir.path(), "format-3", run);
         assert!(output.status.success(), "{run}: {}", stderr(&output));
         assert_eq!(stderr(&output).contains("R is already complete"), run != "loop", "{run}");
         let fresh = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(root().join("examples"), fresh.path().join("examples")).unwrap();
-        let whole = repeat(fresh.path(), "format-2", run);
+        let whole = repeat(fresh.path(), "format-3", run);
         assert_eq!(stdout(&whole), stdout(&output), "{run}");
         assert_eq!(weights(&fresh.path().join("R")), weights(&dir.path().join("R")), "{run}");
     }

@@ -104,7 +104,7 @@ fn weights_that_cannot_be_improved_are_written() {
         .unwrap();
     fs::write(dir.path().join("ref"), "a b c d\n").unwrap();
     fs::write(dir.path().join("init"), "x 2\n").unwrap();
-    for (run, init, expected) in [("R", "", "x 0\ny 0\n"), ("S", "--init init", "x 2\ny 0\n")] {
+    for (run, init, expected) in [("R", "", "x 0.5\ny -0.5\n"), ("S", "--init init", "x 0.5\ny -0.5\n")] {
         let output = tune(dir.path(), run, init).output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
         let text = fs::read_to_string(dir.path().join(run).join("best.txt")).unwrap();

@@ -73,7 +73,7 @@ pub use oracle::{Choice, oracle};
 pub use pool::{Judge, SMALL, columns, list, lists};
 pub use run::{Event, Job, Outcome, Stop, run};
 pub use run_dir::RunDir;
-pub use run_spec::{FORMAT, NbestOptions, RunSpec, is_run};
+pub use run_spec::{FORMAT, FROM_LISTS, NbestOptions, RunSpec, is_run};
 pub use run_view::{RunEnd, RunView};
 pub use schedule::{Batches, Interpolate, Mixing, Schedule};
 pub use source::{Evidence, FixedLists, Goal, Source, SourceKind};

@@ -8,7 +8,10 @@ use std::path::Path;
 use toml::Value;
 
 /// Format number of the run directories that this version writes and resumes.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
+
+/// [`RunSpec::init`] of a run on fixed lists without initial weights, which are then computed from the lists.
+pub const FROM_LISTS: &str = "from the lists";
 
 /// Settings and inputs of a run, all values resolved. Two runs with equal specifications give the same weights,
 /// bit for bit; `version` and the paths of inputs are informative and not compared.
@@ -37,7 +40,8 @@ pub struct RunSpec {
     /// Seed of the run's random numbers.
     #[serde(with = "seed")]
     pub seed: u64,
-    /// Initial weights as `name value, name value`; if there are many, their number and a digest.
+    /// Initial weights as `name value, name value`; if there are many, their number and a digest; [`FROM_LISTS`] if none
+    /// are given for fixed lists.
     pub init: String,
     /// Options with which n-best files were read.
     #[serde(default)]
@@ -151,7 +155,7 @@ impl RunSpec {
         luthier_io::to_toml(self)
     }
 
-    /// Parses the text of `run.toml`; `file` is its name in error messages. Fails on a directory of format 1
+    /// Parses the text of `run.toml`; `file` is its name in error messages. Fails on a directory of an earlier format
     /// and on damaged text.
     pub fn parse(file: &str, text: &str) -> Result<Self> {
         let spec: RunSpec =

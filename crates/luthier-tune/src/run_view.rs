@@ -84,7 +84,7 @@ pub struct RunEnd {
 /// A run directory as read from disk: settings, events, weights and lists of a run that is finished or in
 /// progress.
 ///
-/// Directories of format 1 can be read too; they have no [`RunSpec`], only settings by name.
+/// Directories of formats 1 and 2 can be read too; they have no [`RunSpec`], only settings by name.
 ///
 /// ```
 /// # use luthier_core::{Progress, Weights};
@@ -129,7 +129,7 @@ pub struct RunEnd {
 pub struct RunView {
     /// Path of the run directory.
     pub path: PathBuf,
-    /// Specification of the run; `None` for directories of format 1.
+    /// Specification of the run; `None` for directories of formats 1 and 2.
     pub spec: Option<RunSpec>,
     /// Every setting as dotted name, such as `recipe.restarts`, and value.
     pub settings: Vec<(String, String)>,
@@ -165,10 +165,15 @@ impl RunView {
         let table: toml::Table = text
             .parse()
             .map_err(|e: toml::de::Error| Error::in_file(&file, format!("damaged: {}", e.message())))?;
-        let spec = if table.contains_key("format") { Some(RunSpec::parse(&file, &text)?) } else { None };
+        let format = table.get("format").and_then(toml::Value::as_integer);
+        let spec = match format {
+            None | Some(2) => None,
+            Some(_) => Some(RunSpec::parse(&file, &text)?),
+        };
         let (settings, inputs) = match &spec {
             Some(spec) => (spec.settings(), spec.inputs.clone()),
-            None => format_1(table),
+            None if format.is_none() => format_1(table),
+            None => format_2(table),
         };
         let (mut events, mut end) = (Vec::new(), None);
         for (line, number) in read(layout.log())?.lines().zip(1..) {
@@ -195,7 +200,8 @@ impl RunView {
     /// Returns the name of the algorithm, such as `mert`; `unknown` if the settings do not tell.
     pub fn algorithm(&self) -> &str {
         let spec = self.spec.as_ref().map(|s| s.recipe.info().name);
-        spec.or_else(|| self.setting("algorithm")).unwrap_or("unknown")
+        let setting = || self.setting("recipe.algorithm").or(self.setting("algorithm"));
+        spec.or_else(setting).unwrap_or("unknown")
     }
 
     /// Returns the metric that the run tunes for. Fails if the settings hold a metric that this version does
@@ -263,6 +269,14 @@ impl RunView {
     pub fn seconds(&self) -> f64 {
         self.events.iter().map(|e| e.seconds).sum()
     }
+}
+
+/// Settings and inputs of a directory of format 2, whose recipes may have other settings than today's.
+fn format_2(table: toml::Table) -> (Vec<(String, String)>, Vec<InputFile>) {
+    let inputs = table.get("inputs").cloned().and_then(|i| i.try_into().ok()).unwrap_or_default();
+    let mut settings = Vec::new();
+    flatten("", &toml::Value::Table(table), &mut settings);
+    (settings, inputs)
 }
 
 /// Returns settings and inputs of a directory of format 1, where every value is text and files are written as

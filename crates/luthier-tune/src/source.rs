@@ -247,7 +247,7 @@ impl FixedLists {
     }
 
     /// Returns initial weights for these lists where none are given: the best of each dense feature alone, with either
-    /// sign, and of the sum of all with their better signs, in units of their spread within lists. Fails if no feature
+    /// sign, and of the mean of all with their better signs, in units of their spread within lists. Fails if no feature
     /// varies within a list.
     pub fn initial_weights(&self, metric: &Metric) -> Result<Weights> {
         initial_weights(&self.lists, metric, &|key| self.name(key))

@@ -36,7 +36,7 @@ fn score(lists: &[Arc<Candidates>], metric: &Metric, mut model: impl FnMut(&Cand
 }
 
 /// Returns the best of 2D + 1 weight vectors for D dense features: each feature alone with either sign, in units of its
-/// spread, and the sum of all features with their better signs. Features that do not vary get weight 0. `None` if no
+/// spread, and the mean of all features with their better signs. Features that do not vary get weight 0. `None` if no
 /// feature varies.
 pub(crate) fn signed_start(lists: &[Arc<Candidates>], metric: &Metric, spread: &[f64]) -> Option<Vec<f64>> {
     let alone = |c: usize, sign: f64| {
@@ -51,7 +51,8 @@ pub(crate) fn signed_start(lists: &[Arc<Candidates>], metric: &Metric, spread: &
         })
         .collect();
     let mut sum = vec![0.0; spread.len()];
-    free.iter().zip(&signs).for_each(|(&c, s)| sum[c] = s.1 / spread[c]);
+    let share = 1.0 / free.len().max(1) as f64;
+    free.iter().zip(&signs).for_each(|(&c, s)| sum[c] = share * s.1 / spread[c]);
     let together = score(lists, metric, |list, out| {
         for &c in &free {
             out.iter_mut().zip(list.column(c)).for_each(|(s, x)| *s += sum[c] * x);
@@ -66,15 +67,14 @@ pub(crate) fn signed_start(lists: &[Arc<Candidates>], metric: &Metric, spread: &
     let best = best?;
     if signs[best].0 > together {
         let c = free[best];
-        let keep = sum[c];
         sum.fill(0.0);
-        sum[c] = keep;
+        sum[c] = signs[best].1 / spread[c];
     }
     Some(sum)
 }
 
 /// Returns initial weights for fixed lists where none are given: the best of each dense feature alone, with either sign,
-/// and of the sum of all with their better signs, in units of their spread within lists. `name` returns the name of a
+/// and of the mean of all with their better signs, in units of their spread within lists. `name` returns the name of a
 /// feature. Fails if no feature varies within a list.
 pub(crate) fn initial_weights(
     lists: &[Arc<Candidates>],

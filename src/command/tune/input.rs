@@ -23,8 +23,8 @@ use luthier::{
     },
     metric::Metric,
     tune::{
-        Candidates, FixedLists, Judge, NbestOptions, RunSpec, SMALL, Source, SourceKind, columns, lists,
-        recipe::Recipe,
+        Candidates, FROM_LISTS, FixedLists, Judge, NbestOptions, RunSpec, SMALL, Source, SourceKind, columns,
+        lists, recipe::Recipe,
     },
 };
 use std::{
@@ -185,8 +185,12 @@ pub(super) fn load(
         (Some(text), None, Some(dir)) => reader.by_model(dir, text)?,
         (Some(_), None, None) => return Err(Error::new("--source needs --model or --command")),
     };
-    let initial = reader.initial;
-    spec.set_init(&initial, SMALL);
+    let (initial, given) = (reader.initial, reader.start.is_some());
+    if given || input.source.is_some() {
+        spec.set_init(&initial, SMALL);
+    } else {
+        FROM_LISTS.clone_into(&mut spec.init);
+    }
     Ok(Loaded { source, select, test, initial })
 }
 

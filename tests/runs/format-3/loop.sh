@@ -1,0 +1,1 @@
+luthier tune mert --command 'test -s {weights} && awk "NR % 4 != {iteration} % 4" examples/quickstart/nbest.txt' --source examples/quickstart/ref.txt --nbest-size 4 --iterations 5 --ref examples/quickstart/ref.txt --init examples/quickstart/init.txt --run R
