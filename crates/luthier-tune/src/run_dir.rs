@@ -218,7 +218,7 @@ impl RunDir {
         for event in self.events().chain(next) {
             // In online learning with a decoder, only the score of the guesses is known.
             let value = event.select.or(event.guess.filter(|_| self.last)).unwrap_or(event.score);
-            if value > best.1 {
+            if value > best.1 && !(event.iteration == 0 && self.starts_at_zero) {
                 best = (event.iteration, value);
             }
             last = event.iteration;

@@ -233,8 +233,8 @@ mod tests {
     #[test]
     fn other_formats_are_refused() {
         let text = RunSpec::new(Recipe::all()[0].clone(), "bleu", 1).to_toml().unwrap();
-        let error = RunSpec::parse("run.toml", &text.replace("format = 2", "format = 3")).unwrap_err();
-        assert!(error.to_string().starts_with("run.toml: has format 3, expected 2"), "{error}");
+        let error = RunSpec::parse("run.toml", &text.replace("format = 3", "format = 4")).unwrap_err();
+        assert!(error.to_string().starts_with("run.toml: has format 4, expected 3"), "{error}");
     }
 
     /// Specifications survive a round trip through TOML, for every algorithm and every kind of source.
