@@ -212,14 +212,18 @@ impl<'a, 'b> Iterated<'a, 'b> {
         } else {
             None
         };
+        // Weights that somebody has chosen tell the signs; those that come from the lists do not.
+        let chosen = simple.as_ref() != Some(&job.start) && self.norm(&job.start) > 0.0;
+        let simple = simple.filter(|_| !chosen);
         let signs = simple.as_ref().unwrap_or(&job.start).clone();
+        let simple_signs = simple.is_some();
         all.extend(simple.map(|simple| self.within(&simple)));
         all.push(self.within(&self.by_mira(&signs)?));
         let size = self.norm(&job.start);
         let size = if size > 0.0 { size } else { 1.0 };
         for k in 0..job.search.restarts {
             let mut stream = Stream::new(job.search.seed, Purpose::Restart, job.state.epoch, k);
-            let free_signs = job.search.fixed_lists && k % 4 == 3;
+            let free_signs = simple_signs && k % 4 == 3;
             let draw: Vec<f64> = (0..signs.len())
                 .map(|c| {
                     let x = stream.normal();
