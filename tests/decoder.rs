@@ -177,7 +177,7 @@ fn weights_are_fixed_bounded_and_put_into_a_moses_configuration() {
 fn strategies_and_smoothing() {
     let dir = workshop();
     for (i, more) in [
-        "--strategy iterated --restarts 3 --budget 300",
+        "--strategy iterated --budget 300",
         "--strategy koehn --random-directions 3 --rounds 2",
         "--strategy powell",
         "--strategy random --direction-patience 5",
