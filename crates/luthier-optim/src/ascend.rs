@@ -70,7 +70,7 @@ pub trait Walker {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Strategy {
-    /// Iterated local search: cyclic ascent from many starts, of which the better half goes on after each pass, then from
+    /// Iterated local search: cyclic ascent from many starts, of which the better half continues after each pass, then from
     /// perturbations of the best.
     #[default]
     Iterated,

@@ -58,7 +58,7 @@ pub(super) fn selection(job: &Job<'_>, held_out: Option<usize>, talk: Talk) {
             "{n} segments are too few to hold some out: the weights of the last epoch are kept (--select-source \
              gives a selection set)"
         );
-        // Whoever has asked for a share is warned.
+        // A share that the user has given deserves a warning.
         if batches.select_share == SELECT_SHARE { talk.say(&few) } else { talk.warn(&few) }
     } else if job.select.is_none() {
         talk.say("no selection set (--select-source): the weights of the last epoch are kept");

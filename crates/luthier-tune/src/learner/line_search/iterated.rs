@@ -172,7 +172,7 @@ impl<'a, 'b> Iterated<'a, 'b> {
         self.job.report_searches(self.spent, self.budget, best)
     }
 
-    /// Climbs from all starts, pass by pass; the better half goes on. Returns where each start has come, best first.
+    /// Climbs from all starts, pass by pass; the better half continues. Returns where each start has come, best first.
     fn halve(&mut self) -> Result<Vec<Climbed>> {
         let starts = self.starts()?;
         let mut alive: Vec<usize> = (0..starts.len()).collect();
@@ -212,7 +212,7 @@ impl<'a, 'b> Iterated<'a, 'b> {
         } else {
             None
         };
-        // Weights that somebody has chosen tell the signs; those that come from the lists do not.
+        // Weights that the user has given tell the signs; those that come from the lists do not.
         let chosen = simple.as_ref() != Some(&job.start) && self.norm(&job.start) > 0.0;
         let simple = simple.filter(|_| !chosen);
         let signs = simple.as_ref().unwrap_or(&job.start).clone();
