@@ -69,7 +69,8 @@ fn runs_do_not_depend_on_processes_and_threads() {
     let select = "--select-source c/test.de --select-ref c/test.en";
     let sparse = "--sparse arun-koehn --dense WordPenalty0,Distortion0 --init zero";
     for (name, words) in [
-        ("mert", format!("mert --restarts 5 --rounds 2 {common} {select}")),
+        ("mert", format!("mert --restarts 5 --budget 300 {common} {select}")),
+        ("koehn", format!("mert --strategy koehn --restarts 5 --rounds 2 {common} {select}")),
         ("pro", format!("pro --sparse phrase-length {common} --test-source c/test.de --test-ref c/test.en")),
         ("apro", format!("apro {common}")),
         ("xbleu", format!("xbleu {common}")),
