@@ -7,10 +7,11 @@
 //!   d·h, and two candidates change places at γ = (b₁ − b₂)/(m₂ − m₁). The upper envelope of a segment's lines
 //!   gives its one-best output for all γ; [`ListWalker`] and [`ForestWalker`] compute it.
 //! - Search strategy (§2.2, §3.1): [`Strategy`] chooses the directions d. Koehn's coordinate descent searches
-//!   all axes and moves along the one that gains most, until none gains more than 10⁻⁶.
+//!   all axes and moves along the one that gains most, until none gains more than 10⁻⁶. The default on lists is an
+//!   iterated local search, see the module `iterated`.
 //! - Regularisation (§3.2): [`Smoothing`] replaces the score of a plateau by the average or the worst over its
 //!   neighbours.
-//! - Restarts: each round climbs from `restarts` random starts, the first round also from the current weights.
+//! - Restarts, of the other strategies: each round climbs from `restarts` random starts, the first round also from the current weights.
 //!   The end with the highest true score is the result, the earlier start among equals.
 //!
 //! Departures from Algorithm 1 of Cer et al.: lines are searched in both directions; the envelope costs O(k log
@@ -117,8 +118,8 @@ pub struct Limits {
 }
 
 impl LineSearch {
-    /// MERT with the default settings of the recipe [`Mert`]: strategy koehn, 20 restarts, one round, no
-    /// smoothing.
+    /// MERT with the default settings of the recipe [`Mert`] on lists from a decoder: strategy iterated, 15 random starts,
+    /// no smoothing.
     pub fn new(metric: Metric, seed: u64) -> Self {
         Mert::default().line_search(metric, seed)
     }
@@ -248,11 +249,12 @@ impl SearchSpace<'_> {
     }
 }
 
-/// A walker that polls `progress` before every line search. Once stopped, no search finds a gain, so that the
+/// A walker that counts line searches and polls `progress` before each. Once stopped, no search finds a gain, so that the
 /// ascent ends at once.
 struct Polled<'a> {
-    walker: Box<dyn Walker + 'a>,
+    walker: &'a mut dyn Walker,
     progress: Progress<'a>,
+    searches: u64,
     stopped: bool,
 }
 
@@ -266,6 +268,7 @@ impl Walker for Polled<'_> {
     }
 
     fn peak(&mut self, direction: Direction<'_>, within: (f64, f64)) -> Peak {
+        self.searches += 1;
         self.stopped = self.stopped || self.progress.poll().is_err();
         if self.stopped { Peak::NONE } else { self.walker.peak(direction, within) }
     }
@@ -322,15 +325,15 @@ impl Job<'_> {
             None => self.random_start(index),
             Some(best) => self.near(best, index),
         };
-        let walker = self.space.walker(self.search, &self.state.weights, &point);
-        let mut walker = Polled { walker, progress: self.progress, stopped: false };
+        let mut walker = self.space.walker(self.search, &self.state.weights, &point);
+        let mut walker =
+            Polled { walker: &mut *walker, progress: self.progress, searches: 0, stopped: false };
         let mut stream = Stream::new(self.search.seed, Purpose::Direction, epoch, index);
         self.ascent.climb(&mut walker, &mut || stream.normal());
         if walker.stopped {
             return Err(Error::interrupted());
         }
         let point = walker.point().to_vec();
-        drop(walker);
         let end = self.end(&point);
         self.report(end.0)?;
         Ok(end)

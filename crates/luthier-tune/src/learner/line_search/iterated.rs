@@ -16,7 +16,7 @@
 //!
 //! Small pools of fixed lists are then searched exhaustively by [`certify`](crate::mert::certify).
 
-use super::{End, Job, SearchSpace};
+use super::{End, Job, Polled, SearchSpace};
 use crate::{
     Candidates, Evidence, Fleet, Learner as _, State,
     certify::{Limits as CertifyLimits, certify},
@@ -28,7 +28,7 @@ use luthier_core::{
     Error, Result,
     random::{Purpose, Stream},
 };
-use luthier_optim::{Direction, Peak, Walker};
+use luthier_optim::{Direction, Walker as _};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -65,38 +65,6 @@ struct Climbed {
     searches: u64,
     /// Whether no direction gains any more.
     ended: bool,
-}
-
-/// A walker that counts line searches and polls for interruptions.
-struct Counted<'a, 'b> {
-    walker: &'b mut ListWalker<'a>,
-    job: &'b Job<'a>,
-    searches: u64,
-    stopped: bool,
-}
-
-impl Walker for Counted<'_, '_> {
-    fn point(&self) -> &[f64] {
-        self.walker.point()
-    }
-
-    fn score(&self) -> f64 {
-        self.walker.score()
-    }
-
-    fn peak(&mut self, direction: Direction<'_>, within: (f64, f64)) -> Peak {
-        self.searches += 1;
-        self.stopped = self.stopped || self.job.progress.poll().is_err();
-        if self.stopped { Peak::NONE } else { self.walker.peak(direction, within) }
-    }
-
-    fn step(&mut self, direction: Direction<'_>, t: f64) {
-        self.walker.step(direction, t);
-    }
-
-    fn place(&mut self, point: &[f64]) {
-        self.walker.place(point);
-    }
 }
 
 /// State of an iterated local search.
@@ -137,6 +105,7 @@ impl<'a, 'b> Iterated<'a, 'b> {
         self.perturb(&reached)?;
         let best = self.choose()?;
         let exact = self.exact(best.score);
+        self.job.progress.poll()?;
         Ok(self.job.end(exact.as_deref().unwrap_or(&best.point)))
     }
 
@@ -151,9 +120,10 @@ impl<'a, 'b> Iterated<'a, 'b> {
             }
             None => ListWalker::over(self.flat, self.lists, metric, weights, point),
         };
-        let mut counted = Counted { walker: &mut walker, job: self.job, searches: 0, stopped: false };
-        let ended = self.job.ascent.cyclic(&mut counted, passes, &mut || stream.normal());
-        let (searches, stopped) = (counted.searches, counted.stopped);
+        let mut polled =
+            Polled { walker: &mut walker, progress: self.job.progress, searches: 0, stopped: false };
+        let ended = self.job.ascent.cyclic(&mut polled, passes, &mut || stream.normal());
+        let (searches, stopped) = (polled.searches, polled.stopped);
         let climbed = Climbed { score: walker.score(), point: walker.point().to_vec(), searches, ended };
         self.walkers.lock().unwrap_or_else(PoisonError::into_inner).push(walker);
         if stopped { Err(Error::interrupted()) } else { Ok(climbed) }
