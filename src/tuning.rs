@@ -7,7 +7,7 @@ use crate::{
     metric::Metric,
     tune::{
         Event, FROM_LISTS, FixedLists, Fleet, Job, NbestOptions, RunDir, RunSpec, SMALL, SourceKind, Stop,
-        recipe::Context, run as run_job,
+        mert::Certificate, recipe::Context, run as run_job,
     },
 };
 use std::{
@@ -80,6 +80,9 @@ pub struct Tuned {
     pub iteration: u32,
     /// Reason why the run ended.
     pub stop: Stop,
+    /// What is known about the highest score on the tuning lists, with scores for which higher is better; `None` unless
+    /// [`Mert::certify`](crate::Mert::certify) asks for it.
+    pub certificate: Option<Certificate>,
     /// Signature of the metric.
     pub signature: String,
     /// Algorithm with the values of all settings.
@@ -195,7 +198,7 @@ impl<'a> Tuning<'a> {
                 return Err(e);
             }
         };
-        let history = dir.events().cloned().collect();
+        let history: Vec<Event> = dir.events().cloned().collect();
         Ok(Tuned {
             score: metric.display_score(outcome.score),
             initial: metric.display_score(outcome.initial),
@@ -204,6 +207,7 @@ impl<'a> Tuning<'a> {
             length_ratio: outcome.length_ratio,
             iteration: outcome.iteration,
             stop: outcome.stop,
+            certificate: history.iter().find_map(|e| e.certificate.clone()),
             signature,
             recipe: tuner.recipe,
             history,

@@ -81,12 +81,12 @@ const MISTAKES: &[(&str, &str)] = &[
         "tune mert --nbest lists --ref short --run new",
         "lists:3: segment 1 has no reference: short ends after line 1; give references with one line per segment (segments count from 0); is the file truncated, or from another set?",
     ),
-    ("TUNE --restarts many", "--restarts is `many`, expected a whole number, 0 or more"),
+    ("TUNE --restarts many", "--restarts is `many`, expected a whole number without sign"),
     (
         "TUNE --restarts -3",
         "--restarts is `-3`, but negative numbers are not allowed; see `luthier tune mert -h`",
     ),
-    ("TUNE --restarts 1.5", "--restarts is `1.5`, expected a whole number, 0 or more"),
+    ("TUNE --restarts 1.5", "--restarts is `1.5`, expected a whole number without sign"),
     (
         "TUNE --restarts 99999999999",
         "--restarts is `99999999999`, expected a whole number, from 0 to 1000000",

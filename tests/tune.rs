@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Failures, data, fails, luthier, ok, run, stderr, write_pool};
+use common::{Failures, data, fails, luthier, ok, run, stderr, write_lists, write_pool};
 use std::{fs, path::Path, process::Stdio, time::Duration};
 
 /// Initial weights from the README of the data set.
@@ -248,4 +248,58 @@ fn several_processes_are_refused() {
     let message = "luthier: 3 processes were started, but this luthier was built without MPI; build it with \
                    `cargo build --release --features mpi`, or start one process\n";
     assert_eq!((started("0").as_str(), started("1").as_str()), (message, ""));
+}
+
+/// Runs scripts/pools with Python.
+fn pools(python: &Path, args: &[&std::ffi::OsStr]) -> String {
+    let output = std::process::Command::new(python)
+        .arg(common::root().join("scripts/pools"))
+        .args(args)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn mert_reaches_proved_optima() {
+    let Some(python) = common::python() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let (optima, pool) = (common::root().join("tests/pools/optima.tsv"), dir.path().as_os_str());
+    pools(&python, &["write".as_ref(), optima.as_os_str(), pool]);
+    let luthier = env!("CARGO_BIN_EXE_luthier");
+    let table = pools(&python, &["judge".as_ref(), optima.as_os_str(), pool, luthier.as_ref()]);
+    assert_eq!(table.lines().count(), 3, "{table}");
+    for line in table.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (reached, loss): (u32, f64) = (words[1].parse().unwrap(), words[8].parse().unwrap());
+        assert!(words[3] == "200" && reached >= 190 && loss <= 0.15, "{table}");
+    }
+}
+
+#[test]
+fn mert_proves_what_it_can() {
+    let dir = tempfile::tempdir().unwrap();
+    write_lists(dir.path(), 4, 6);
+    let at = dir.path().display();
+    let base = format!("tune mert --nbest {at}/nbest --ref {at}/ref --certify -q");
+    let text = ok(&format!("{base} --run {at}/A"));
+    assert!(
+        text.lines().nth(1).unwrap().starts_with("optimal: no weights have a better BLEU than "),
+        "{text}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&ok(&format!("{base} --run {at}/B --json"))).unwrap();
+    assert_eq!(json["certificate"]["bound"], json["score"]);
+    assert_eq!(json["certificate"]["optimal"], true);
+    // A complete run says it again.
+    assert_eq!(ok(&format!("{base} --run {at}/A")), text);
+    for (more, message) in [
+        ("--metric chrf", "no bound is known for chrF2"),
+        ("--fix A[0]", "--certify is for weights that are neither fixed nor bounded"),
+    ] {
+        assert!(fails(&format!("{base} --run {at}/C {more}")).contains(message));
+    }
+    write_lists(dir.path(), 70, 4);
+    let text = ok(&format!("{base} --run {at}/D"));
+    assert!(text.lines().nth(1).unwrap().starts_with("oracle bound: "), "{text}");
 }

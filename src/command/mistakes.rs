@@ -306,7 +306,7 @@ fn plain(reason: &str) -> String {
         None => text.to_owned(),
     };
     match reason {
-        "invalid digit found in string" => "expected a whole number, 0 or more".to_owned(),
+        "invalid digit found in string" => "expected a whole number without sign".to_owned(),
         "invalid float literal" => "expected a number".to_owned(),
         "number too large to fit in target type" => "the number is too large".to_owned(),
         "cannot parse integer from empty string" | "cannot parse float from empty string" => {

@@ -8,13 +8,17 @@ use super::{
     recipes::{RecipeInput, WithRecipe},
     write_out,
 };
-use crate::{launch, talk::Talk};
+use crate::{
+    launch,
+    talk::{Talk, thousands},
+};
 use input::{Input, Loaded, load};
 use luthier::{
     core::{Error, Progress},
     metric::Metric,
     tune::{
         Event, Fleet, Job, Outcome, RunDir, RunSpec, RunView, SourceKind,
+        mert::Certificate,
         recipe::{Context, Recipe, RecipeInfo, Tuner},
         run as tune,
     },
@@ -178,6 +182,7 @@ fn execute(recipe: &Recipe, input: &Input, common: &Common, talk: Talk) -> Done 
         &outcome,
         (&metric, reference_count),
         (selected, held_out.is_some()),
+        dir.events().find_map(|e| e.certificate.as_ref()),
     );
     launch::last(|| {
         input.write_moses_ini(&outcome.weights, talk)?;
@@ -194,6 +199,7 @@ fn result(
     outcome: &Outcome,
     (metric, reference_count): (&Metric, Option<usize>),
     (selected, held_out): (bool, bool),
+    certificate: Option<&Certificate>,
 ) -> String {
     let signature = metric.signature(reference_count, "");
     let set = match (selected, held_out) {
@@ -204,7 +210,7 @@ fn result(
     if json {
         let weights: serde_json::Map<_, _> =
             outcome.weights.iter().map(|(n, v)| (n.to_owned(), json!(v))).collect();
-        let value = json!({
+        let mut value = json!({
             "algorithm": recipe.info().name,
             "iteration": outcome.iteration,
             "set": set,
@@ -217,6 +223,15 @@ fn result(
             "weights": weights,
             "stop": outcome.stop.text(),
         });
+        if let Some(c) = certificate {
+            value["certificate"] = json!({
+                "score": metric.display_score(c.score),
+                "bound": metric.display_score(c.bound),
+                "optimal": c.optimal,
+                "explored": c.explored,
+                "programs": c.programs,
+            });
+        }
         return format!("{value}\n");
     }
     let scores = |initial: f64, tuned: f64| {
@@ -233,5 +248,18 @@ fn result(
         _ => String::new(),
     };
     let weights = RunView::best_path(&input.run);
-    format!("{set} {own}{test} ({signature})\nweights in {}\n", weights.display())
+    let proved = certificate.map(|c| certified(c, metric)).unwrap_or_default();
+    format!("{set} {own}{test} ({signature})\n{proved}weights in {}\n", weights.display())
+}
+
+/// What is known about the highest score on the tuning lists, as it is printed.
+fn certified(certificate: &Certificate, metric: &Metric) -> String {
+    let programs = thousands(certificate.programs as usize);
+    let (what, why) = match certificate {
+        Certificate { optimal: true, .. } => ("optimal", format!("{programs} linear programs")),
+        Certificate { explored: true, .. } => ("bound", format!("given up after {programs} linear programs")),
+        _ => ("oracle bound", "not a measure of search error".to_owned()),
+    };
+    let bound = metric.display_score(certificate.bound);
+    format!("{what}: no weights have a better {} than {bound:.2} on these lists ({why})\n", metric.name())
 }

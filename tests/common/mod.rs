@@ -136,15 +136,20 @@ impl Drop for Failures {
 
 /// Writes `nbest` and `ref`: 60 segments with 60 candidates and 6 features, enough for MERT to take a noticeable time.
 pub(crate) fn write_pool(dir: &Path) {
+    write_lists(dir, 60, 60);
+}
+
+/// Writes lists of random candidates with six features, and their references.
+pub(crate) fn write_lists(dir: &Path, segments: u32, candidates: u32) {
     use luthier::core::random::{Purpose, Stream};
     use std::fmt::Write as _;
     let words = ["rot", "blau", "haus", "baum", "see", "tal", "berg", "weg"];
     let mut s = Stream::new(17, Purpose::Test, 0, 0);
     let (mut nbest, mut reference) = (String::new(), String::new());
-    for segment in 0..60 {
+    for segment in 0..segments {
         let mut truth: Vec<&str> = (0..9).map(|_| words[s.below(8) as usize]).collect();
         let _ = writeln!(reference, "{}", truth.join(" "));
-        for _ in 0..60 {
+        for _ in 0..candidates {
             let at = s.below(9) as usize;
             truth[at] = words[s.below(8) as usize];
             let _ = write!(nbest, "{segment} ||| {} ||| A=", truth.join(" "));

@@ -3,7 +3,8 @@
 //! Segments are assigned candidates one after the other. A prefix of choices is reachable if some weights prefer every
 //! chosen candidate to all others of its segment that have other statistics, which a linear program decides: max ε with
 //! w·(h − hⱼ) ≥ ε and |wᵢ| ≤ 1, in features divided by their spread within lists. Prefixes with ε ≤ [`MARGIN`] are cut
-//! off, and so are those whose bound on the score is not above the best score so far.
+//! off, and so are those whose bound on the score is not above the best score so far. Constraints enter a program only when
+//! its solution violates them, so that its size hardly depends on the number of candidates.
 //!
 //! **Bound of BLEU.** For total length c from a to b, any λ > 0 and any μ, with matches mₙ of order n = 1…N and S segments,
 //! the inequality of arithmetic and geometric means and Lagrange's relaxation of the length give
@@ -22,7 +23,10 @@ use luthier_core::{Error, Progress, Result, math};
 use luthier_metric::{Metric, SentenceSmoothing, Smooth, add};
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Variable};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// Margin above which a prefix of choices is reachable.
 pub const MARGIN: f64 = 1e-6;
@@ -33,18 +37,23 @@ const SEGMENTS: usize = 64;
 /// Largest number of cells of the range of lengths.
 const CELLS: f64 = 64.0;
 
+/// Number of violated constraints that enter a program at a time.
+const ENTER: usize = 8;
+
 /// When a search for a certificate gives up.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Number of linear programs.
     pub programs: u64,
+    /// Time; `None` for no limit. What is found in a limited time depends on the machine.
+    pub time: Option<Duration>,
     /// Margin ε that makes weights reachable.
     pub margin: f64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { programs: 20_000, margin: MARGIN }
+        Limits { programs: 20_000, time: None, margin: MARGIN }
     }
 }
 
@@ -62,6 +71,7 @@ pub struct Certificate {
     /// Number of linear programs solved.
     pub programs: u64,
     /// Weights of the dense features that score higher than those given; `None` if there are none, or unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<Vec<f64>>,
 }
 
@@ -101,6 +111,7 @@ pub fn certify(
         metric,
         bound,
         limits,
+        since: Instant::now(),
         progress,
         best: found,
         weights: None,
@@ -112,6 +123,7 @@ pub fn certify(
     let explored = search.lists.len() <= SEGMENTS && !free.is_empty();
     if explored {
         search.explore(0, &root, &mut Vec::new(), None)?;
+        search.open = search.open.min(oracle);
     } else {
         search.open = oracle;
     }
@@ -131,6 +143,9 @@ pub fn certify(
     })
 }
 
+/// Relative difference of a constraint from the margin up to which it is satisfied.
+const SLACK: f64 = 1e-9;
+
 /// Difference of scores that is not a gain.
 const TINY: f64 = 1e-9;
 
@@ -141,6 +156,16 @@ fn importance(list: &Candidates, metric: &Metric) -> f64 {
     let (low, high) = scores.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), s| (l.min(s), h.max(s)));
     let size = metric.length_columns().first().map_or(1.0, |c| f64::from(list.stats_of(list.class[0])[c.1]));
     (high - low) * size
+}
+
+/// Fails unless a bound on the score of a metric is known.
+pub(crate) fn check_metric(metric: &Metric) -> Result<()> {
+    Bound::new(&[], metric).map(drop)
+}
+
+fn unbounded(metric: &Metric) -> Error {
+    Error::new(format!("no bound is known for {}", metric.name()))
+        .hint("certificates are for BLEU, TER, WER, CER and columns")
 }
 
 /// A pair (λ, μ) of the bound of BLEU.
@@ -196,8 +221,7 @@ impl Bound {
             }),
             Metric::Ter(_) | Metric::ErrorRate(_) => Ok(Bound::Edits(rest)),
             Metric::Column(_) => Ok(Bound::Values(rest)),
-            _ => Err(Error::new(format!("no bound is known for {}", metric.name()))
-                .hint("--certify is for BLEU, TER, WER, CER and columns")),
+            _ => Err(unbounded(metric)),
         }
     }
 
@@ -304,6 +328,7 @@ struct Search<'a> {
     metric: &'a Metric,
     bound: Bound,
     limits: Limits,
+    since: Instant,
     progress: Progress<'a>,
     best: f64,
     weights: Option<Vec<f64>>,
@@ -312,11 +337,17 @@ struct Search<'a> {
     open: f64,
 }
 
-/// Weights that reach a prefix, and their margin.
+/// Weights that reach a prefix, with their margin, and the constraints of the program that they are the solution of.
 #[derive(Clone)]
 struct Witness {
     margin: f64,
     weights: Vec<f64>,
+    active: Vec<usize>,
+}
+
+/// Product of a constraint and weights.
+fn dot(row: &[f64], weights: &[f64]) -> f64 {
+    row.iter().zip(weights).map(|(a, b)| a * b).sum()
 }
 
 impl Search<'_> {
@@ -332,9 +363,11 @@ impl Search<'_> {
         let Some(&list) = self.lists.get(depth) else {
             let score = self.metric.score(totals);
             if score > self.best + TINY {
-                self.best = score;
                 // The weights with the largest margin are the farthest from other choices.
-                self.weights = self.solve(rows)?.map(|w| w.weights);
+                let widest = self.solve(rows, witness.map_or(&[], |w| &w.active), f64::INFINITY)?;
+                if let Some(widest) = widest.or_else(|| witness.cloned()) {
+                    (self.best, self.weights) = (score, Some(widest.weights));
+                }
             }
             return Ok(());
         };
@@ -354,7 +387,7 @@ impl Search<'_> {
             if bound <= self.best + TINY {
                 break;
             }
-            if self.programs >= self.limits.programs {
+            if self.is_over() {
                 self.open = self.open.max(bound);
                 continue;
             }
@@ -364,13 +397,12 @@ impl Search<'_> {
                 rows.push(chosen.iter().zip(other).map(|(a, b)| a - b).collect());
             }
             let inherited = witness.and_then(|w| {
-                let dot = |row: &Vec<f64>| row.iter().zip(&w.weights).map(|(a, b)| a * b).sum::<f64>();
-                let margin = rows[before..].iter().map(dot).fold(w.margin, f64::min);
-                (margin > self.limits.margin).then(|| Witness { margin, weights: w.weights.clone() })
+                let margin = rows[before..].iter().map(|row| dot(row, &w.weights)).fold(w.margin, f64::min);
+                (margin > self.limits.margin).then(|| Witness { margin, ..w.clone() })
             });
             let reached = match inherited {
                 Some(witness) => Some(witness),
-                None => self.solve(rows)?.filter(|w| w.margin > self.limits.margin),
+                None => self.solve(rows, witness.map_or(&[], |w| &w.active), self.limits.margin)?,
             };
             if let Some(witness) = reached {
                 self.explore(depth + 1, &after, rows, Some(&witness))?;
@@ -380,25 +412,61 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Returns the weights with the largest margin; `None` if the linear program cannot be solved, which then counts as
-    /// unexplored.
-    fn solve(&mut self, rows: &[Vec<f64>]) -> Result<Option<Witness>> {
-        self.programs += 1;
-        self.progress.poll()?;
+    /// Returns whether a limit has been reached.
+    fn is_over(&self) -> bool {
+        self.programs >= self.limits.programs || self.limits.time.is_some_and(|t| self.since.elapsed() >= t)
+    }
+
+    /// Returns weights that satisfy all constraints with a margin above `enough`, or else those with the largest margin.
+    /// `None` if that is not above the limit, or if a program cannot be solved, which then counts as unexplored. The
+    /// constraints `active` are in the program from the start.
+    fn solve(&mut self, rows: &[Vec<f64>], active: &[usize], enough: f64) -> Result<Option<Witness>> {
+        let mut active: Vec<usize> = active.to_vec();
+        let mut violated: Vec<(f64, usize)> = Vec::new();
+        loop {
+            self.programs += 1;
+            self.progress.poll()?;
+            let Some((most, weights)) = self.relaxed(rows, &active) else {
+                self.open = f64::INFINITY;
+                return Ok(None);
+            };
+            // A solution without the other constraints has at least the margin of one with them.
+            if most <= self.limits.margin {
+                return Ok(None);
+            }
+            violated.clear();
+            let mut margin = most;
+            for (i, row) in rows.iter().enumerate() {
+                let value = dot(row, &weights);
+                margin = margin.min(value);
+                if value < most - SLACK * (1.0 + most) {
+                    violated.push((value, i));
+                }
+            }
+            violated.retain(|(_, i)| !active.contains(i));
+            if margin > enough || violated.is_empty() {
+                return Ok((margin > self.limits.margin).then_some(Witness { margin, weights, active }));
+            }
+            violated.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            active.extend(violated.iter().take(ENTER).map(|v| v.1));
+        }
+    }
+
+    /// Returns the largest margin of the constraints `active` and its weights.
+    fn relaxed(&self, rows: &[Vec<f64>], active: &[usize]) -> Option<(f64, Vec<f64>)> {
         let mut program = Problem::new(OptimizationDirection::Maximize);
         let n = self.features[0][0].len();
         let w: Vec<Variable> = (0..n).map(|_| program.add_var(0.0, (-1.0, 1.0))).collect();
         let margin = program.add_var(1.0, (-1.0, 1e6));
-        for row in rows {
+        for &i in active {
             let terms: Vec<(Variable, f64)> =
-                w.iter().copied().zip(row.iter().copied()).chain([(margin, -1.0)]).collect();
+                w.iter().copied().zip(rows[i].iter().copied()).chain([(margin, -1.0)]).collect();
             program.add_constraint(&terms, ComparisonOp::Ge, 0.0);
         }
-        let solved = program.solve().ok().and_then(|s| s.into_solution().ok());
-        if solved.is_none() {
-            self.open = f64::INFINITY;
-        }
-        Ok(solved
-            .map(|s| Witness { margin: s.objective(), weights: w.iter().map(|&v| s.var_value(v)).collect() }))
+        let solved = program.solve().ok()?.into_solution().ok()?;
+        Some((solved.objective(), w.iter().map(|&v| solved.var_value(v)).collect()))
     }
 }
+
+#[cfg(test)]
+mod tests;

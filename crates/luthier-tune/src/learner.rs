@@ -10,8 +10,9 @@ pub use hope_fear::HopeFear;
 pub use minimize::{Loss, Minimize};
 pub use one_best::{OneBest, Update};
 
-use crate::{Candidates, Evidence, Fleet, State};
+use crate::{Candidates, Evidence, Fleet, State, mert::Certificate};
 use luthier_core::{Progress, Result, Weights};
+use std::sync::Arc;
 
 /// Message of a learner to the user, such as that its minimiser did not converge; `None` for nothing to say.
 pub type Note = Option<String>;
@@ -47,6 +48,18 @@ pub trait Learner: Sync {
         fleet: &Fleet<'_>,
         progress: Progress<'_>,
     ) -> Result<Note>;
+    /// Computes how high any weights score on fixed lists that have been learned from, if the settings ask for it, and moves
+    /// `state` to better weights if there are any. Fails if nothing is known about the metric, and with an error of kind
+    /// `Interrupted` if `progress` answers *stop*.
+    fn certify(
+        &self,
+        _lists: &[Arc<Candidates>],
+        _state: &mut State,
+        _fleet: &Fleet<'_>,
+        _progress: Progress<'_>,
+    ) -> Result<Option<Certificate>> {
+        Ok(None)
+    }
 }
 
 /// Adds the sparse features of a list that carries feature names to the weights. Fails if two names share one key.

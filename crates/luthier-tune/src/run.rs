@@ -2,7 +2,7 @@
 
 use crate::{
     Batches, Candidates, Evidence, Fleet, Goal, Interpolate, Learner, Mixing, RunDir, Schedule, Source,
-    SourceKind, State, learner::grow, mixing, run_dir::Kept, source::Subset,
+    SourceKind, State, learner::grow, mert::Certificate, mixing, run_dir::Kept, source::Subset,
 };
 use luthier_core::{FeatureKey, Fingerprint, Progress, Result, SegmentId, Weights, sum};
 use luthier_metric::{Metric, add};
@@ -53,6 +53,10 @@ pub struct Event {
     /// Message of the learner about this iteration, such as that its minimiser did not converge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// What is known about the highest score on the development set, after learning from fixed lists; `None` unless asked
+    /// for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<Certificate>,
     /// Corpus score of the targets (surrogates or oracles) of this epoch; `None` for batch learning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub surrogate: Option<f64>,
@@ -359,6 +363,9 @@ fn batch_epoch(
         event.note = job.learner.learn(pool, state, &fleet, job.progress)?;
         event.learn_seconds = clock.elapsed().as_secs_f64();
         interpolate(job, pool, &before, state, &mut event, fleet)?;
+        if job.source.kind() == SourceKind::Fixed {
+            event.certificate = job.learner.certify(pool.lists(), state, &fleet, job.progress)?;
+        }
         learned(state, &before, &mut event, fleet)?;
     }
     Ok(Epoch { event, stop, fresh })

@@ -27,7 +27,8 @@ mod iterated;
 use super::{Learner, Note};
 use crate::{
     Candidates, Evidence, Fleet, ForestPool, State,
-    mert::{Flat, ForestWalker, ListWalker, Smoothing},
+    certify::certify,
+    mert::{Certificate, CertifyLimits, Flat, ForestWalker, ListWalker, Smoothing},
     recipe::Mert,
     start::spreads,
 };
@@ -104,6 +105,8 @@ pub struct LineSearch {
     pub rounds: u32,
     /// Features whose weights are fixed or bounded.
     pub limits: Limits,
+    /// Limits of the search for a certificate that follows learning from fixed lists; `None` to search for none.
+    pub certify: Option<CertifyLimits>,
     /// Seed of random starts and directions.
     pub seed: u64,
 }
@@ -192,6 +195,36 @@ impl Learner for LineSearch {
         }
         state.weights.replace(&best.1);
         Ok(None)
+    }
+
+    fn certify(
+        &self,
+        lists: &[Arc<Candidates>],
+        state: &mut State,
+        fleet: &Fleet<'_>,
+        progress: Progress<'_>,
+    ) -> Result<Option<Certificate>> {
+        let (Some(limits), Some(first)) = (self.certify, lists.first()) else { return Ok(None) };
+        let sparse = |(name, w): (&str, f64)| {
+            (w != 0.0 && !first.columns.keys().contains(&FeatureKey::of(name))).then(|| name.to_owned())
+        };
+        if let Some(name) = state.weights.iter().find_map(sparse) {
+            return Err(Error::new(format!(
+                "--certify covers dense features only, and the weight of {name} is not 0"
+            ))
+            .hint("leave out --certify or the weights of sparse features"));
+        }
+        let mut dense = Vec::new();
+        state.weights.gather(&first.columns, &mut dense);
+        let score = ListWalker::new(lists, &self.metric, &state.weights, &dense).score();
+        // One process searches: time limits must not divide them.
+        let mut found = fleet.map(1, |_| certify(lists, &self.metric, score, limits, progress))?;
+        let mut certificate = found.swap_remove(0);
+        if let Some(better) = certificate.weights.take() {
+            state.weights.set(&first.columns, &better);
+            state.weights.scale(1.0 / state.weights.l1());
+        }
+        Ok(Some(certificate))
     }
 }
 

@@ -3,17 +3,18 @@
 use super::{
     Algorithm, Context, RecipeInfo,
     parts::{LearnFrom, Stopping},
-    range::check_count,
+    range::{POSITIVE, check_count},
 };
 use crate::{
     Learner, Outcome, Schedule, SourceKind,
-    mert::{Limits, LineSearch, Smoothing},
+    certify::check_metric,
+    mert::{CertifyLimits, Limits, LineSearch, Smoothing},
 };
 use luthier_core::{Error, FeatureKey, Result};
 use luthier_metric::Metric;
 use luthier_optim::Strategy;
 use serde::{Deserialize, Serialize};
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, time::Duration};
 
 /// Minimum error rate training (Och 2003; Cer et al. 2008): exact line searches on the corpus score, from the
 /// current weights and from random ones.
@@ -76,6 +77,22 @@ pub struct Mert {
     /// `lm=0,` (nothing after the comma) has no upper bound, `lm=,1` no lower one.
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME=LOW,HIGH", help_heading = "MERT"))]
     pub bound: Vec<WeightBound>,
+    /// Prove that no weights score higher on the tuning lists, or compute a bound on the highest score (fixed lists).
+    ///
+    /// Branch and bound over the choices of candidates, with a linear program for each prefix. It ends with a proof for pools
+    /// of some hundred candidates; for more than 64 lists only the bound of the oracle is computed, which is no measure of
+    /// search error.
+    #[cfg_attr(feature = "clap", arg(long, help_heading = "MERT"))]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub certify: bool,
+    /// Number of linear programs after which --certify gives up.
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "MERT", requires = "certify", value_parser = clap::value_parser!(u32).range(1..)))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certify_programs: Option<u32>,
+    /// Number of seconds after which --certify gives up; the result then depends on the machine [default: no limit].
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S", help_heading = "MERT", requires = "certify", value_parser = super::range::flag::positive))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certify_seconds: Option<f64>,
 }
 
 impl Default for Mert {
@@ -92,6 +109,9 @@ impl Default for Mert {
             smoothing: Smoothing::NONE,
             fix: Vec::new(),
             bound: Vec::new(),
+            certify: false,
+            certify_programs: None,
+            certify_seconds: None,
         }
     }
 }
@@ -186,7 +206,17 @@ impl Mert {
             restarts: self.restarts.unwrap_or(ITERATED_RESTARTS),
             rounds: self.rounds,
             limits: self.limits(),
+            certify: self.certify.then(|| self.certify_limits()),
             seed,
+        }
+    }
+
+    fn certify_limits(&self) -> CertifyLimits {
+        let usual = CertifyLimits::default();
+        CertifyLimits {
+            programs: self.certify_programs.map_or(usual.programs, u64::from),
+            time: self.certify_seconds.map(Duration::from_secs_f64),
+            ..usual
         }
     }
 
@@ -242,6 +272,18 @@ impl Algorithm for Mert {
             )
             .hint("use another --strategy"));
         }
+        if self.certify && context.source != SourceKind::Fixed {
+            return Err(Error::new("--certify needs fixed lists").hint("give them with --nbest"));
+        }
+        if self.certify {
+            check_metric(context.metric)?;
+        }
+        if self.certify && (!self.fix.is_empty() || !self.bound.is_empty()) {
+            return Err(Error::new("--certify is for weights that are neither fixed nor bounded")
+                .hint("leave out --fix and --bound"));
+        }
+        POSITIVE.check("certify-seconds", self.certify_seconds)?;
+        check_count("certify-programs", self.certify_programs, 1, u32::MAX)?;
         if let Some(odd) = self.bound.iter().find(|b| b.low.is_nan() || b.high.is_nan() || b.low >= b.high) {
             let WeightBound { name, low, high } = odd;
             return Err(Error::new(format!("the bound of {name} is {low},{high}, expected LOW below HIGH")));
