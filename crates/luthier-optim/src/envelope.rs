@@ -9,7 +9,8 @@
 //! subset is the envelope of a previous search, or the extreme points. This filter pays because only a few per cent
 //! of the candidates of an n-best list reach the envelope. The survivors are sorted by slope and pushed on a stack,
 //! from which the lines that the new one hides are popped. If all survivors belong to the subset's hull, that hull is the
-//! envelope. A copy of the lines in single precision ([`Narrow`]) halves the memory that the filter reads; its chords are
+//! envelope. If many survive, as with a subset that was found far away, the subset first gets the highest line above each of
+//! its chords. A copy of the lines in single precision ([`Narrow`]) halves the memory that the filter reads; its chords are
 //! lowered by a bound on the rounding errors, so that the result is the same.
 //!
 //! The cost is O(k·h + s log s) for k lines, h chords and s survivors, compared with O(k log k) for sorting all lines
@@ -79,6 +80,9 @@ impl Chord {
 
 /// Number of chords of the coarse chain.
 const COARSE: usize = 8;
+
+/// Number of lines above the coarse chain, besides those of the hull, from which the hull is refined.
+const MANY: usize = 8;
 
 /// Number of lines that are compared at once: a multiple of every vector width that still fits into registers.
 const BLOCK: usize = 16;
@@ -244,10 +248,20 @@ impl Envelope {
     /// of the hull; `points` is then as before.
     fn survivors(&mut self, slope: &[f64], offset: &[f64], narrow: Option<Narrow<'_>>) -> bool {
         self.lines.clear();
-        let narrow = narrow.filter(|&lines| self.narrow_chords(lines));
-        match narrow {
-            Some(lines) => above_narrow(lines.slope, lines.offset, &self.narrow_coarse, &mut self.lines),
-            None => above(slope, offset, &self.coarse, &mut self.lines),
+        let mut narrow = narrow.filter(|&lines| self.narrow_chords(lines));
+        if let Some(lines) = narrow {
+            above_narrow(lines.slope, lines.offset, &self.narrow_coarse, &mut self.lines);
+            if self.lines.len() > self.pieces.len() + MANY {
+                self.refine(slope, offset, lines);
+                self.lines.clear();
+                narrow = Some(lines).filter(|&lines| self.narrow_chords(lines));
+                if narrow.is_some() {
+                    above_narrow(lines.slope, lines.offset, &self.narrow_coarse, &mut self.lines);
+                }
+            }
+        }
+        if narrow.is_none() {
+            above(slope, offset, &self.coarse, &mut self.lines);
         }
         // The lines of the hull are not below it.
         if self.lines.len() == self.pieces.len() {
@@ -279,6 +293,18 @@ impl Envelope {
         true
     }
 
+    /// Adds the highest line above each chord of the coarse chain to the hull.
+    fn refine(&mut self, slope: &[f64], offset: &[f64], lines: Narrow<'_>) {
+        self.points.truncate(self.pieces.len());
+        for chord in &self.narrow_coarse {
+            let line = highest(lines.slope, lines.offset, chord.1);
+            self.points.push(point(slope, offset, line));
+        }
+        self.sort();
+        self.chain();
+        self.make_chords();
+    }
+
     /// Rounds all chords and the coarse chain to single precision, lowered by a bound on the errors of comparing them with
     /// lines in single precision. Returns false if numbers are too large for that.
     fn narrow_chords(&mut self, lines: Narrow<'_>) -> bool {
@@ -298,6 +324,27 @@ impl Envelope {
         self.narrow_coarse.extend(self.coarse.iter().map(&mut rounded));
         largest < 1e30
     }
+}
+
+/// Returns the line that is farthest above a chord with the given rise, up to rounding; the first among equals.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512vl+avx512dq", "x86_64+avx2"))]
+fn highest(slope: &[[f32; Narrow::BLOCK]], offset: &[[f32; Narrow::BLOCK]], rise: f32) -> u32 {
+    let mut top = [f32::NEG_INFINITY; Narrow::BLOCK];
+    let mut at = [0u32; Narrow::BLOCK];
+    for (block, (m, b)) in slope.iter().zip(offset).enumerate() {
+        for i in 0..Narrow::BLOCK {
+            let y = b[i] - rise * m[i];
+            at[i] = if y > top[i] { block as u32 } else { at[i] };
+            top[i] = if y > top[i] { y } else { top[i] };
+        }
+    }
+    let mut best = 0;
+    for i in 1..Narrow::BLOCK {
+        if top[i] > top[best] {
+            best = i;
+        }
+    }
+    at[best] * Narrow::BLOCK as u32 + best as u32
 }
 
 /// Appends to `out` the lines whose offset is not below all chords at their slope. Compiled for several instruction

@@ -38,7 +38,7 @@ pub struct Mert {
     #[cfg_attr(feature = "clap", arg(long, value_enum, help_heading = "MERT"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
-    /// Number of line searches after which the iterated strategy ends [default: 400 per free feature, more for small
+    /// Number of line searches after which the iterated strategy ends [default: 320 per free feature, more for small
     /// pools].
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(1..)))]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,7 +80,7 @@ pub struct Mert {
     /// Prove that no weights score higher on the tuning lists, or compute a bound on the highest score (fixed lists).
     ///
     /// Branch and bound over the choices of candidates, with a linear program for each prefix. It ends with a proof for pools
-    /// of some hundred candidates; for more than 64 lists only the bound of the oracle is computed, which is no measure of
+    /// of a few hundred candidates; for more than 64 lists only the bound of the oracle is computed, which is no measure of
     /// search error.
     #[cfg_attr(feature = "clap", arg(long, help_heading = "MERT"))]
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -6,10 +6,12 @@
 //! - **Starts.** The current weights and random ones. Fixed lists also start from the best of 2D + 1 simple weight
 //!   vectors ([`signed_start`]), whose signs most of the random starts have. With a decoder, all random starts have the
 //!   signs of the current weights: reversed signs win on lists that do not represent them, and the next output collapses.
-//! - **Successive halving.** Each start makes one pass of cyclic ascent; the better half makes another one, and so on.
+//! - **Successive halving.** With many lists, each start makes two passes of cyclic ascent on every [`EVERY`]th of them; the
+//!   current weights and the best [`KEEP`] others go on. Each makes one pass on all lists; the better half makes another one,
+//!   and so on.
 //! - **Perturbations** of what the best four starts have reached, the heads of four chains, eight perturbations at a time: noise in all
-//!   features or in one, or a step towards another good vector. Each climbs to a local maximum; the best becomes the head
-//!   of its chain. After every [`ROUNDS`] rounds the better half of the chains goes on. The search ends after `budget` line
+//!   features or in one, or a step towards another good vector. Each climbs to a local maximum, but is given up if it is
+//!   [`FAR`] below the head of its chain after one pass; the best becomes the head. After every [`ROUNDS`] rounds the better half of the chains goes on. The search ends after `budget` line
 //!   searches, or when [`PATIENCE`] perturbations in a row have not gained [`GAIN`].
 //! - **Choice.** Among the ends whose score is within [`CLOSE`] of the best, the one that is farthest from a change of
 //!   statistics along the axes and 2D fixed random directions.
@@ -33,16 +35,23 @@ use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Number of line searches per free feature, and at least, by default.
-const PER_FEATURE: u64 = 400;
+const PER_FEATURE: u64 = 320;
 const LEAST: u64 = 2000;
 /// Number of candidates that are looked at by default even if the pool is small.
 const WORK: u64 = 2_000_000;
+/// With so many lists, starts are first compared on every `EVERY`th of them, after so many passes; so many go on.
+const MANY_LISTS: usize = 400;
+const EVERY: usize = 8;
+const SAMPLE_PASSES: usize = 2;
+const KEEP: usize = 12;
 /// Number of chains of perturbations at the start.
 const CHAINS: usize = 4;
 /// Number of perturbations per round, of all chains together. It belongs to the search, not to the machine.
 const WIDTH: usize = 8;
 /// Number of rounds after which the better half of the chains goes on.
 const ROUNDS: u32 = 6;
+/// Difference from the head of its chain from which a perturbation is given up after one pass, in units of the score.
+const FAR: f64 = 0.1;
 /// Number of perturbations in a row without gain after which the search ends.
 const PATIENCE: usize = 96;
 /// Smallest gain that counts for the patience, in units of the score.
@@ -67,16 +76,28 @@ struct Climbed {
     ended: bool,
 }
 
+/// Lists that are searched, all or a sample.
+struct Ground<'a> {
+    lists: Vec<Arc<Candidates>>,
+    flat: Arc<Flat>,
+    /// Walkers that are not in use. Their envelopes speed up the next ascent and do not affect it.
+    walkers: Mutex<Vec<ListWalker<'a>>>,
+}
+
+impl Ground<'_> {
+    fn new(lists: &[Arc<Candidates>], flat: Arc<Flat>) -> Self {
+        Ground { lists: lists.to_vec(), flat, walkers: Mutex::new(Vec::new()) }
+    }
+}
+
 /// State of an iterated local search.
 pub(super) struct Iterated<'a, 'b> {
     job: &'b Job<'a>,
     lists: &'a [Arc<Candidates>],
-    flat: &'b Arc<Flat>,
+    ground: Ground<'a>,
     fleet: &'b Fleet<'b>,
     /// Spread of each feature.
     spread: &'b [f64],
-    /// Walkers that are not in use. Their envelopes speed up the next ascent and do not affect it.
-    walkers: Mutex<Vec<ListWalker<'a>>>,
     /// Best ends so far, best first, the earlier among equals.
     elite: Vec<Climbed>,
     /// Number of line searches so far, and their limit.
@@ -92,8 +113,8 @@ impl<'a, 'b> Iterated<'a, 'b> {
         let free = job.ascent.free.len() as u64;
         let usual = (PER_FEATURE * free).max(LEAST).max(WORK / candidates);
         let budget = job.search.budget.map_or(usual, u64::from);
-        let walkers = Mutex::new(Vec::new());
-        Some(Iterated { job, lists, flat, fleet, spread, walkers, elite: Vec::new(), spent: 0, budget })
+        let ground = Ground::new(lists, flat.clone());
+        Some(Iterated { job, lists, ground, fleet, spread, elite: Vec::new(), spent: 0, budget })
     }
 
     /// Searches and returns the best end.
@@ -110,23 +131,44 @@ impl<'a, 'b> Iterated<'a, 'b> {
     }
 
     /// Climbs from a point for at most `passes` passes.
-    fn climb(&self, point: &[f64], passes: usize, mut stream: Stream) -> Result<Climbed> {
-        let take = || self.walkers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    fn climb(
+        &self,
+        ground: &Ground<'a>,
+        point: &[f64],
+        passes: usize,
+        stream: &mut Stream,
+    ) -> Result<Climbed> {
+        let take = || ground.walkers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let (metric, weights) = (&self.job.search.metric, &self.job.state.weights);
         let mut walker = match take() {
             Some(mut walker) => {
                 walker.place(point);
                 walker
             }
-            None => ListWalker::over(self.flat, self.lists, metric, weights, point),
+            None => ListWalker::over(&ground.flat, &ground.lists, metric, weights, point),
         };
         let mut polled =
             Polled { walker: &mut walker, progress: self.job.progress, searches: 0, stopped: false };
         let ended = self.job.ascent.cyclic(&mut polled, passes, &mut || stream.normal());
         let (searches, stopped) = (polled.searches, polled.stopped);
         let climbed = Climbed { score: walker.score(), point: walker.point().to_vec(), searches, ended };
-        self.walkers.lock().unwrap_or_else(PoisonError::into_inner).push(walker);
+        ground.walkers.lock().unwrap_or_else(PoisonError::into_inner).push(walker);
         if stopped { Err(Error::interrupted()) } else { Ok(climbed) }
+    }
+
+    /// Climbs from a perturbation, unless its score is below `give_up` after the first pass.
+    fn climb_unless(
+        &self,
+        point: &[f64],
+        (passes, give_up): (usize, f64),
+        mut stream: Stream,
+    ) -> Result<Climbed> {
+        let first = self.climb(&self.ground, point, 1, &mut stream)?;
+        if first.ended || first.score < give_up {
+            return Ok(first);
+        }
+        let rest = self.climb(&self.ground, &first.point, passes - 1, &mut stream)?;
+        Ok(Climbed { searches: first.searches + rest.searches, ..rest })
     }
 
     /// Counts the line searches of ends, and keeps those that are among the best. All weights 0 are no answer: they leave the
@@ -144,7 +186,7 @@ impl<'a, 'b> Iterated<'a, 'b> {
 
     /// Climbs from all starts, pass by pass; the better half continues. Returns where each start has come, best first.
     fn halve(&mut self) -> Result<Vec<Climbed>> {
-        let starts = self.starts()?;
+        let starts = self.sifted(self.starts()?)?;
         let mut alive: Vec<usize> = (0..starts.len()).collect();
         let mut reached: Vec<Option<Climbed>> = vec![None; starts.len()];
         let mut pass = 0;
@@ -153,7 +195,8 @@ impl<'a, 'b> Iterated<'a, 'b> {
                 let (seed, epoch) = (self.job.search.seed, self.job.state.epoch);
                 let start = alive[shard.0 as usize];
                 let point = reached[start].as_ref().map_or(&starts[start], |r| &r.point);
-                self.climb(point, 1, Stream::new(seed, Purpose::Direction, epoch, (pass << 16) + shard.0))
+                let mut stream = Stream::new(seed, Purpose::Direction, epoch, (pass << 16) + shard.0);
+                self.climb(&self.ground, point, 1, &mut stream)
             })?;
             self.keep(&ends)?;
             let go_on = ends.len() / 2;
@@ -171,6 +214,33 @@ impl<'a, 'b> Iterated<'a, 'b> {
         reached.sort_by(|a, b| b.score.total_cmp(&a.score));
         reached.dedup_by(|a, b| a.score == b.score);
         Ok(reached)
+    }
+
+    /// Returns every [`EVERY`]th list if there are many, else all.
+    fn sample(&self) -> Vec<Arc<Candidates>> {
+        let every = if self.lists.len() < MANY_LISTS { 1 } else { EVERY };
+        self.lists.iter().step_by(every).cloned().collect()
+    }
+
+    /// Climbs from the starts on a sample of the lists, if there are many, and returns the current weights and where the best
+    /// others have come.
+    fn sifted(&mut self, starts: Vec<Vec<f64>>) -> Result<Vec<Vec<f64>>> {
+        if self.lists.len() < MANY_LISTS || starts.len() <= KEEP {
+            return Ok(starts);
+        }
+        let sample = self.sample();
+        let ground = Ground::new(&sample, Arc::new(Flat::new(&sample)));
+        let ends = self.fleet.map(starts.len() as u32, |shard| {
+            let (seed, epoch) = (self.job.search.seed, self.job.state.epoch);
+            let mut stream =
+                Stream::new(seed, Purpose::Direction, epoch, (u32::from(u16::MAX) << 16) + shard.0);
+            self.climb(&ground, &starts[shard.0 as usize], SAMPLE_PASSES, &mut stream)
+        })?;
+        self.spent += ends.iter().map(|e| e.searches).sum::<u64>() / EVERY as u64;
+        let mut ends: Vec<Climbed> = ends.into_iter().filter(|e| self.norm(&e.point) > 0.0).collect();
+        ends.sort_by(|a, b| b.score.total_cmp(&a.score));
+        let best = ends.into_iter().take(KEEP).map(|e| e.point);
+        Ok(starts.into_iter().take(1).chain(best).collect())
     }
 
     /// Returns the starts: the current weights, the simple ones of fixed lists, and random ones.
@@ -208,7 +278,7 @@ impl<'a, 'b> Iterated<'a, 'b> {
         Ok(all)
     }
 
-    /// Returns the weights that a few epochs of hope–fear MIRA learn from `start`.
+    /// Returns the weights that a few epochs of hope–fear MIRA learn from `start` on the sample.
     fn by_mira(&self, start: &[f64]) -> Result<Vec<f64>> {
         let job = self.job;
         let mut weights = job.state.weights.clone();
@@ -222,7 +292,7 @@ impl<'a, 'b> Iterated<'a, 'b> {
             keep_initial: false,
             ..HopeFear::new(job.search.metric.clone(), job.search.seed)
         };
-        let evidence = Evidence::Lists(self.lists.to_vec());
+        let evidence = Evidence::Lists(self.sample());
         mira.learn(&evidence, &mut state, self.fleet, job.progress)?;
         let mut point = Vec::new();
         state.weights.gather(job.columns, &mut point);
@@ -255,7 +325,8 @@ impl<'a, 'b> Iterated<'a, 'b> {
                 let mut stream = Stream::new(self.job.search.seed, Purpose::Perturb, self.job.state.epoch, n);
                 let step = round * each as u32 + shard.0 % each as u32;
                 let point = self.perturbed((&chains, shard.0 as usize / each), step, &mut stream);
-                self.climb(&point, passes, stream)
+                let give_up = chains[shard.0 as usize / each][0].score - FAR;
+                self.climb_unless(&point, (passes, give_up), stream)
             })?;
             self.keep(&ends)?;
             for (i, end) in ends.iter().enumerate() {
@@ -317,7 +388,7 @@ impl<'a, 'b> Iterated<'a, 'b> {
     /// in standardised features and relative to the norm of the point.
     fn room(&self, point: &[f64]) -> f64 {
         let (metric, weights) = (&self.job.search.metric, &self.job.state.weights);
-        let mut walker = ListWalker::over(self.flat, self.lists, metric, weights, point);
+        let mut walker = ListWalker::over(&self.ground.flat, self.lists, metric, weights, point);
         let free = &self.job.ascent.free;
         let mut directions: Vec<Vec<f64>> = Vec::new();
         for &c in free {
