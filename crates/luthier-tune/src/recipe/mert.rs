@@ -38,8 +38,8 @@ pub struct Mert {
     #[cfg_attr(feature = "clap", arg(long, value_enum, help_heading = "MERT"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
-    /// Number of line searches after which the iterated strategy ends [default: 320 per free feature, more for small
-    /// pools].
+    /// Number of line searches after which the iterated strategy ends [default: 320 per free feature, 100 with a
+    /// decoder, more for small pools].
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(1..)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<u32>,

@@ -37,6 +37,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Number of line searches per free feature, and at least, by default.
 const PER_FEATURE: u64 = 320;
 const LEAST: u64 = 2000;
+/// The same with a decoder in the loop, whose next lists correct what a short search misses.
+const PER_FEATURE_IN_LOOP: u64 = 100;
+const LEAST_IN_LOOP: u64 = 500;
 /// Number of candidates that are looked at by default even if the pool is small.
 const WORK: u64 = 2_000_000;
 /// With so many lists, starts are first compared on every `EVERY`th of them, after so many passes; so many go on.
@@ -111,7 +114,9 @@ impl<'a, 'b> Iterated<'a, 'b> {
         let lists: &'a [Arc<Candidates>] = lists;
         let candidates = lists.iter().map(|l| l.k as u64).sum::<u64>().max(1);
         let free = job.ascent.free.len() as u64;
-        let usual = (PER_FEATURE * free).max(LEAST).max(WORK / candidates);
+        let (each, least) =
+            if job.search.fixed_lists { (PER_FEATURE, LEAST) } else { (PER_FEATURE_IN_LOOP, LEAST_IN_LOOP) };
+        let usual = (each * free).max(least).max(WORK / candidates);
         let budget = job.search.budget.map_or(usual, u64::from);
         let ground = Ground::new(lists, flat.clone());
         Some(Iterated { job, lists, ground, fleet, spread, elite: Vec::new(), spent: 0, budget })
