@@ -124,7 +124,7 @@ fn other_sources() {
     let mut three = mpirun(dir);
     external("e3", three.args(["-n", "3", env!("CARGO_BIN_EXE_luthier")]));
     assert_eq!(left(&dir.join("e3")), left(&dir.join("e1")));
-    for algorithm in ["mert", "softmax", "oro --shards 2 --iterations 3"] {
+    for algorithm in ["mert --certify --certify-programs 50", "softmax", "oro --shards 2 --iterations 3"] {
         let name = algorithm.split(' ').next().unwrap();
         let words = format!("tune {algorithm} --nbest nbest --ref ref -q --run {name}");
         ok_in(dir, &format!("{words}-1"));

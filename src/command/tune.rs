@@ -257,7 +257,9 @@ fn certified(certificate: &Certificate, metric: &Metric) -> String {
     let programs = thousands(certificate.programs as usize);
     let (what, why) = match certificate {
         Certificate { optimal: true, .. } => ("optimal", format!("{programs} linear programs")),
-        Certificate { explored: true, .. } => ("bound", format!("given up after {programs} linear programs")),
+        Certificate { explored: true, .. } => {
+            ("bound", format!("not closed after {programs} linear programs"))
+        }
         _ => ("oracle bound", "not a measure of search error".to_owned()),
     };
     let bound = metric.display_score(certificate.bound);

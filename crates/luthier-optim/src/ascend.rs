@@ -113,7 +113,7 @@ pub struct Ascent {
     /// Lower and upper bound of each coordinate; infinite where there is none.
     pub bounds: Vec<(f64, f64)>,
     /// Number of random directions that are searched besides the axes, newly drawn for each move of [`Strategy::Koehn`]
-    /// and for each pass of [`Strategy::Iterated`].
+    /// and where no axis gains in [`Strategy::Iterated`].
     pub random_directions: usize,
     /// Unit of each coordinate in random directions; 0 leaves a coordinate out.
     pub unit: Vec<f64>,

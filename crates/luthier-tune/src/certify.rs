@@ -1,17 +1,19 @@
 //! Proof that weights are optimal on fixed lists, by branch and bound (in the spirit of Galley and Quirk 2011).
 //!
 //! Segments are assigned candidates one after the other. A prefix of choices is reachable if some weights prefer every
-//! chosen candidate to all others of its segment that have other statistics, which a linear program decides: max ε with
-//! w·(h − hⱼ) ≥ ε and |wᵢ| ≤ 1, in features divided by their spread within lists. Prefixes with ε ≤ [`MARGIN`] are cut
-//! off, and so are those whose bound on the score is not above the best score so far. Constraints enter a program only when
-//! its solution violates them, so that its size hardly depends on the number of candidates.
+//! chosen candidate to all others of its segment that have other statistics (the first of those with the same features),
+//! which a linear program decides: max ε with w·(h − hⱼ) ≥ ε and |wᵢ| ≤ 1, in features divided by their spread within
+//! lists. Prefixes with ε ≤ [`MARGIN`] are cut off, and so are those whose bound on the score is not above the best score
+//! so far. Constraints enter a program only when its solution violates them, so that its size hardly depends on the number
+//! of candidates.
 //!
-//! **Bound of BLEU.** For total length c from a to b, any λ > 0 and any μ, with matches mₙ of order n = 1…N and S segments,
+//! **Bound of BLEU.** For total length c from a to b, any λ > 0 and any μ, with matches mₙ of order n = 1…N,
 //! the inequality of arithmetic and geometric means and Lagrange's relaxation of the length give
 //!
-//! BLEU ≤ BP(b)·(1/N)·(Πλₙ)^(−1/N)·[Σₛ maxᵢ(Σₙ λₙmₙ − μ·len) + max(μa, μb)] / Πₙ max(1, a − (n − 1)S)^(1/N)
+//! BLEU ≤ BP(b)·(1/N)·(Πλₙ)^(−1/N)·[Σₛ maxᵢ(Σₙ λₙmₙ − μ·len) + max(μa, μb)] / Πₙ max(1, a − fₙ)^(1/N)
 //!
-//! where BP has the shortest reference lengths. The range of lengths is divided into cells, one word each if there are
+//! where BP has the shortest reference lengths and fₙ is the largest possible difference between the numbers of words and of
+//! n-grams, (n − 1)S for sentences of n words or more. The range of lengths is divided into cells, one word each if there are
 //! few; the bound of a cell is the least over a fixed family of (λ, μ), and that of the prefix the largest over cells. An
 //! order without match counts as ½ match at most, which covers exponential smoothing.
 //!
@@ -64,14 +66,14 @@ pub struct Certificate {
     pub score: f64,
     /// Upper bound on the score of any weights; equal to the score if it is optimal.
     pub bound: f64,
-    /// Whether no weights score higher.
+    /// Whether no weights score higher: none that prefer their choices by more than the margin ([`Limits::margin`]), in
+    /// features divided by their spread within lists and weights of at most 1.
     pub optimal: bool,
     /// Whether prefixes were explored; otherwise the bound is that of the oracle, which does not measure the search.
     pub explored: bool,
     /// Number of linear programs solved.
     pub programs: u64,
     /// Weights of the dense features that score higher than those given; `None` if there are none, or unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<Vec<f64>>,
 }
 
@@ -164,8 +166,8 @@ pub(crate) fn check_metric(metric: &Metric) -> Result<()> {
 }
 
 fn unbounded(metric: &Metric) -> Error {
-    Error::new(format!("no bound is known for {}", metric.name()))
-        .hint("certificates are for BLEU, TER, WER, CER and columns")
+    Error::new(format!("no bound is known for {} with these settings", metric.name()))
+        .hint("certificates are for BLEU with smooth=exp or none, TER, WER, CER and columns")
 }
 
 /// A pair (λ, μ) of the bound of BLEU.
@@ -183,6 +185,8 @@ struct Member {
 struct Rest {
     least: Vec<f64>,
     most: Vec<f64>,
+    /// By order of BLEU: least number of n-grams minus number of words.
+    fewer: Vec<f64>,
 }
 
 /// Upper bound on the score of a prefix of choices.
@@ -191,7 +195,6 @@ enum Bound {
         order: usize,
         members: Vec<Member>,
         rest: Vec<Rest>,
-        segments: f64,
     },
     /// Score of the fewest edits over the longest references.
     Edits(Vec<Rest>),
@@ -202,7 +205,9 @@ enum Bound {
 impl Bound {
     fn new(lists: &[&Candidates], metric: &Metric) -> Result<Self> {
         let width = metric.width();
-        let mut rest = vec![Rest { least: vec![0.0; width], most: vec![0.0; width] }; lists.len() + 1];
+        let order = if let Metric::Bleu(bleu) = metric { bleu.order } else { 0 };
+        let none = Rest { least: vec![0.0; width], most: vec![0.0; width], fewer: vec![0.0; order] };
+        let mut rest = vec![none; lists.len() + 1];
         for depth in (0..lists.len()).rev() {
             for i in 0..width {
                 let of = lists[depth].class.iter().map(|&c| f64::from(lists[depth].stats_of(c)[i]));
@@ -211,14 +216,22 @@ impl Bound {
                 rest[depth].least[i] = rest[depth + 1].least[i] + low;
                 rest[depth].most[i] = rest[depth + 1].most[i] + high;
             }
+            for n in 0..order {
+                let of = lists[depth].class.iter().map(|&c| lists[depth].stats_of(c));
+                let fewest =
+                    of.map(|x| f64::from(x[order + n]) - f64::from(x[order])).fold(f64::INFINITY, f64::min);
+                rest[depth].fewer[n] = rest[depth + 1].fewer[n] + fewest;
+            }
         }
+        let whole = |list: &&Candidates| list.stats.iter().all(|x| x.fract() == 0.0);
         match metric {
-            Metric::Bleu(bleu) if matches!(bleu.smooth, Smooth::Exp | Smooth::None) => Ok(Bound::Bleu {
-                order: bleu.order,
-                members: family(lists, metric, bleu.order),
-                rest,
-                segments: lists.len() as f64,
-            }),
+            Metric::Bleu(bleu)
+                if matches!(bleu.smooth, Smooth::Exp | Smooth::None)
+                    && !bleu.effective_order
+                    && lists.iter().all(whole) =>
+            {
+                Ok(Bound::Bleu { order, members: family(lists, metric, order), rest })
+            }
             Metric::Ter(_) | Metric::ErrorRate(_) => Ok(Bound::Edits(rest)),
             Metric::Column(_) => Ok(Bound::Values(rest)),
             _ => Err(unbounded(metric)),
@@ -229,8 +242,8 @@ impl Bound {
     /// `totals`.
     fn of(&self, depth: usize, totals: &[f64], metric: &Metric) -> f64 {
         match self {
-            Bound::Bleu { order, members, rest, segments } => {
-                bleu_bound(*order, members, &rest[depth], *segments, (depth, totals))
+            Bound::Bleu { order, members, rest } => {
+                bleu_bound(*order, members, &rest[depth], (depth, totals))
             }
             Bound::Edits(rest) => {
                 let rest = &rest[depth];
@@ -284,13 +297,7 @@ fn family(lists: &[&Candidates], metric: &Metric, order: usize) -> Vec<Member> {
 }
 
 /// Returns the bound of BLEU, see the module's documentation.
-fn bleu_bound(
-    order: usize,
-    members: &[Member],
-    rest: &Rest,
-    segments: f64,
-    (depth, totals): (usize, &[f64]),
-) -> f64 {
+fn bleu_bound(order: usize, members: &[Member], rest: &Rest, (depth, totals): (usize, &[f64])) -> f64 {
     let reference = totals[2 * order] + rest.least[2 * order];
     let (a, b) = (totals[order] + rest.least[order], totals[order] + rest.most[order]);
     let matched = |n: usize| if totals[n] > 0.0 { totals[n] } else { 0.5 };
@@ -308,7 +315,8 @@ fn bleu_bound(
         let from = a + (step * f64::from(cell)).floor();
         let to = (a + (step * f64::from(cell + 1)).ceil() - 1.0).min(b);
         let brevity = math::exp((1.0 - reference / to.max(1.0)).min(0.0));
-        let counted: f64 = (0..order).map(|n| (from - n as f64 * segments).max(1.0)).product();
+        let fewer = |n: usize| totals[order + n] - totals[order] + rest.fewer[n];
+        let counted: f64 = (0..order).map(|n| (from + fewer(n)).max(1.0)).product();
         let mut least = f64::INFINITY;
         for (m, base) in members.iter().zip(&base) {
             let value = m.scale * (base + (m.mu * from).max(m.mu * to));
@@ -392,10 +400,14 @@ impl Search<'_> {
                 continue;
             }
             let before = rows.len();
-            for j in (0..list.k).filter(|&j| list.class[j] != list.class[i]) {
-                let (chosen, other) = (&self.features[depth][i], &self.features[depth][j]);
-                rows.push(chosen.iter().zip(other).map(|(a, b)| a - b).collect());
+            let own = &self.features[depth];
+            let others = (0..list.k).filter(|&j| list.class[j] != list.class[i]);
+            // Of candidates with the same features the first is chosen.
+            if others.clone().any(|j| j < i && own[j] == own[i]) {
+                continue;
             }
+            let others = others.filter(|&j| own[j] != own[i]);
+            rows.extend(others.map(|j| own[i].iter().zip(&own[j]).map(|(a, b)| a - b).collect::<Vec<f64>>()));
             let inherited = witness.and_then(|w| {
                 let margin = rows[before..].iter().map(|row| dot(row, &w.weights)).fold(w.margin, f64::min);
                 (margin > self.limits.margin).then(|| Witness { margin, ..w.clone() })
@@ -434,6 +446,10 @@ impl Search<'_> {
             if most <= self.limits.margin {
                 return Ok(None);
             }
+            if !most.is_finite() {
+                self.open = f64::INFINITY;
+                return Ok(None);
+            }
             violated.clear();
             let mut margin = most;
             for (i, row) in rows.iter().enumerate() {
@@ -445,7 +461,12 @@ impl Search<'_> {
             }
             violated.retain(|(_, i)| !active.contains(i));
             if margin > enough || violated.is_empty() {
-                return Ok((margin > self.limits.margin).then_some(Witness { margin, weights, active }));
+                if margin > self.limits.margin {
+                    return Ok(Some(Witness { margin, weights, active }));
+                }
+                // The solution is not accurate enough to tell.
+                self.open = f64::INFINITY;
+                return Ok(None);
             }
             violated.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
             active.extend(violated.iter().take(ENTER).map(|v| v.1));

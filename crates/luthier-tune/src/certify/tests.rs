@@ -112,8 +112,37 @@ fn bounds_are_never_below_the_optimum() {
     }
 }
 
+/// Of two candidates with the same features the first is chosen, whatever the weights.
+#[test]
+fn equal_features_are_decided_by_order() {
+    let metric = metric("bleu");
+    let mut rows = Rows::default();
+    let texts = [["x y z u", "u v w x"], ["u v w x", "v u x y"]];
+    for (segment, texts) in texts.iter().enumerate() {
+        for (i, text) in texts.iter().enumerate() {
+            let value = if segment == 0 { 1.0 } else { i as f64 };
+            rows.push(segment as u32, text, &[("a", value)], &[]).unwrap();
+        }
+    }
+    let references = [vec!["u v w x"], vec!["u v w x"]];
+    let judge = Judge::new(&metric, &references, "ref.txt");
+    let lists: Vec<Arc<Candidates>> = crate::lists(&rows, &columns(&rows, None), Some(judge))
+        .unwrap()
+        .into_iter()
+        .map(Into::into)
+        .collect();
+    let score = |w: f64| ListWalker::new(&lists, &metric, &Weights::default(), &[w]).score();
+    let best = score(1.0).max(score(-1.0));
+    let proof = certify(&lists, &metric, 0.0, Limits::default(), Progress::NONE).unwrap();
+    assert!(proof.optimal && (proof.score - best).abs() < 1e-9, "{proof:?}, expected {best}");
+}
+
 #[test]
 fn metrics_without_bound_are_refused() {
-    let message = check_metric(&metric("chrf")).unwrap_err().to_string();
-    assert!(message.starts_with("no bound is known for chrF2"), "{message}");
+    for (name, start) in
+        [("chrf", "no bound is known for chrF2"), ("bleu:effective-order", "no bound is known for BLEU")]
+    {
+        let message = check_metric(&metric(name)).unwrap_err().to_string();
+        assert!(message.starts_with(start), "{message}");
+    }
 }

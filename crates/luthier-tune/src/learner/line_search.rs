@@ -220,10 +220,18 @@ impl Learner for LineSearch {
         // One process searches: time limits must not divide them.
         let mut found = fleet.map(1, |_| certify(lists, &self.metric, score, limits, progress))?;
         let mut certificate = found.swap_remove(0);
+        certificate.score = score;
         if let Some(better) = certificate.weights.take() {
-            state.weights.set(&first.columns, &better);
-            state.weights.scale(1.0 / state.weights.l1());
+            let mut weights = state.weights.clone();
+            weights.set(&first.columns, &better);
+            weights.scale(1.0 / weights.l1());
+            weights.gather(&first.columns, &mut dense);
+            let reached = ListWalker::new(lists, &self.metric, &weights, &dense).score();
+            if reached > score {
+                (state.weights, certificate.score) = (weights, reached);
+            }
         }
+        certificate.optimal = certificate.optimal && certificate.score >= certificate.bound - 1e-9;
         Ok(Some(certificate))
     }
 }

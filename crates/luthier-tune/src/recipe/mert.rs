@@ -38,8 +38,8 @@ pub struct Mert {
     #[cfg_attr(feature = "clap", arg(long, value_enum, help_heading = "MERT"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
-    /// Number of line searches after which the iterated strategy ends [default: 320 per free feature, 100 with a
-    /// decoder, more for small pools].
+    /// Number of line searches after which the iterated strategy ends, unless 96 perturbations in a row bring no gain
+    /// [default: 320 per free feature and at least 2,000; with a decoder 100 and 500; more for small pools].
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(1..)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<u32>,
@@ -55,7 +55,7 @@ pub struct Mert {
     /// Number of rounds of restarts; later rounds restart near the best weights of the rounds before.
     #[cfg_attr(feature = "clap", arg(long, default_value_t = Mert::default().rounds, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(1..=1000)))]
     pub rounds: u32,
-    /// Number of random directions that are searched besides the axes, at every move of koehn and in every pass of
+    /// Number of random directions that are searched besides the axes, at every move of koehn and where no axis gains in
     /// iterated [default: 2 for iterated, 0 for koehn; on forests 8, as in Watanabe 2012].
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "MERT"))]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,7 +79,8 @@ pub struct Mert {
     pub bound: Vec<WeightBound>,
     /// Prove that no weights score higher on the tuning lists, or compute a bound on the highest score (fixed lists).
     ///
-    /// Branch and bound over the choices of candidates, with a linear program for each prefix. It ends with a proof for pools
+    /// Weights count that prefer their choices by a margin above 10⁻⁶, in features divided by their spread within lists.
+    /// Branch and bound over the choices of candidates, with linear programs for each prefix. It ends with a proof for pools
     /// of a few hundred candidates; for more than 64 lists only the bound of the oracle is computed, which is no measure of
     /// search error.
     #[cfg_attr(feature = "clap", arg(long, help_heading = "MERT"))]

@@ -53,13 +53,13 @@ const CHAINS: usize = 4;
 const WIDTH: usize = 8;
 /// Number of rounds after which the better half of the chains goes on.
 const ROUNDS: u32 = 6;
-/// Difference from the head of its chain from which a perturbation is given up after one pass, in units of the score.
+/// Difference from the head of its chain from which a perturbation is given up after one pass, in per cent.
 const FAR: f64 = 0.1;
 /// Number of perturbations in a row without gain after which the search ends.
 const PATIENCE: usize = 96;
-/// Smallest gain that counts for the patience, in units of the score.
+/// Smallest gain that counts for the patience, in per cent.
 const GAIN: f64 = 0.005;
-/// Difference of scores up to which the more robust answer wins.
+/// Difference of scores up to which the more robust answer wins, in per cent.
 const CLOSE: f64 = 0.01;
 /// Number of epochs of hope–fear MIRA, whose weights are one of the starts.
 const MIRA_EPOCHS: u32 = 5;
@@ -130,9 +130,10 @@ impl<'a, 'b> Iterated<'a, 'b> {
         }
         self.perturb(&reached)?;
         let best = self.choose()?;
-        let exact = self.exact(best.score);
+        let found = self.job.end(&best.point);
+        let exact = self.exact(found.0).map(|point| self.job.end(&point));
         self.job.progress.poll()?;
-        Ok(self.job.end(exact.as_deref().unwrap_or(&best.point)))
+        Ok(exact.filter(|exact| exact.0 > found.0).unwrap_or(found))
     }
 
     /// Climbs from a point for at most `passes` passes.
@@ -237,8 +238,7 @@ impl<'a, 'b> Iterated<'a, 'b> {
         let ground = Ground::new(&sample, Arc::new(Flat::new(&sample)));
         let ends = self.fleet.map(starts.len() as u32, |shard| {
             let (seed, epoch) = (self.job.search.seed, self.job.state.epoch);
-            let mut stream =
-                Stream::new(seed, Purpose::Direction, epoch, (u32::from(u16::MAX) << 16) + shard.0);
+            let mut stream = Stream::new(seed, Purpose::Direction, epoch, u32::MAX - shard.0);
             self.climb(&ground, &starts[shard.0 as usize], SAMPLE_PASSES, &mut stream)
         })?;
         self.spent += ends.iter().map(|e| e.searches).sum::<u64>() / EVERY as u64;
@@ -304,6 +304,11 @@ impl<'a, 'b> Iterated<'a, 'b> {
         Ok(point)
     }
 
+    /// One per cent in units of the score.
+    fn per_cent(&self) -> f64 {
+        0.01 / self.job.search.metric.unit()
+    }
+
     /// Norm of a point in standardised features.
     fn norm(&self, point: &[f64]) -> f64 {
         point.iter().zip(self.spread).map(|(w, s)| (w * s) * (w * s)).sum::<f64>().sqrt()
@@ -330,7 +335,7 @@ impl<'a, 'b> Iterated<'a, 'b> {
                 let mut stream = Stream::new(self.job.search.seed, Purpose::Perturb, self.job.state.epoch, n);
                 let step = round * each as u32 + shard.0 % each as u32;
                 let point = self.perturbed((&chains, shard.0 as usize / each), step, &mut stream);
-                let give_up = chains[shard.0 as usize / each][0].score - FAR;
+                let give_up = chains[shard.0 as usize / each][0].score - FAR * self.per_cent();
                 self.climb_unless(&point, (passes, give_up), stream)
             })?;
             self.keep(&ends)?;
@@ -338,7 +343,7 @@ impl<'a, 'b> Iterated<'a, 'b> {
                 insert(&mut chains[i / each], end);
             }
             round += 1;
-            idle = if self.elite[0].score > before + GAIN { 0 } else { idle + WIDTH };
+            idle = if self.elite[0].score > before + GAIN * self.per_cent() { 0 } else { idle + WIDTH };
             if round.is_multiple_of(ROUNDS) {
                 chains.sort_by(|a, b| b[0].score.total_cmp(&a[0].score));
                 chains.truncate(chains.len().div_ceil(2));
@@ -374,7 +379,8 @@ impl<'a, 'b> Iterated<'a, 'b> {
     /// Returns the most robust of the ends that are close to the best.
     fn choose(&self) -> Result<Climbed> {
         let best = &self.elite[0];
-        let close: Vec<&Climbed> = self.elite.iter().filter(|e| best.score - e.score <= CLOSE).collect();
+        let far = |e: &&Climbed| best.score - e.score > CLOSE * self.per_cent();
+        let close: Vec<&Climbed> = self.elite.iter().filter(|e| !far(e)).collect();
         if close.len() == 1 {
             return Ok(best.clone());
         }
@@ -422,8 +428,8 @@ impl<'a, 'b> Iterated<'a, 'b> {
     fn exact(&self, found: f64) -> Option<Vec<f64>> {
         let search = &self.job.search;
         let candidates: usize = self.lists.iter().map(|l| l.k).sum();
-        let all = self.job.ascent.free.len() == self.spread.iter().filter(|s| **s > 0.0).count();
-        if !search.fixed_lists || search.limits.any() || !all || candidates > SMALL {
+        let sparse = self.lists.iter().any(|l| !l.ids.is_empty());
+        if !search.fixed_lists || search.limits.any() || sparse || candidates > SMALL {
             return None;
         }
         let limits = CertifyLimits { programs: PROGRAMS, ..CertifyLimits::default() };
