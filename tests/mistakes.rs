@@ -81,6 +81,8 @@ const MISTAKES: &[(&str, &str)] = &[
         "tune mert --nbest lists --ref short --run new",
         "lists:3: segment 1 has no reference: short ends after line 1; give references with one line per segment (segments count from 0); is the file truncated, or from another set?",
     ),
+    ("TUNE --certify --certify-seconds -1", "--certify-seconds is `-1`, expected a number above 0"),
+    ("TUNE --certify --certify-programs 0", "--certify-programs is `0`, expected a whole number, at least 1"),
     ("TUNE --restarts many", "--restarts is `many`, expected a whole number without sign"),
     (
         "TUNE --restarts -3",

@@ -52,9 +52,10 @@ pub(crate) struct Input {
     /// Run directory; created, or resumed if it exists.
     #[arg(long, value_name = "DIR", help_heading = "Run")]
     pub(super) run: PathBuf,
-    /// Initial weights, one `name value` per line [default: the model's, else 0].
+    /// Initial weights, one `name value` per line [default: the model's; for fixed lists found from them].
     ///
-    /// A Moses configuration is accepted, too. With all weights 0 the first candidate of each list is selected.
+    /// Fixed lists start from the best of each feature alone, with either sign, and of the mean of all features with their
+    /// better signs, each in units of its spread. --command needs initial weights. A Moses configuration is accepted, too. With all weights 0 the first candidate of each list is selected.
     #[arg(long, value_name = "FILE", help_heading = "Run")]
     init: Option<PathBuf>,
     /// Model directory of `train` or `import`, whose decoder generates the lists.

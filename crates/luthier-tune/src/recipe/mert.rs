@@ -77,21 +77,21 @@ pub struct Mert {
     /// `lm=0,` (nothing after the comma) has no upper bound, `lm=,1` no lower one.
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME=LOW,HIGH", help_heading = "MERT"))]
     pub bound: Vec<WeightBound>,
-    /// Prove that no weights score higher on the tuning lists, or compute a bound on the highest score (fixed lists).
+    /// Prove that no weights score higher on fixed lists, or print an upper bound of the score.
     ///
-    /// Weights count that prefer their choices by a margin above 10⁻⁶, in features divided by their spread within lists.
-    /// Branch and bound over the choices of candidates, with linear programs for each prefix. It ends with a proof for pools
-    /// of a few hundred candidates; for more than 64 lists only the bound of the oracle is computed, which is no measure of
-    /// search error.
+    /// The proof covers all weights that prefer the candidates they choose by a margin above 10⁻⁶, in features divided by
+    /// their spread within lists. It is a search by branch and bound over the choices of candidates, which solves linear
+    /// programs; it closes for pools of a few hundred candidates. For more than 64 lists only the bound of the oracle is
+    /// computed, which is no measure of search error.
     #[cfg_attr(feature = "clap", arg(long, help_heading = "MERT"))]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub certify: bool,
-    /// Number of linear programs after which --certify gives up.
+    /// Number of linear programs after which --certify gives up [default: 20000].
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "MERT", requires = "certify", value_parser = clap::value_parser!(u32).range(1..)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certify_programs: Option<u32>,
     /// Number of seconds after which --certify gives up; the result then depends on the machine [default: no limit].
-    #[cfg_attr(feature = "clap", arg(long, value_name = "S", help_heading = "MERT", requires = "certify", value_parser = super::range::flag::positive))]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S", allow_negative_numbers = true, help_heading = "MERT", requires = "certify", value_parser = super::range::flag::positive))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certify_seconds: Option<f64>,
 }

@@ -53,6 +53,8 @@ const CHAINS: usize = 4;
 const WIDTH: usize = 8;
 /// Number of rounds after which the better half of the chains goes on.
 const ROUNDS: u32 = 6;
+/// Largest number of passes from a perturbation.
+const PASSES: usize = 20;
 /// Difference from the head of its chain from which a perturbation is given up after one pass, in per cent.
 const FAR: f64 = 0.1;
 /// Number of perturbations in a row without gain after which the search ends.
@@ -163,17 +165,12 @@ impl<'a, 'b> Iterated<'a, 'b> {
     }
 
     /// Climbs from a perturbation, unless its score is below `give_up` after the first pass.
-    fn climb_unless(
-        &self,
-        point: &[f64],
-        (passes, give_up): (usize, f64),
-        mut stream: Stream,
-    ) -> Result<Climbed> {
+    fn climb_unless(&self, point: &[f64], give_up: f64, mut stream: Stream) -> Result<Climbed> {
         let first = self.climb(&self.ground, point, 1, &mut stream)?;
         if first.ended || first.score < give_up {
             return Ok(first);
         }
-        let rest = self.climb(&self.ground, &first.point, passes - 1, &mut stream)?;
+        let rest = self.climb(&self.ground, &first.point, PASSES - 1, &mut stream)?;
         Ok(Climbed { searches: first.searches + rest.searches, ..rest })
     }
 
@@ -324,7 +321,6 @@ impl<'a, 'b> Iterated<'a, 'b> {
 
     /// Climbs from perturbations of the best of `reached`, until the budget or the patience is spent.
     fn perturb(&mut self, reached: &[Climbed]) -> Result<()> {
-        let passes = 20;
         let mut chains: Vec<Vec<Climbed>> = reached.iter().take(CHAINS).map(|e| vec![e.clone()]).collect();
         let (mut round, mut idle) = (0, 0);
         while self.spent < self.budget && idle < PATIENCE && !self.job.ascent.free.is_empty() {
@@ -336,7 +332,7 @@ impl<'a, 'b> Iterated<'a, 'b> {
                 let step = round * each as u32 + shard.0 % each as u32;
                 let point = self.perturbed((&chains, shard.0 as usize / each), step, &mut stream);
                 let give_up = chains[shard.0 as usize / each][0].score - FAR * self.per_cent();
-                self.climb_unless(&point, (passes, give_up), stream)
+                self.climb_unless(&point, give_up, stream)
             })?;
             self.keep(&ends)?;
             for (i, end) in ends.iter().enumerate() {
