@@ -183,11 +183,13 @@ fn digest(lines: &[String]) -> String {
 /// Reads n-best files in parallel and merges them in the given order. Fails if a file is not in the given format, or
 /// not in a recognised one.
 pub fn read_rows(paths: &[&Path], options: &Options) -> Result<Rows> {
+    // Each thread reads consecutive files into the same table, because merging tables copies them.
+    let each = paths.len().div_ceil(rayon::current_num_threads()).max(1);
     let parts: Vec<Result<Rows>> = paths
-        .par_iter()
-        .map(|path| {
+        .par_chunks(each)
+        .map(|files| {
             let mut rows = Rows::default();
-            nbest::read(path, options, &mut rows).map(|()| rows)
+            files.iter().try_for_each(|path| nbest::read(path, options, &mut rows)).map(|()| rows)
         })
         .collect();
     let mut parts = parts.into_iter();

@@ -104,10 +104,12 @@ impl Candidates {
     ) -> Self {
         let mut seen = FxHashSet::default();
         let mut rows = Builder::default();
+        let mut layout = Layout::default();
         for candidate in candidates {
-            let print = fingerprint(columns, candidate);
+            layout.fit(columns, candidate.features);
+            let print = layout.fingerprint(candidate);
             if !distinct || seen.insert(print) {
-                rows.push(columns, candidate, print);
+                rows.push(columns.keys().len(), &layout, candidate, print);
             }
         }
         rows.finish(columns)
@@ -188,11 +190,23 @@ impl Candidates {
         self.stats.clear();
         let given = std::mem::take(&mut self.given);
         let width = metric.columns().len();
-        for i in 0..self.k {
-            let hypothesis = Hypothesis { text: self.text(i), columns: &given[i * width..(i + 1) * width] };
+        // Many candidates differ in their features only.
+        let mut known: FxHashMap<&str, u32> = FxHashMap::default();
+        let mut class = std::mem::take(&mut self.class);
+        let mut stats = std::mem::take(&mut self.stats);
+        for (i, class) in class.iter_mut().enumerate() {
+            let text = self.text(i);
+            if let Some(&same) = known.get(text).filter(|_| width == 0) {
+                *class = same;
+                continue;
+            }
+            let hypothesis = Hypothesis { text, columns: &given[i * width..(i + 1) * width] };
             metric.stats(prepared, hypothesis, scratch, &mut out);
-            self.class[i] = classes.of(&out, &mut self.stats);
+            *class = classes.of(&out, &mut stats);
+            known.insert(text, *class);
         }
+        drop(known);
+        (self.class, self.stats) = (class, stats);
         self.given = given;
     }
 
@@ -298,18 +312,45 @@ pub(crate) fn argmax(scores: &[f64]) -> usize {
     best
 }
 
-/// Returns the fingerprint of text and canonical features: sorted by key, without zeros, at the precision that
-/// lists store.
-fn fingerprint(columns: &Local, candidate: Candidate<'_>) -> u128 {
-    let kept = |&(key, value): &(FeatureKey, f64)| {
-        let value = if columns.position(key).is_some() { value } else { f64::from(value as f32) };
-        (key, value)
-    };
-    let mut features: Vec<(FeatureKey, f64)> =
-        candidate.features.iter().map(kept).filter(|f| f.1 != 0.0).collect();
-    features.sort_unstable_by_key(|f| f.0);
-    let text = Fingerprint::default().bytes(candidate.text.as_bytes());
-    features.iter().fold(text, |f, (key, value)| f.word(key.0).word(value.to_bits())).finish()
+/// Where the features of a candidate go. Most candidates of a list have the same features in the same order, so that it is
+/// computed once for many of them.
+#[derive(Default)]
+struct Layout {
+    /// Keys of the features, in the order of the candidate.
+    keys: Vec<FeatureKey>,
+    /// Dense column of each; `None` if it is sparse.
+    column: Vec<Option<u32>>,
+    /// Indices of the features in key order.
+    order: Vec<u32>,
+}
+
+impl Layout {
+    /// Makes this the layout of a candidate with the given features.
+    fn fit(&mut self, columns: &Local, features: &[(FeatureKey, f64)]) {
+        if self.keys.len() == features.len() && self.keys.iter().zip(features).all(|(k, f)| *k == f.0) {
+            return;
+        }
+        self.keys.clear();
+        self.keys.extend(features.iter().map(|f| f.0));
+        self.column.clear();
+        self.column.extend(self.keys.iter().map(|&k| columns.position(k).map(|c| c as u32)));
+        self.order.clear();
+        self.order.extend(0..features.len() as u32);
+        self.order.sort_unstable_by_key(|&i| self.keys[i as usize]);
+    }
+
+    /// Returns the fingerprint of text and canonical features: sorted by key, without zeros, at the precision that lists store.
+    fn fingerprint(&self, candidate: Candidate<'_>) -> u128 {
+        let mut print = Fingerprint::default().bytes(candidate.text.as_bytes());
+        for &i in &self.order {
+            let (key, value) = candidate.features[i as usize];
+            let value = if self.column[i as usize].is_some() { value } else { f64::from(value as f32) };
+            if value != 0.0 {
+                print = print.word(key.0).word(value.to_bits());
+            }
+        }
+        print.finish()
+    }
 }
 
 /// Builder of a list: collects candidates by row; [`Builder::finish`] stores them by column.
@@ -326,19 +367,18 @@ struct Builder {
 }
 
 impl Builder {
-    /// Appends a candidate.
-    fn push(&mut self, columns: &Local, candidate: Candidate<'_>, print: u128) {
+    /// Appends a candidate; `width` is the number of dense columns.
+    fn push(&mut self, width: usize, layout: &Layout, candidate: Candidate<'_>, print: u128) {
         let start = self.rows.len();
-        self.rows.resize(start + columns.keys().len(), 0.0);
-        let first = self.sparse.len();
-        for &(key, value) in candidate.features {
-            match columns.position(key) {
-                Some(c) => self.rows[start + c] = value,
+        self.rows.resize(start + width, 0.0);
+        for &i in &layout.order {
+            let (key, value) = candidate.features[i as usize];
+            match layout.column[i as usize] {
+                Some(c) => self.rows[start + c as usize] = value,
                 None if value != 0.0 => self.sparse.push((key, value as f32)),
                 None => {}
             }
         }
-        self.sparse[first..].sort_unstable_by_key(|f| f.0);
         self.given.extend_from_slice(candidate.columns);
         self.end(candidate.text, print, 0);
     }

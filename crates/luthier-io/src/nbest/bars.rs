@@ -116,7 +116,7 @@ impl Parser {
         self.features(input, field(layout.features), rows)?;
         let total = match field(layout.score) {
             "" => None,
-            word => Some(number(word).ok_or_else(|| {
+            word => Some(decimal(word).map(|d| d.0).or_else(|| number(word)).ok_or_else(|| {
                 input
                     .error(format!("the total score is `{}`, expected a finite number", short(word)))
                     .hint("the text must not contain `|||`")
@@ -165,28 +165,51 @@ impl Parser {
     fn features(&mut self, input: &Input, field: &str, rows: &mut Rows) -> Result<()> {
         self.last = None;
         let mut open: Option<&str> = None;
-        for word in field.split_ascii_whitespace() {
-            if let Some(label) = self.opens(input, word)? {
-                self.close(input, open, rows)?;
-                open = Some(label);
-            } else if let Some((label, value)) = pair(word).filter(|_| self.style != Some(Label::Colon)) {
-                self.close(input, open.take(), rows)?;
-                let value = number(value).ok_or_else(|| not_finite(input, label, value))?;
+        let mut rest = field;
+        loop {
+            rest = rest.trim_ascii_start();
+            if open.is_some()
+                && let Some((value, after)) = decimal(rest)
+            {
                 self.values.push(value);
-                self.close(input, Some(label), rows)?;
-                self.style = Some(Label::Equals);
-            } else if let Some(label) = open {
-                self.values.push(number(word).ok_or_else(|| not_finite(input, label, word))?);
-            } else {
-                return Err(input
-                    .error(format!(
-                        "the features begin with `{}`, expected a label such as `LM0=`",
-                        short(word)
-                    ))
-                    .hint("the text must not contain `|||`"));
+                rest = after;
+                continue;
             }
+            let end = rest.bytes().position(|b| b.is_ascii_whitespace()).unwrap_or(rest.len());
+            let (word, after) = rest.split_at(end);
+            if word.is_empty() {
+                break;
+            }
+            self.word(input, word, &mut open, rows)?;
+            rest = after;
         }
         self.close(input, open, rows)
+    }
+
+    /// Parses one word of the features; `open` is the label that the next values belong to.
+    fn word<'a>(
+        &mut self,
+        input: &Input,
+        word: &'a str,
+        open: &mut Option<&'a str>,
+        rows: &mut Rows,
+    ) -> Result<()> {
+        if let Some(label) = self.opens(input, word)? {
+            self.close(input, open.replace(label), rows)
+        } else if let Some((label, value)) = pair(word).filter(|_| self.style != Some(Label::Colon)) {
+            self.close(input, open.take(), rows)?;
+            let value = number(value).ok_or_else(|| not_finite(input, label, value))?;
+            self.values.push(value);
+            self.style = Some(Label::Equals);
+            self.close(input, Some(label), rows)
+        } else if let Some(label) = open {
+            self.values.push(number(word).ok_or_else(|| not_finite(input, label, word))?);
+            Ok(())
+        } else {
+            let message =
+                format!("the features begin with `{}`, expected a label such as `LM0=`", short(word));
+            Err(input.error(message).hint("the text must not contain `|||`"))
+        }
     }
 
     /// Returns the label of a word such as `LM0=` or `lm:`; `None` if the word is not a label. Fails on a
@@ -265,6 +288,41 @@ impl Parser {
     }
 }
 
+/// Powers of ten that a double holds exactly, as far as [`decimal`] needs them.
+const TENS: [f64; 16] =
+    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+
+/// Parses the number that a text begins with if it is a short decimal such as `-3.25`, up to white space or the end; returns
+/// it with the rest of the text. `None` for anything else, also for other forms of numbers. The value is the one that
+/// [`str::parse`] returns: digits and power of ten are exact, and one division rounds correctly.
+fn decimal(text: &str) -> Option<(f64, &str)> {
+    let bytes = text.as_bytes();
+    let negative = bytes.first() == Some(&b'-');
+    let start = usize::from(negative);
+    let (mut digits, mut count, mut point, mut at) = (0u64, 0, None, start);
+    while let Some(&b) = bytes.get(at) {
+        match b {
+            b'0'..=b'9' => {
+                digits = digits * 10 + u64::from(b - b'0');
+                count += 1;
+            }
+            b'.' if point.is_none() && count > 0 => point = Some(at),
+            _ if b.is_ascii_whitespace() => break,
+            _ => return None,
+        }
+        at += 1;
+        if count > 15 {
+            return None;
+        }
+    }
+    let fraction = point.map_or(0, |p| at - p - 1);
+    if count == 0 || point.is_some() && fraction == 0 {
+        return None;
+    }
+    let value = digits as f64 / TENS[fraction];
+    Some((if negative { -value } else { value }, &text[at..]))
+}
+
 /// Splits `name=value` at the last equals sign, because names may contain others; `None` for any other word.
 fn pair(word: &str) -> Option<(&str, &str)> {
     word.rsplit_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty())
@@ -290,4 +348,38 @@ fn starts_with_label(field: &str) -> bool {
 fn short(word: &str) -> String {
     let cut: String = word.chars().take(40).collect();
     if cut.len() < word.len() { cut + "…" } else { cut }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_decimals_are_read_as_the_library_reads_them() {
+        let mut state = 1u64;
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for _ in 0..100_000 {
+            let mut word: String = if next(2) == 0 { String::new() } else { "-".into() };
+            let (whole, fraction) = (1 + next(8), next(8));
+            (0..whole).for_each(|_| word.push(char::from(b'0' + next(10) as u8)));
+            if fraction > 0 {
+                word.push('.');
+                (0..fraction).for_each(|_| word.push(char::from(b'0' + next(10) as u8)));
+            }
+            let (value, rest) = decimal(&format!("{word} x")).map(|(v, r)| (v, r.to_owned())).unwrap();
+            assert_eq!(
+                (value.to_bits(), rest.as_str()),
+                (word.parse::<f64>().unwrap().to_bits(), " x"),
+                "{word}"
+            );
+        }
+        for other in
+            ["", "-", ".5", "5.", "1e3", "1.2.3", "inf", "+1", "0x1", "1234567890123456", "1=2", "--1"]
+        {
+            assert_eq!(decimal(other), None, "{other}");
+        }
+    }
 }
