@@ -103,7 +103,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     (
         "tune mert --nbest lists --ref ref --run old --restarts 7 -q",
-        "old: holds a run with other settings: recipe.restarts is 15 there and 7 here; use the same settings to resume, or another --run directory",
+        "old: holds a run with other settings: recipe.restarts is 45 there and 7 here; use the same settings to resume, or another --run directory",
     ),
     (
         "TUNE --nbest-size 50",

@@ -672,6 +672,35 @@ impl<'a> ListWalker<'a> {
         self.sweep.surface(self.metric, stats, Metric::score)
     }
 
+    /// Searches along the axes `axes` and returns the candidates of each segment that are best for any step of at most
+    /// `reach[axis]`, in order.
+    pub(crate) fn winners(&mut self, axes: &[usize], reach: &[f64]) -> Vec<Vec<u32>> {
+        for &axis in axes {
+            self.collect(Direction::Axis(axis));
+        }
+        let mut all = vec![Vec::new(); self.flat.segments()];
+        for &axis in axes {
+            for (s, winners) in all.iter_mut().enumerate() {
+                let offset = &self.b[self.flat.starts[s]..];
+                let lines = self.trails[axis].of(s);
+                let crossing = |i: usize| match (lines.get(i.wrapping_sub(1)), lines.get(i)) {
+                    (Some(l), Some(r)) => {
+                        (offset[l.line as usize] - offset[r.line as usize]) / (r.slope - l.slope)
+                    }
+                    (None, _) => f64::NEG_INFINITY,
+                    (_, None) => f64::INFINITY,
+                };
+                let near = |i: &usize| crossing(*i) <= reach[axis] && crossing(i + 1) >= -reach[axis];
+                winners.extend((0..lines.len()).filter(near).map(|i| lines[i].line));
+            }
+        }
+        for winners in &mut all {
+            winners.sort_unstable();
+            winners.dedup();
+        }
+        all
+    }
+
     /// Collects the changes of all segments' best candidates along the line, and the corpus statistics at γ = −∞.
     fn collect(&mut self, direction: Direction<'_>) {
         self.sweep.begin(self.metric.width());

@@ -153,6 +153,9 @@ impl Learner for LineSearch {
         let (space, columns) = match evidence {
             Evidence::Lists(lists) => {
                 let Some(first) = lists.first() else { return Ok(None) };
+                if self.certify.is_some() {
+                    only_dense(&state.weights, &first.columns)?;
+                }
                 (SearchSpace::Lists(lists, Arc::new(Flat::new(lists))), &first.columns)
             }
             Evidence::Forests(pool) => (SearchSpace::Forests(pool), &pool.columns),
@@ -165,6 +168,9 @@ impl Learner for LineSearch {
         if iterated {
             ascent.unit = spread.iter().map(|s| if *s > 0.0 { 1.0 / s } else { 0.0 }).collect();
             ascent.free.retain(|&c| spread[c] > 0.0);
+            if !self.fixed_lists {
+                keep_signs(&mut ascent.bounds, &start);
+            }
         }
         // A feature that first occurs in a later iteration starts at 0, which can be out of bounds.
         for (w, &(low, high)) in start.iter_mut().zip(&ascent.bounds) {
@@ -205,15 +211,6 @@ impl Learner for LineSearch {
         progress: Progress<'_>,
     ) -> Result<Option<Certificate>> {
         let (Some(limits), Some(first)) = (self.certify, lists.first()) else { return Ok(None) };
-        let sparse = |(name, w): (&str, f64)| {
-            (w != 0.0 && !first.columns.keys().contains(&FeatureKey::of(name))).then(|| name.to_owned())
-        };
-        if let Some(name) = state.weights.iter().find_map(sparse) {
-            return Err(Error::new(format!(
-                "--certify covers dense features only, and the weight of {name} is not 0"
-            ))
-            .hint("leave out --certify or the weights of sparse features"));
-        }
         let mut dense = Vec::new();
         state.weights.gather(&first.columns, &mut dense);
         let score = ListWalker::new(lists, &self.metric, &state.weights, &dense).score();
@@ -261,6 +258,35 @@ impl Limits {
     /// Returns whether any weight is fixed or bounded; weights are then not L1-normalised.
     pub fn any(&self) -> bool {
         !self.fixed.is_empty() || !self.bounds.is_empty()
+    }
+}
+
+/// Fails if a feature that is not dense has a weight, which a certificate does not cover.
+fn only_dense(weights: &Weights, columns: &Local) -> Result<()> {
+    let sparse = |(name, w): (&str, f64)| {
+        (w != 0.0 && !columns.keys().contains(&FeatureKey::of(name))).then(|| name.to_owned())
+    };
+    match weights.iter().find_map(sparse) {
+        Some(name) => {
+            let message = format!("--certify covers dense features only, and the weight of {name} is not 0");
+            Err(Error::new(message).hint("leave out --certify or the weights of sparse features"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Largest weight of the opposite sign that one iteration with a decoder can give a feature, relative to its weight.
+const CROSSING: f64 = 0.25;
+
+/// Tightens bounds so that weights keep their signs, or cross 0 by little. Lists of a decoder tell nothing about the output
+/// under reversed signs: a small step lets the next lists show it.
+fn keep_signs(bounds: &mut [(f64, f64)], weights: &[f64]) {
+    for ((low, high), &w) in bounds.iter_mut().zip(weights) {
+        if w > 0.0 {
+            *low = low.max(-CROSSING * w);
+        } else if w < 0.0 {
+            *high = high.min(-CROSSING * w);
+        }
     }
 }
 

@@ -38,17 +38,18 @@ pub struct Mert {
     #[cfg_attr(feature = "clap", arg(long, value_enum, help_heading = "MERT"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
-    /// Number of line searches after which the iterated strategy ends, unless 96 perturbations in a row bring no gain
-    /// [default: 320 per free feature and at least 2,000; with a decoder 100 and 500; more for small pools].
+    /// Number of line searches after which the iterated strategy ends
+    /// [default: 370 per free feature and at least 2,000; with a decoder 100 and 500; more for small pools].
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(1..)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<u32>,
-    /// Number of random starts [default: 15 for iterated, else 20; on forests 4].
+    /// Number of random starts [default: 45 for iterated, with a decoder 15; else 20; on forests 4].
     ///
     /// The current weights are always a start, too. With koehn, powell, random and simplex each weight of a random start
     /// is drawn uniformly: from its bounds if it has any, else from [0, 1] if the current weight is positive, [−1, 0] if
     /// negative, [−1, 1] if 0. With iterated it is drawn from a normal distribution in units of the feature's spread
-    /// within lists, with the sign of the current weight; some starts on fixed lists have any sign.
+    /// within lists, with the sign of the current weight; some starts on fixed lists have any sign, those with a decoder are near the
+    /// current weights.
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", help_heading = "MERT", value_parser = clap::value_parser!(u32).range(..=1_000_000)))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restarts: Option<u32>,
@@ -180,6 +181,8 @@ impl From<WeightBound> for String {
 
 /// Default number of random starts on n-best lists, by the iterated and by the other strategies.
 const ITERATED_RESTARTS: u32 = 15;
+/// The same on fixed lists, which are searched once.
+const FIXED_RESTARTS: u32 = 45;
 const RESTARTS: u32 = 20;
 /// Default number of random directions per pass of the iterated strategy.
 const ITERATED_DIRECTIONS: u32 = 2;
@@ -295,6 +298,9 @@ impl Algorithm for Mert {
         }
         let (restarts, directions) = match strategy {
             _ if self.learn_from.is_forest() => (4, 8),
+            Strategy::Iterated if context.source == SourceKind::Fixed => {
+                (FIXED_RESTARTS, ITERATED_DIRECTIONS)
+            }
             Strategy::Iterated => (ITERATED_RESTARTS, ITERATED_DIRECTIONS),
             _ => (RESTARTS, 0),
         };

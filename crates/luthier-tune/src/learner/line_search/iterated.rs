@@ -4,15 +4,19 @@
 //! lists, so that badly scaled features are searched as well as others.
 //!
 //! - **Starts.** The current weights and random ones. Fixed lists also start from the best of 2D + 1 simple weight
-//!   vectors ([`signed_start`]), whose signs most of the random starts have. With a decoder, all random starts have the
-//!   signs of the current weights: reversed signs win on lists that do not represent them, and the next output collapses.
+//!   vectors ([`signed_start`]), whose signs most of the random starts have. With a decoder, they are near the current
+//!   weights and have their signs, and no weight crosses 0 by much: reversed signs win on lists that do not represent them,
+//!   and the next output collapses.
 //! - **Successive halving.** With many lists, each start makes two passes of cyclic ascent on every [`EVERY`]th of them; the
 //!   current weights and the best [`KEEP`] others go on. Each makes one pass on all lists; the better half makes another one,
 //!   and so on.
-//! - **Perturbations** of what the best four starts have reached, the heads of four chains, eight perturbations at a time: noise in all
-//!   features or in one, or a step towards another good vector. Each climbs to a local maximum, but is given up if it is
-//!   [`FAR`] below the head of its chain after one pass; the best becomes the head. After every [`ROUNDS`] rounds the better half of the chains goes on. The search ends after `budget` line
-//!   searches, or when [`PATIENCE`] perturbations in a row have not gained [`GAIN`].
+//! - **Perturbations** of what the best four starts have reached, the heads of four chains, eight perturbations at a time:
+//!   noise in all features or in one, or a step towards another good vector. Each climbs to a local maximum, but is given up
+//!   if it is [`FAR`] below the head of its chain after one pass; the best becomes the head. With many lists, it climbs first
+//!   on the candidates that are best somewhere near the heads, about one in eight, and on all only if it comes close to the
+//!   head. After every [`ROUNDS`] rounds the better half of the chains goes on, and the nearby candidates are looked up again.
+//! - **Cycles.** When [`PATIENCE`] perturbations in a row have not gained [`GAIN`], other random starts are tried in the
+//!   same way. The search ends after `budget` line searches, or after [`CYCLES`] cycles.
 //! - **Choice.** Among the ends whose score is within [`CLOSE`] of the best, the one that is farthest from a change of
 //!   statistics along the axes and 2D fixed random directions.
 //!
@@ -35,7 +39,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Number of line searches per free feature, and at least, by default.
-const PER_FEATURE: u64 = 320;
+const PER_FEATURE: u64 = 370;
 const LEAST: u64 = 2000;
 /// The same with a decoder in the loop, whose next lists correct what a short search misses.
 const PER_FEATURE_IN_LOOP: u64 = 100;
@@ -47,6 +51,8 @@ const MANY_LISTS: usize = 400;
 const EVERY: usize = 8;
 const SAMPLE_PASSES: usize = 2;
 const KEEP: usize = 12;
+/// With a decoder, random starts lie between the current weights and random ones, at these shares of the way.
+const NEAR: [f64; 3] = [0.1, 0.3, 0.9];
 /// Number of chains of perturbations at the start.
 const CHAINS: usize = 4;
 /// Number of perturbations per round, of all chains together. It belongs to the search, not to the machine.
@@ -57,8 +63,21 @@ const ROUNDS: u32 = 6;
 const PASSES: usize = 20;
 /// Difference from the head of its chain from which a perturbation is given up after one pass, in per cent.
 const FAR: f64 = 0.1;
-/// Number of perturbations in a row without gain after which the search ends.
-const PATIENCE: usize = 96;
+/// Sizes of perturbations, relative to the norm of the point.
+const SIZES: [f64; 3] = [0.03, 0.1, 0.3];
+/// Number of points whose neighbourhoods decide which candidates perturbations are tried on, and their size, relative to the
+/// norm of the point.
+const LOOKS: usize = 12;
+const REACH: f64 = 0.3;
+/// Cost of a line search on nearby candidates, relative to one on all.
+const NEARBY_COST: f64 = 0.3;
+/// Difference from the head of its chain up to which a perturbation that has climbed on nearby candidates climbs on all of
+/// them, in per cent.
+const MARGIN: f64 = 0.02;
+/// Number of perturbations in a row without gain after which a cycle ends.
+const PATIENCE: usize = 48;
+/// Number of cycles of starts and perturbations at most, while the budget lasts.
+const CYCLES: u32 = 8;
 /// Smallest gain that counts for the patience, in per cent.
 const GAIN: f64 = 0.005;
 /// Difference of scores up to which the more robust answer wins, in per cent.
@@ -126,11 +145,16 @@ impl<'a, 'b> Iterated<'a, 'b> {
 
     /// Searches and returns the best end.
     pub(super) fn run(mut self) -> Result<End> {
-        let reached = self.halve()?;
-        if reached.is_empty() {
+        for cycle in 0..CYCLES {
+            let reached = self.halve(cycle)?;
+            self.perturb(cycle, &reached)?;
+            if self.spent >= self.budget || self.elite.is_empty() {
+                break;
+            }
+        }
+        if self.elite.is_empty() {
             return Ok(self.job.end(&self.job.start));
         }
-        self.perturb(&reached)?;
         let best = self.choose()?;
         let found = self.job.end(&best.point);
         let exact = self.exact(found.0).map(|point| self.job.end(&point));
@@ -146,6 +170,18 @@ impl<'a, 'b> Iterated<'a, 'b> {
         passes: usize,
         stream: &mut Stream,
     ) -> Result<Climbed> {
+        self.climb_unless(ground, point, [passes, 0], f64::NEG_INFINITY, stream)
+    }
+
+    /// Climbs from a point for at most `passes[0]` passes, and for `passes[1]` more unless the score is below `give_up` then.
+    fn climb_unless(
+        &self,
+        ground: &Ground<'a>,
+        point: &[f64],
+        passes: [usize; 2],
+        give_up: f64,
+        stream: &mut Stream,
+    ) -> Result<Climbed> {
         let take = || ground.walkers.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let (metric, weights) = (&self.job.search.metric, &self.job.state.weights);
         let mut walker = match take() {
@@ -157,21 +193,15 @@ impl<'a, 'b> Iterated<'a, 'b> {
         };
         let mut polled =
             Polled { walker: &mut walker, progress: self.job.progress, searches: 0, stopped: false };
-        let ended = self.job.ascent.cyclic(&mut polled, passes, &mut || stream.normal());
+        let mut normal = || stream.normal();
+        let mut ended = self.job.ascent.cyclic(&mut polled, passes[0], &mut normal);
+        if !ended && passes[1] > 0 && polled.score() >= give_up {
+            ended = self.job.ascent.cyclic(&mut polled, passes[1], &mut normal);
+        }
         let (searches, stopped) = (polled.searches, polled.stopped);
         let climbed = Climbed { score: walker.score(), point: walker.point().to_vec(), searches, ended };
         ground.walkers.lock().unwrap_or_else(PoisonError::into_inner).push(walker);
         if stopped { Err(Error::interrupted()) } else { Ok(climbed) }
-    }
-
-    /// Climbs from a perturbation, unless its score is below `give_up` after the first pass.
-    fn climb_unless(&self, point: &[f64], give_up: f64, mut stream: Stream) -> Result<Climbed> {
-        let first = self.climb(&self.ground, point, 1, &mut stream)?;
-        if first.ended || first.score < give_up {
-            return Ok(first);
-        }
-        let rest = self.climb(&self.ground, &first.point, PASSES - 1, &mut stream)?;
-        Ok(Climbed { searches: first.searches + rest.searches, ..rest })
     }
 
     /// Counts the line searches of ends, and keeps those that are among the best. All weights 0 are no answer: they leave the
@@ -188,8 +218,9 @@ impl<'a, 'b> Iterated<'a, 'b> {
     }
 
     /// Climbs from all starts, pass by pass; the better half continues. Returns where each start has come, best first.
-    fn halve(&mut self) -> Result<Vec<Climbed>> {
-        let starts = self.sifted(self.starts()?)?;
+    fn halve(&mut self, cycle: u32) -> Result<Vec<Climbed>> {
+        let starts = self.starts(cycle)?;
+        let starts = self.sifted(cycle, starts)?;
         let mut alive: Vec<usize> = (0..starts.len()).collect();
         let mut reached: Vec<Option<Climbed>> = vec![None; starts.len()];
         let mut pass = 0;
@@ -198,7 +229,8 @@ impl<'a, 'b> Iterated<'a, 'b> {
                 let (seed, epoch) = (self.job.search.seed, self.job.state.epoch);
                 let start = alive[shard.0 as usize];
                 let point = reached[start].as_ref().map_or(&starts[start], |r| &r.point);
-                let mut stream = Stream::new(seed, Purpose::Direction, epoch, (pass << 16) + shard.0);
+                let mut stream =
+                    Stream::new(seed, Purpose::Direction, epoch, (cycle << 24) + (pass << 16) + shard.0);
                 self.climb(&self.ground, point, 1, &mut stream)
             })?;
             self.keep(&ends)?;
@@ -227,7 +259,7 @@ impl<'a, 'b> Iterated<'a, 'b> {
 
     /// Climbs from the starts on a sample of the lists, if there are many, and returns the current weights and where the best
     /// others have come.
-    fn sifted(&mut self, starts: Vec<Vec<f64>>) -> Result<Vec<Vec<f64>>> {
+    fn sifted(&mut self, cycle: u32, starts: Vec<Vec<f64>>) -> Result<Vec<Vec<f64>>> {
         if self.lists.len() < MANY_LISTS || starts.len() <= KEEP {
             return Ok(starts);
         }
@@ -235,7 +267,7 @@ impl<'a, 'b> Iterated<'a, 'b> {
         let ground = Ground::new(&sample, Arc::new(Flat::new(&sample)));
         let ends = self.fleet.map(starts.len() as u32, |shard| {
             let (seed, epoch) = (self.job.search.seed, self.job.state.epoch);
-            let mut stream = Stream::new(seed, Purpose::Direction, epoch, u32::MAX - shard.0);
+            let mut stream = Stream::new(seed, Purpose::Direction, epoch, u32::MAX - (cycle << 24) - shard.0);
             self.climb(&ground, &starts[shard.0 as usize], SAMPLE_PASSES, &mut stream)
         })?;
         self.spent += ends.iter().map(|e| e.searches).sum::<u64>() / EVERY as u64;
@@ -245,8 +277,9 @@ impl<'a, 'b> Iterated<'a, 'b> {
         Ok(starts.into_iter().take(1).chain(best).collect())
     }
 
-    /// Returns the starts: the current weights, the simple ones of fixed lists, and random ones.
-    fn starts(&self) -> Result<Vec<Vec<f64>>> {
+    /// Returns the starts of a cycle: random ones, and in the first cycle also the current weights, the simple ones of fixed
+    /// lists and those of MIRA.
+    fn starts(&self, cycle: u32) -> Result<Vec<Vec<f64>>> {
         let job = self.job;
         let mut all = vec![job.start.clone()];
         let simple = if job.search.fixed_lists {
@@ -259,11 +292,15 @@ impl<'a, 'b> Iterated<'a, 'b> {
         let simple = simple.filter(|_| !chosen);
         let signs = simple.as_ref().unwrap_or(&job.start).clone();
         let simple_signs = simple.is_some();
-        all.extend(simple.map(|simple| self.within(&simple)));
-        all.push(self.within(&self.by_mira(&signs)?));
+        all.extend(simple.map(|simple| self.within(&simple)).filter(|simple| *simple != job.start));
+        if cycle == 0 {
+            all.push(self.within(&self.by_mira(&signs)?));
+        } else {
+            all.clear();
+        }
         let size = self.norm(&job.start);
         let size = if size > 0.0 { size } else { 1.0 };
-        for k in 0..job.search.restarts {
+        for k in (0..job.search.restarts).map(|k| cycle * job.search.restarts + k) {
             let mut stream = Stream::new(job.search.seed, Purpose::Restart, job.state.epoch, k);
             let free_signs = simple_signs && k % 4 == 3;
             let draw: Vec<f64> = (0..signs.len())
@@ -274,8 +311,10 @@ impl<'a, 'b> Iterated<'a, 'b> {
                 })
                 .collect();
             let by = size / self.norm(&draw).max(f64::MIN_POSITIVE);
-            let scaled: Vec<f64> = draw.iter().map(|x| x * by).collect();
-            all.push(self.within(&scaled));
+            let far = if job.search.fixed_lists { 1.0 } else { NEAR[k as usize % NEAR.len()] };
+            let point: Vec<f64> =
+                draw.iter().zip(&job.start).map(|(x, w)| far * by * x + (1.0 - far) * w).collect();
+            all.push(self.within(&point));
         }
         Ok(all)
     }
@@ -320,26 +359,34 @@ impl<'a, 'b> Iterated<'a, 'b> {
     }
 
     /// Climbs from perturbations of the best of `reached`, until the budget or the patience is spent.
-    fn perturb(&mut self, reached: &[Climbed]) -> Result<()> {
+    fn perturb(&mut self, cycle: u32, reached: &[Climbed]) -> Result<()> {
         let mut chains: Vec<Vec<Climbed>> = reached.iter().take(CHAINS).map(|e| vec![e.clone()]).collect();
-        let (mut round, mut idle) = (0, 0);
-        while self.spent < self.budget && idle < PATIENCE && !self.job.ascent.free.is_empty() {
-            let before = self.elite[0].score;
+        if chains.is_empty() || self.job.ascent.free.is_empty() {
+            return Ok(());
+        }
+        let best =
+            |chains: &[Vec<Climbed>]| chains.iter().map(|c| c[0].score).fold(f64::NEG_INFINITY, f64::max);
+        let (mut round, mut idle, mut nearby) = (0u32, 0, None);
+        while self.spent < self.budget && idle < PATIENCE {
+            if round.is_multiple_of(ROUNDS) {
+                nearby = self.nearby(&chains)?;
+            }
+            let before = best(&chains);
             let each = WIDTH / chains.len();
             let ends = self.fleet.map((chains.len() * each) as u32, |shard| {
-                let n = round * WIDTH as u32 + shard.0;
+                let n = (cycle << 24) + round * WIDTH as u32 + shard.0;
                 let mut stream = Stream::new(self.job.search.seed, Purpose::Perturb, self.job.state.epoch, n);
                 let step = round * each as u32 + shard.0 % each as u32;
-                let point = self.perturbed((&chains, shard.0 as usize / each), step, &mut stream);
-                let give_up = chains[shard.0 as usize / each][0].score - FAR * self.per_cent();
-                self.climb_unless(&point, give_up, stream)
+                let own = shard.0 as usize / each;
+                let point = self.perturbed((&chains, own), step, &mut stream);
+                self.climb_near(nearby.as_ref(), &point, chains[own][0].score, &mut stream)
             })?;
             self.keep(&ends)?;
             for (i, end) in ends.iter().enumerate() {
                 insert(&mut chains[i / each], end);
             }
             round += 1;
-            idle = if self.elite[0].score > before + GAIN * self.per_cent() { 0 } else { idle + WIDTH };
+            idle = if best(&chains) > before + GAIN * self.per_cent() { 0 } else { idle + WIDTH };
             if round.is_multiple_of(ROUNDS) {
                 chains.sort_by(|a, b| b[0].score.total_cmp(&a[0].score));
                 chains.truncate(chains.len().div_ceil(2));
@@ -348,12 +395,69 @@ impl<'a, 'b> Iterated<'a, 'b> {
         Ok(())
     }
 
+    /// Climbs from a perturbation of a point with score `head`; first on the nearby lists if there are any, and on all lists
+    /// only if that is promising. The score of an end is that on all lists, −∞ if it was given up.
+    fn climb_near(
+        &self,
+        nearby: Option<&Ground<'a>>,
+        point: &[f64],
+        head: f64,
+        stream: &mut Stream,
+    ) -> Result<Climbed> {
+        let passes = [1, PASSES - 1];
+        let far = head - FAR * self.per_cent();
+        let Some(nearby) = nearby else {
+            return self.climb_unless(&self.ground, point, passes, far, stream);
+        };
+        let tried = self.climb_unless(nearby, point, passes, far, stream)?;
+        let cost = (tried.searches as f64 * NEARBY_COST).ceil() as u64;
+        if tried.score < head - MARGIN * self.per_cent() {
+            return Ok(Climbed { searches: cost, score: f64::NEG_INFINITY, ..tried });
+        }
+        let end = self.climb(&self.ground, &tried.point, PASSES, stream)?;
+        Ok(Climbed { searches: end.searches + cost, ..end })
+    }
+
+    /// Returns the lists with those candidates only that are best for some weights near the heads of the chains; `None` if
+    /// there are few lists. They are found by searches along the axes from the heads and from points around them.
+    fn nearby(&mut self, chains: &[Vec<Climbed>]) -> Result<Option<Ground<'a>>> {
+        if self.lists.len() < MANY_LISTS {
+            return Ok(None);
+        }
+        let (unit, free) = (&self.job.ascent.unit, &self.job.ascent.free);
+        let each = LOOKS / chains.len();
+        let found = self.fleet.map((chains.len() * each) as u32, |shard| {
+            let (own, look) = (shard.0 as usize / each, shard.0 as usize % each);
+            let mut point = chains[own][0].point.clone();
+            let norm = self.norm(&point);
+            let mut stream =
+                Stream::new(self.job.search.seed, Purpose::Perturb, self.job.state.epoch, u32::MAX - shard.0);
+            let size = if look == 0 { 0.0 } else { norm * SIZES[1 + look % 2] / (free.len() as f64).sqrt() };
+            for &c in free {
+                point[c] += size * stream.normal() * unit[c];
+            }
+            let (metric, weights) = (&self.job.search.metric, &self.job.state.weights);
+            let mut walker = ListWalker::over(&self.ground.flat, self.lists, metric, weights, &point);
+            let reach: Vec<f64> = unit.iter().map(|u| REACH * norm * u).collect();
+            Ok(walker.winners(free, &reach))
+        })?;
+        self.spent += (found.len() * free.len()) as u64;
+        let kept = |(s, list): (usize, &Arc<Candidates>)| {
+            let mut rows: Vec<u32> = found.iter().flat_map(|f| f[s].iter().copied()).collect();
+            rows.sort_unstable();
+            rows.dedup();
+            Arc::new(list.select(&rows))
+        };
+        let lists: Vec<Arc<Candidates>> = self.lists.iter().enumerate().map(kept).collect();
+        Ok(Some(Ground::new(&lists, Arc::new(Flat::new(&lists)))))
+    }
+
     /// Returns perturbation number `n` of the head of a chain.
     fn perturbed(&self, (chains, own): (&[Vec<Climbed>], usize), n: u32, stream: &mut Stream) -> Vec<f64> {
         let (unit, free) = (&self.job.ascent.unit, &self.job.ascent.free);
         let mut point = chains[own][0].point.clone();
         let norm = self.norm(&point);
-        let size = if norm > 0.0 { norm } else { 1.0 } * [0.03, 0.1, 0.3][n as usize % 3];
+        let size = if norm > 0.0 { norm } else { 1.0 } * SIZES[n as usize % SIZES.len()];
         let others: Vec<&Climbed> =
             chains.iter().enumerate().flat_map(|(i, chain)| &chain[usize::from(i == own)..]).collect();
         if n.is_multiple_of(4) && !others.is_empty() {
@@ -433,9 +537,9 @@ impl<'a, 'b> Iterated<'a, 'b> {
     }
 }
 
-/// Inserts an end into a list of the best ones, best first, the earlier among equals.
+/// Inserts an end into a list of the best ones, best first, the earlier among equals, unless it was given up.
 fn insert(best: &mut Vec<Climbed>, end: &Climbed) {
-    if best.iter().any(|e| e.score == end.score && e.point == end.point) {
+    if end.score == f64::NEG_INFINITY || best.iter().any(|e| e.score == end.score && e.point == end.point) {
         return;
     }
     let at = best.partition_point(|e| e.score >= end.score);
