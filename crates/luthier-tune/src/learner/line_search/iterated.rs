@@ -68,6 +68,8 @@ const SIZES: [f64; 3] = [0.03, 0.1, 0.3];
 /// Number of points whose neighbourhoods decide which candidates perturbations are tried on, and their size, relative to the
 /// norm of the point.
 const LOOKS: usize = 12;
+/// Number of times that the search for nearby candidates must fit into the rest of the budget to be worth its cost.
+const WORTH: u64 = 3;
 const REACH: f64 = 0.3;
 /// Cost of a line search on nearby candidates, relative to one on all.
 const NEARBY_COST: f64 = 0.3;
@@ -419,12 +421,13 @@ impl<'a, 'b> Iterated<'a, 'b> {
     }
 
     /// Returns the lists with those candidates only that are best for some weights near the heads of the chains; `None` if
-    /// there are few lists. They are found by searches along the axes from the heads and from points around them.
+    /// there are few lists or if little of the budget is left. They are found by searches along the axes from the heads and from points around them.
     fn nearby(&mut self, chains: &[Vec<Climbed>]) -> Result<Option<Ground<'a>>> {
-        if self.lists.len() < MANY_LISTS {
+        let (unit, free) = (&self.job.ascent.unit, &self.job.ascent.free);
+        let cost = (LOOKS * free.len()) as u64;
+        if self.lists.len() < MANY_LISTS || self.spent + WORTH * cost > self.budget {
             return Ok(None);
         }
-        let (unit, free) = (&self.job.ascent.unit, &self.job.ascent.free);
         let each = LOOKS / chains.len();
         let found = self.fleet.map((chains.len() * each) as u32, |shard| {
             let (own, look) = (shard.0 as usize / each, shard.0 as usize % each);
