@@ -1,12 +1,12 @@
 //! N-best lists as commands take them.
 
 use crate::{command::read_references, talk::Talk};
-pub(crate) use luthier::nbest::{check_references, read_rows, reference_file, references_of};
+pub(crate) use luthier::nbest::{check_references, own_references, read_rows, reference_file, references_of};
 use luthier::{
     core::{Error, Local, Result},
     io::{
         Input,
-        nbest::{Dialect, Options, RowFile, Rows},
+        nbest::{Columns, Dialect, Options, RowFile, Rows},
     },
     metric::{Metric, Tokenizer, looks_untokenized},
     tune::{Candidates, Judge, columns, lists},
@@ -26,13 +26,15 @@ pub(crate) struct ListArgs {
     /// --nbest-format); `-` is standard input.
     #[arg(long, num_args = 1.., value_name = "FILE")]
     pub(crate) nbest: Vec<PathBuf>,
-    /// Input format, overrides auto-detection: moses, cdec, joshua, travatar, marian, phrasal, jsonl, tsv, fairseq, flat
-    /// (plain text, needs --per-source), feats (features of Moses' extractor).
+    /// Input format, overrides auto-detection: moses, cdec, joshua, travatar, marian, phrasal, zmert, jsonl, json, tsv, csv,
+    /// fairseq, kaldi, flat (plain text, needs --per-source), feats (features of Moses' extractor).
     #[arg(long, value_name = "NAME", value_parser = format)]
     nbest_format: Option<Dialect>,
     /// Number of candidates per segment, for text without segment numbers.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     per_source: Option<u32>,
+    #[command(flatten)]
+    columns: ColumnArgs,
     /// Feature from a file with one number per candidate, in the order of the lists; repeatable.
     #[arg(long, value_name = "NAME=FILE", value_parser = named_file)]
     score_file: Vec<(String, PathBuf)>,
@@ -41,25 +43,80 @@ pub(crate) struct ListArgs {
     pub(crate) allow_missing: bool,
 }
 
+/// Columns of tables and keys of JSON.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ColumnArgs {
+    /// Column, or key of JSON, with the ids of segments: numbers from 0 or 1, or names [default: by the usual names].
+    #[arg(long, value_name = "NAME")]
+    id_column: Option<String>,
+    /// Column, or key of JSON, with the candidates' texts [default: by the usual names].
+    #[arg(long, value_name = "NAME")]
+    text_column: Option<String>,
+    /// Column, or key of JSON, with references, which are used without --ref [default: by the usual names].
+    #[arg(long, value_name = "NAME")]
+    reference_column: Option<String>,
+    /// Columns, or keys of JSON, that are features [default: all numbers].
+    #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
+    feature_columns: Vec<String>,
+    /// Columns, or keys of JSON, that are ignored.
+    #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
+    ignore_columns: Vec<String>,
+    /// Value of a feature for candidates that do not have it, in tables and JSON; repeatable [default: error].
+    #[arg(long, value_name = "NAME=VALUE", value_parser = named_value, allow_hyphen_values = true)]
+    missing: Vec<(String, f64)>,
+}
+
+impl ColumnArgs {
+    /// Whether any is given.
+    fn any(&self) -> bool {
+        self.columns().any() || !self.missing.is_empty()
+    }
+
+    fn columns(&self) -> Columns {
+        Columns {
+            id: self.id_column.clone(),
+            text: self.text_column.clone(),
+            reference: self.reference_column.clone(),
+            features: self.feature_columns.clone(),
+            ignore: self.ignore_columns.clone(),
+        }
+    }
+}
+
 impl ListArgs {
     /// Whether a flag says how files are read.
     pub(crate) fn has_format_flags(&self) -> bool {
         let none = self.nbest_format.is_none() && self.per_source.is_none();
-        !none || !self.score_file.is_empty() || self.allow_missing
+        !none || self.columns.any() || !self.score_file.is_empty() || self.allow_missing
     }
 
     /// Options of the reader.
     pub(crate) fn options(&self) -> Options {
-        Options { dialect: self.nbest_format, per_source: self.per_source }
+        Options {
+            dialect: self.nbest_format,
+            per_source: self.per_source,
+            columns: self.columns.columns(),
+            missing: self.columns.missing.clone(),
+        }
+    }
+
+    /// Reads all files, as [`ListArgs::read_silently`] does, and says what the columns of tables were read as.
+    pub(crate) fn read(&self, talk: Talk) -> Result<Rows> {
+        let rows = self.read_silently()?;
+        say_usage(&rows, talk);
+        Ok(rows)
     }
 
     /// Reads all files, in parallel, and adds features from score files.
-    pub(crate) fn read(&self) -> Result<Rows> {
+    pub(crate) fn read_silently(&self) -> Result<Rows> {
         if self.nbest.is_empty() {
             return Err(Error::new("no n-best list: give it with --nbest FILE"));
         }
         let paths: Vec<&Path> = self.nbest.iter().map(PathBuf::as_path).collect();
         let mut rows = read_rows(&paths, &self.options())?;
+        if !self.allow_missing {
+            rows.count_from_zero();
+        }
         for (name, path) in &self.score_file {
             let (numbers, digest) = numbers(path, rows.len())?;
             rows.add_feature(name, 0, &numbers)?;
@@ -68,6 +125,7 @@ impl ListArgs {
                 name: format!("{name}={}", path.display()),
                 first: usize::MAX,
                 digest,
+                usage: None,
             });
         }
         Ok(rows)
@@ -159,12 +217,15 @@ impl JudgedArgs {
     pub(crate) fn read(&self, distinct: bool, talk: Talk) -> Result<Judged> {
         let metric = self.metric.parse()?;
         check_distinct(&self.nbest.nbest, &self.references)?;
-        let files = read_references(&self.references)?;
+        let mut files = read_references(&self.references)?;
+        let rows = self.nbest.read(talk)?;
+        if files.is_empty() {
+            files = own_references(&rows)?;
+        }
         check_references(&files, &metric)?;
         if let Some(first) = files.first() {
             MetricArgs::check_tokens(&metric, &first.file, first.lines.iter().map(String::as_str), talk);
         }
-        let rows = self.nbest.read()?;
         let references = references_of(&files, &rows, self.nbest.allow_missing)?;
         let mut judge = Judge::new(&metric, &references, reference_file(&files));
         (judge.distinct, judge.allow_missing) = (distinct, self.nbest.allow_missing);
@@ -174,6 +235,14 @@ impl JudgedArgs {
         let signature = metric.signature(Some(files.len()), "");
         let references = references.iter().map(|r| r.iter().map(ToString::to_string).collect()).collect();
         Ok(Judged { metric, rows, columns, lists, references, signature })
+    }
+}
+
+/// Says what the columns of tables and JSON were read as, a line per file.
+pub(crate) fn say_usage(rows: &Rows, talk: Talk) {
+    for (file, usage) in rows.files.iter().filter_map(|f| Some((f, f.usage.as_ref()?))) {
+        let from = if rows.counts_from_one() { " (from 1)" } else { "" };
+        talk.say(&format!("{}: {}", file.name, usage.with_ids(from)));
     }
 }
 
@@ -225,6 +294,14 @@ fn format(text: &str) -> std::result::Result<Dialect, String> {
         let names = Dialect::NAMES.iter().map(|n| n.0).collect::<Vec<_>>().join(", ");
         format!("expected one of {names}; leave it out to detect the format")
     })
+}
+
+fn named_value(text: &str) -> std::result::Result<(String, f64), String> {
+    let parsed = text.rsplit_once('=').and_then(|(name, value)| {
+        let value: f64 = value.parse().ok().filter(|v: &f64| v.is_finite())?;
+        (!name.is_empty()).then(|| (name.to_owned(), value))
+    });
+    parsed.ok_or_else(|| "expected NAME=VALUE with a finite number".to_owned())
 }
 
 fn named_file(text: &str) -> std::result::Result<(String, PathBuf), String> {

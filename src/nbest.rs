@@ -28,6 +28,8 @@ use std::path::Path;
 pub struct NBest {
     pub(crate) rows: Rows,
     pub(crate) references: Vec<Lines>,
+    /// Whether the references come from the lists themselves.
+    own: bool,
     /// Format that files were read in.
     pub(crate) options: Options,
 }
@@ -43,12 +45,16 @@ impl NBest {
     pub fn read_with<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>, options: &Options) -> Result<Self> {
         let paths: Vec<P> = paths.into_iter().collect();
         let paths: Vec<&Path> = paths.iter().map(AsRef::as_ref).collect();
-        Ok(NBest { rows: read_rows(&paths, options)?, references: Vec::new(), options: options.clone() })
+        let mut rows = read_rows(&paths, options)?;
+        rows.count_from_zero();
+        let references = own_references(&rows)?;
+        Ok(NBest { rows, own: !references.is_empty(), references, options: options.clone() })
     }
 
-    /// Adds reference files, one line per segment; each file is one reference of every segment. Fails if a file
-    /// cannot be read, or if files differ in length.
+    /// Adds reference files, one line per segment; each file is one reference of every segment. References that the lists
+    /// themselves hold are not used then. Fails if a file cannot be read, or if files differ in length.
     pub fn with_references<P: AsRef<Path>>(mut self, paths: impl IntoIterator<Item = P>) -> Result<Self> {
+        self.leave_own();
         for path in paths {
             self.references.push(read_lines(path.as_ref())?);
         }
@@ -62,12 +68,21 @@ impl NBest {
         mut self,
         texts: impl IntoIterator<Item = S>,
     ) -> Result<Self> {
+        self.leave_own();
         let lines: Vec<String> = texts.into_iter().map(Into::into).collect();
         let file = format!("reference {}", self.references.len() + 1);
         let digest = digest(&lines);
         self.references.push(Lines { file, lines, digest });
         by_segment(&self.references)?;
         Ok(self)
+    }
+
+    /// Forgets the references that the lists hold.
+    fn leave_own(&mut self) {
+        if self.own {
+            self.references.clear();
+            self.own = false;
+        }
     }
 
     /// Appends a candidate to a segment, numbered from 0, with its features and with scores that are not features but
@@ -198,6 +213,14 @@ pub fn read_rows(paths: &[&Path], options: &Options) -> Result<Rows> {
         rows.append(part?)?;
     }
     Ok(rows)
+}
+
+/// Returns the references that the files of lists hold, as reference files; empty if they hold none. Fails if segments
+/// differ in their number of references.
+pub fn own_references(rows: &Rows) -> Result<Vec<Lines>> {
+    let file = rows.files.first().map_or("candidates", |f| f.name.as_str());
+    let lines = |lines: Vec<String>| Lines { file: file.to_owned(), digest: digest(&lines), lines };
+    Ok(rows.references()?.into_iter().map(lines).collect())
 }
 
 /// Fails if a metric needs references and there are none.

@@ -35,6 +35,33 @@ fn there_and_back_again() {
     assert_eq!(json.lines().next(), Some(first));
 }
 
+/// Lists with their own references are tuned on, and every output has the names of the segments.
+#[test]
+fn lists_with_names_and_references() {
+    let csv = "utt,hyp,reference,am,lm,speaker\nu1,\"the, house\",the house,-1,-2,ann\nu1,the house,the house,-2,-1,ann\nu2,a tree,the tree,-1,-3,bob\nu2,the tree,the tree,-2,-2,bob\n";
+    let dir = dir_with(&[("n.csv", csv), ("w", "am 1\nlm 2\n")]);
+    let output = common::in_dir(dir.path(), "tune mert --nbest n.csv --metric wer --run R");
+    let said = stderr(&output);
+    let usage = "n.csv: id: utt; text: hyp; reference: reference; features: am, lm; ignored: speaker (text)";
+    assert_eq!(said.lines().next(), Some(usage), "{said}");
+    assert!(stdout(&output).starts_with("tuning WER 0.00 -> 0.00"), "{}", stdout(&output));
+    let page = common::in_dir(dir.path(), "report R -o page.html");
+    assert!(!stderr(&page).contains("warning"), "{}", stderr(&page));
+    let best = ok_in(dir.path(), "rerank --nbest n.csv --weights w --json");
+    assert_eq!(
+        best.lines().next(),
+        Some(r#"{"segment":"u1","candidate":1,"score":-4.0,"text":"the house"}"#)
+    );
+    let moses = ok_in(dir.path(), "convert --nbest n.csv --to moses");
+    assert_eq!(moses.lines().next(), Some("u1 ||| the, house ||| am= -1 lm= -2 |||"));
+    // Chosen columns are recorded: without them it is another run.
+    let chosen = "tune mert --nbest n.csv --metric wer --run S --ignore-columns am";
+    assert!(common::in_dir(dir.path(), chosen).status.success());
+    let other = common::in_dir(dir.path(), "tune mert --nbest n.csv --metric wer --run S");
+    assert!(stderr(&other).contains("other settings"), "{}", stderr(&other));
+    assert!(!stderr(&common::in_dir(dir.path(), "report S -o page.html")).contains("warning"));
+}
+
 /// Compression is detected from content: files are compressed by the system tools and have no extension.
 #[test]
 fn compression_is_told_by_content() {
@@ -239,7 +266,7 @@ fn mistakes_leave_no_output() {
         ("convert --nbest {at}/n --to yaml -o {at}/out", "--to is `yaml`, expected moses, jsonl or tsv"),
         (
             "convert --nbest {at}/n --nbest-format mosse --to tsv -o {at}/out",
-            "--nbest-format is `mosse`, expected one of moses, cdec, joshua, travatar, marian, phrasal, jsonl, tsv, fairseq, flat, feats; leave it out to detect the format",
+            "--nbest-format is `mosse`, expected one of moses, cdec, joshua, travatar, marian, phrasal, jsonl, json, tsv, csv, fairseq, flat, feats, kaldi, zmert; leave it out to detect the format",
         ),
         (
             "rerank --nbest {at}/n --weights {at}/n -o {at}/out",
@@ -251,7 +278,7 @@ fn mistakes_leave_no_output() {
         ),
         (
             "rerank --nbest {at}/w --weights {at}/w -o {at}/out",
-            "w:1: found `lm 1`, which is not a recognised n-best format; give --per-source N for plain text with N lines per segment, or set --nbest-format; is this a file of references or weights?",
+            "w:1: found `lm 1`, which is not a recognised n-best format; give --per-source N for plain text with N lines per segment, name the text of a table with --text-column, or set --nbest-format; is this a file of references or weights?",
         ),
         (
             "rerank --nbest {at}/n --weights {at}/w --nbest-out {at}/none/out",
@@ -314,7 +341,8 @@ fn names_of_all_kinds_survive_tuning() {
         .current_dir(dir.path())
         .output()
         .unwrap();
-    assert_eq!((stdout(&output), stderr(&output)), ("a b c d\ne f g h\n", ""));
+    let usage = "n: id: id; text: text; features: lm score, WT_#~=, #1, a= b, x\n";
+    assert_eq!((stdout(&output), stderr(&output)), ("a b c d\ne f g h\n", usage));
 }
 
 #[test]

@@ -201,8 +201,8 @@ const MISTAKES: &[(&str, &str)] = &[
     ("generate --train 10", "`generate` needs --output <DIR> (output directory); see `luthier generate -h`"),
     ("scroe ref --ref ref", "`scroe` is not a command of luthier; did you mean score?"),
     (
-        "oracle --nbest lists --nbest-format csv --ref ref",
-        "--nbest-format is `csv`, expected one of moses, cdec, joshua, travatar, marian, phrasal, jsonl, tsv, fairseq, flat, feats; leave it out to detect the format",
+        "oracle --nbest lists --nbest-format xml --ref ref",
+        "--nbest-format is `xml`, expected one of moses, cdec, joshua, travatar, marian, phrasal, jsonl, json, tsv, csv, fairseq, flat, feats, kaldi, zmert; leave it out to detect the format",
     ),
     (
         "surface --nbest lists --ref ref --weights weights --direction LM",

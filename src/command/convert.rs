@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
             .hint("leave --json out, or write the lists to a file with --output FILE")
             .into());
     }
-    let rows = args.nbest.read()?;
+    let rows = args.nbest.read(talk)?;
     if Writer::loses_scores(&rows, to) {
         let lost = rows.score_names.names().join(", ");
         talk.warn(&format!("Moses' format has no place for the scores {lost}: they are left out"));

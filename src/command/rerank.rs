@@ -38,7 +38,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let weights = luthier::io::read_weights(&args.weights)?;
-    let rows = args.nbest.read()?;
+    let rows = args.nbest.read(talk)?;
     check_names(&weights, &args.weights, &rows, None, talk)?;
     if (0..rows.len()).all(|row| rows.text(row).is_empty()) {
         talk.warn("the candidates have no texts, so the best ones are empty lines");
@@ -71,8 +71,9 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         let best = order.first().copied();
         if common.json {
             let (score, words) = (best.map(|b| scores[b]), best.map(|b| list.text(b)));
-            text +=
-                &json!({"segment": segment, "candidate": best, "score": score, "text": words}).to_string();
+            let id = rows.id(segment as u32);
+            let id = id.parse::<u32>().map_or(json!(id), |number| json!(number));
+            text += &json!({"segment": id, "candidate": best, "score": score, "text": words}).to_string();
         } else if let Some(best) = best {
             text.push_str(&one_line(list.text(best)));
         }

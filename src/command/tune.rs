@@ -104,7 +104,7 @@ fn prepare(
             Error::new("--select-share has no effect with a selection set").hint("leave one of them out")
         );
     }
-    let files = input.read_references(metric, talk)?;
+    let (files, rows) = input.read_references(metric, talk)?;
     let references = Arc::new(input::by_segment(&files)?);
     let only_statistics = input.has_statistics();
     let source = match input.kind() {
@@ -116,7 +116,7 @@ fn prepare(
     let reference_count = (!only_statistics).then_some(files.len());
     let mut spec = RunSpec::new(tuner.recipe.clone(), &input.metric.name(metric), seed);
     spec.signature = metric.signature(reference_count, "");
-    let loaded = load(input, metric, &files, &references, &mut spec, talk)?;
+    let loaded = load(input, metric, (&files, rows), &references, &mut spec, talk)?;
     Ok(Prepared { tuner, loaded, references, reference_count, spec })
 }
 

@@ -112,6 +112,23 @@ impl Input {
         Ok(true)
     }
 
+    /// Reads all bytes that are left, without a byte order mark. Fails if reading fails or compressed data are damaged.
+    #[cfg(feature = "nbest")]
+    pub(crate) fn rest(&mut self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.reader.read_to_end(&mut bytes).map_err(|e| self.broken(&e))?;
+        if self.line == 0 && bytes.starts_with(b"\xef\xbb\xbf") {
+            bytes.drain(..3);
+        }
+        Ok(bytes)
+    }
+
+    /// Sets the number of the current line, for a reader of [`Input::rest`].
+    #[cfg(feature = "nbest")]
+    pub(crate) fn set_line(&mut self, line: u64) {
+        self.line = line;
+    }
+
     /// Returns bytes of the current line as text. Fails, naming line and byte, if they are not UTF-8.
     pub fn utf8<'a>(&self, bytes: &'a [u8]) -> Result<&'a str> {
         std::str::from_utf8(bytes).map_err(|e| {

@@ -9,17 +9,21 @@ mod bars;
 mod fairseq;
 mod flat;
 mod json;
+mod keyed;
 mod moses_dat;
 mod rows;
-mod tsv;
+mod sink;
+mod table;
 mod write;
 
 pub use moses_dat::read_scores;
 pub use rows::{RowFile, Rows};
+pub use sink::{Columns, Usage};
 pub use write::{MosesLine, To, Writer};
 
 use crate::Input;
 use luthier_core::{Error, Result};
+use sink::Ids;
 use std::path::Path;
 
 /// Format of an n-best list.
@@ -28,16 +32,18 @@ pub enum Dialect {
     /// Fields separated by `|||`, as of Moses, cdec, Joshua, Marian and Phrasal:
     /// `id ||| text ||| features ||| score`; travatar puts the score before the features.
     Bars,
-    /// JSON lines, one object per line.
+    /// JSON: one value per line, or one array or object per file.
     Json,
-    /// Tab-separated values with a header.
-    Tsv,
+    /// Table with a header, separated by tabs, commas or semicolons.
+    Table,
     /// Output of `fairseq-generate`.
     Fairseq,
     /// Plain text, one candidate per line, with the same number of candidates for every segment.
     Flat,
     /// Feature file of Moses' extractor, without texts.
     Feats,
+    /// Text of Kaldi: a key such as `utterance-1` and words per line.
+    Kaldi,
 }
 
 impl Dialect {
@@ -51,10 +57,14 @@ impl Dialect {
         ("marian", Dialect::Bars),
         ("phrasal", Dialect::Bars),
         ("jsonl", Dialect::Json),
-        ("tsv", Dialect::Tsv),
+        ("json", Dialect::Json),
+        ("tsv", Dialect::Table),
+        ("csv", Dialect::Table),
         ("fairseq", Dialect::Fairseq),
         ("flat", Dialect::Flat),
         ("feats", Dialect::Feats),
+        ("kaldi", Dialect::Kaldi),
+        ("zmert", Dialect::Bars),
     ];
 
     /// Returns the first name of the format in [`Dialect::NAMES`].
@@ -70,13 +80,17 @@ pub struct Options {
     pub dialect: Option<Dialect>,
     /// Number of candidates per segment, for files without segment numbers.
     pub per_source: Option<u32>,
+    /// Columns of tables and JSON that are read as ids, texts, references and features.
+    pub columns: Columns,
+    /// Values of features for the candidates of tables and JSON that do not have them.
+    pub missing: Vec<(String, f64)>,
 }
 
 /// Number of bytes from which the format of a file is detected. Log lines may come before the candidates of
 /// fairseq.
 const LOOK: usize = 1 << 16;
 
-/// Reads an n-best file (`-` is standard input), plain or compressed, and appends its candidates to `rows`.
+/// Reads an n-best file (`-` is standard input), plain or compressed, or a directory of `ESPnet` or Kaldi, and appends its candidates to `rows`.
 /// Fails if the file cannot be read, is not in a recognised n-best format, or has no candidate; errors name
 /// the line.
 ///
@@ -91,6 +105,9 @@ const LOOK: usize = 1 << 16;
 /// assert_eq!(rows.column(0, "TM0[1]"), Some(-0.25));
 /// ```
 pub fn read(path: &Path, options: &Options, rows: &mut Rows) -> Result<()> {
+    if path.is_dir() {
+        return keyed::read_dir(path, options, rows);
+    }
     read_input(Input::open(path)?, options, rows)
 }
 
@@ -101,13 +118,20 @@ pub fn read_input(mut input: Input, options: &Options, rows: &mut Rows) -> Resul
         None => recognize(&mut input, options)?,
     };
     let file = rows.begin_file(input.name());
+    let by_column = matches!(dialect, Dialect::Json | Dialect::Table);
+    if !by_column && (options.columns.any() || !options.missing.is_empty()) {
+        let message = format!("is in the format {}, which has no named columns", dialect.name());
+        return Err(Error::in_file(input.name(), message)
+            .hint("leave out --id-column, --text-column, --reference-column, --feature-columns, --ignore-columns and --missing"));
+    }
     match dialect {
         Dialect::Bars => bars::read(&mut input, rows)?,
-        Dialect::Json => json::read(&mut input, options.per_source, rows)?,
-        Dialect::Tsv => tsv::read(&mut input, options.per_source, rows)?,
+        Dialect::Json => json::read(&mut input, options, rows, file)?,
+        Dialect::Table => table::read(&mut input, options, rows, file)?,
         Dialect::Fairseq => fairseq::read(&mut input, rows)?,
         Dialect::Flat => flat::read(&mut input, options.per_source, rows)?,
         Dialect::Feats => moses_dat::read_features(&mut input, rows)?,
+        Dialect::Kaldi => keyed::read(&mut input, options, rows, file)?,
     }
     if rows.files[file].first == rows.len() {
         return Err(Error::in_file(input.name(), "holds no candidate, expected an n-best list"));
@@ -123,7 +147,7 @@ fn recognize(input: &mut Input, options: &Options) -> Result<Dialect> {
     let text = text.trim_start_matches('\u{feff}');
     let mut lines = text.lines().filter(|l| !l.trim().is_empty());
     let first = lines.next().unwrap_or_default();
-    Ok(if first.trim_start().starts_with('{') {
+    Ok(if json::is_json(text) {
         Dialect::Json
     } else if first.starts_with("FEATURES_") {
         Dialect::Feats
@@ -131,8 +155,12 @@ fn recognize(input: &mut Input, options: &Options) -> Result<Dialect> {
         Dialect::Bars
     } else if text.lines().any(fairseq::is_candidate) {
         Dialect::Fairseq
-    } else if tsv::is_header(first) || (first.contains('\t') && options.per_source.is_some()) {
-        Dialect::Tsv
+    } else if table::separator(first, options).is_some()
+        || (first.contains('\t') && options.per_source.is_some())
+    {
+        Dialect::Table
+    } else if keyed::is_kaldi(text.lines()) {
+        Dialect::Kaldi
     } else if options.per_source.is_some() {
         Dialect::Flat
     } else {
@@ -142,7 +170,7 @@ fn recognize(input: &mut Input, options: &Options) -> Result<Dialect> {
             1,
             format!("found `{shown}`, which is not a recognised n-best format"),
         )
-        .hint("give --per-source N for plain text with N lines per segment, or set --nbest-format; is this a file of references or weights?"));
+        .hint("give --per-source N for plain text with N lines per segment, name the text of a table with --text-column, or set --nbest-format; is this a file of references or weights?"));
     })
 }
 

@@ -259,7 +259,8 @@ impl RunDir {
         let Some(columns) = &self.columns else { return Ok(Vec::new()) };
         let mut rows = Rows::default();
         if fs::metadata(path).is_ok_and(|m| m.len() > EMPTY_GZ) {
-            let options = Options { dialect: Some(nbest::Dialect::Bars), per_source: None };
+            let options =
+                Options { dialect: Some(nbest::Dialect::Bars), per_source: None, ..Options::default() };
             nbest::read(path, &options, &mut rows)?;
         }
         let references: Vec<Vec<&str>> =

@@ -2,7 +2,10 @@
 
 use crate::recipe::Recipe;
 use luthier_core::{Error, Fingerprint, Result, Weights};
-use luthier_io::{Difference, InputFile, nbest::Options};
+use luthier_io::{
+    Difference, InputFile,
+    nbest::{Dialect, Options},
+};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use toml::Value;
@@ -72,15 +75,51 @@ pub struct NbestOptions {
     /// Number of candidates per segment, for text without segment numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_source: Option<u32>,
+    /// Columns that were chosen, as flags without dashes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<String>,
     /// Whether segments without candidates were skipped.
     pub allow_missing: bool,
 }
 
 impl NbestOptions {
+    /// Returns the options of an n-best reader.
+    pub fn options(&self) -> Options {
+        let dialect = self.format.as_ref().and_then(|f| Dialect::NAMES.iter().find(|n| n.0 == f));
+        let mut options =
+            Options { dialect: dialect.map(|d| d.1), per_source: self.per_source, ..Options::default() };
+        for (flag, name) in self.columns.iter().filter_map(|c| c.split_once('=')) {
+            let (columns, name) = (&mut options.columns, name.to_owned());
+            match flag {
+                "id-column" => columns.id = Some(name),
+                "text-column" => columns.text = Some(name),
+                "reference-column" => columns.reference = Some(name),
+                "feature-columns" => columns.features.push(name),
+                "ignore-columns" => columns.ignore.push(name),
+                _ => options
+                    .missing
+                    .extend(name.rsplit_once('=').and_then(|(n, v)| Some((n.to_owned(), v.parse().ok()?)))),
+            }
+        }
+        options
+    }
+
     /// Converts the options of an n-best reader to those of `run.toml`.
     pub fn new(options: &Options, allow_missing: bool) -> Self {
         let format = options.dialect.map(|d| d.name().to_owned());
-        NbestOptions { format, per_source: options.per_source, allow_missing }
+        let c = &options.columns;
+        let one = |flag: &str, name: &Option<String>| name.iter().map(|n| format!("{flag}={n}")).collect();
+        let many = |flag: &str, names: &[String]| names.iter().map(|n| format!("{flag}={n}")).collect();
+        let missing: Vec<String> = options.missing.iter().map(|(n, v)| format!("missing={n}={v}")).collect();
+        let parts: [Vec<String>; 6] = [
+            one("id-column", &c.id),
+            one("text-column", &c.text),
+            one("reference-column", &c.reference),
+            many("feature-columns", &c.features),
+            many("ignore-columns", &c.ignore),
+            missing,
+        ];
+        NbestOptions { format, per_source: options.per_source, columns: parts.concat(), allow_missing }
     }
 }
 

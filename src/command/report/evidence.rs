@@ -4,7 +4,7 @@
 use super::{Args, Run, round};
 use crate::{
     command::read_references,
-    lists::{read_rows, reference_file},
+    lists::{own_references, read_rows, reference_file},
 };
 use luthier::{
     core::{Error, FeatureKey, Names, Result, Weights},
@@ -126,7 +126,7 @@ impl Evidence {
             Self::own_lists(runs, &chosen)?
         } else {
             let files: Vec<String> = args.lists.nbest.iter().map(|p| p.display().to_string()).collect();
-            (args.lists.read()?, files.join(", "))
+            (args.lists.read_silently()?, files.join(", "))
         };
         let own = args.lists.nbest.is_empty();
         let reference_paths = if args.references.is_empty() {
@@ -139,7 +139,12 @@ impl Evidence {
         } else {
             args.references.clone()
         };
-        let files_read = read_references(&reference_paths)
+        // Lists can hold the references, too.
+        let lists_read = paths(first, "nbest");
+        let within = args.references.is_empty()
+            && !reference_paths.is_empty()
+            && reference_paths.iter().all(|path| lists_read.contains(path));
+        let files_read = if within { own_references(&rows) } else { read_references(&reference_paths) }
             .map_err(|e| if args.references.is_empty() { e.hint("give them with --ref") } else { e })?;
         let now: Vec<&str> = files_read.iter().map(|f| f.digest.as_str()).collect();
         if (own || args.references.is_empty()) && now != digests(first, "ref") {
@@ -192,7 +197,11 @@ impl Evidence {
             files.extend(run.view.lists());
             saved += usize::from(files.len() > before);
         }
-        let mut options = Options { dialect: Some(luthier::io::nbest::Dialect::Bars), per_source: None };
+        let mut options = Options {
+            dialect: Some(luthier::io::nbest::Dialect::Bars),
+            per_source: None,
+            ..Options::default()
+        };
         let mut origin = format!("saved by {saved} of {} runs, merged", chosen.len());
         if files.is_empty() {
             files =
@@ -206,11 +215,20 @@ impl Evidence {
                 return Err(Error::new("the lists of the runs have features from --score-file")
                     .hint("give the same --nbest, --score-file and --ref again"));
             }
-            options = Options::default();
+            options = runs[chosen[0]]
+                .view
+                .spec
+                .as_ref()
+                .map_or_else(Options::default, |s| s.nbest_options.options());
             origin = files.iter().map(|f| f.display().to_string()).collect::<Vec<_>>().join(", ");
         }
         let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
-        Ok((read_rows(&paths, &options)?, origin))
+        let mut rows = read_rows(&paths, &options)?;
+        let numbered = runs[chosen[0]].view.spec.as_ref().is_none_or(|s| !s.nbest_options.allow_missing);
+        if saved == 0 && numbered {
+            rows.count_from_zero();
+        }
+        Ok((rows, origin))
     }
 
     /// Returns the systems that are compared, with their choices: the initial weights, and the best weights of each

@@ -7,7 +7,10 @@ use crate::{
         keep_features, read_references,
     },
     launch,
-    lists::{ListArgs, MetricArgs, check_distinct, check_references, reference_file, references_of},
+    lists::{
+        ListArgs, MetricArgs, check_distinct, check_references, own_references, reference_file,
+        references_of, say_usage,
+    },
     talk::{Talk, thousands},
 };
 use luthier::{
@@ -166,7 +169,7 @@ const MANY: usize = 50;
 pub(super) fn load(
     input: &Input,
     metric: &Metric,
-    files: &[Lines],
+    (files, rows): (&[Lines], Option<Rows>),
     references: &[Vec<String>],
     spec: &mut RunSpec,
     talk: Talk,
@@ -179,7 +182,7 @@ pub(super) fn load(
     let own = dir.as_ref().map(ModelDir::weights);
     let start = input.init.clone().or(input.moses_ini.clone()).or(own);
     let initial = start.as_deref().map_or(Ok(Weights::default()), read_weights)?;
-    let mut reader = Reader { input, metric, files, references, spec, start, initial, talk };
+    let mut reader = Reader { input, metric, files, rows, references, spec, start, initial, talk };
     let (source, [select, test]) = match (&input.source, &input.command, &dir) {
         (None, ..) => reader.lists()?,
         (Some(text), Some(command), _) => reader.by_command(command, text)?,
@@ -203,6 +206,8 @@ struct Reader<'a> {
     input: &'a Input,
     metric: &'a Metric,
     files: &'a [Lines],
+    /// Lists that have been read for their references.
+    rows: Option<Rows>,
     references: &'a [Vec<String>],
     spec: &'a mut RunSpec,
     /// Where the initial weights come from.
@@ -220,7 +225,8 @@ impl Reader<'_> {
             let scores = text::read_lines(path)?;
             record(self.spec, "moses-scores", &[scores]);
         }
-        let (lists, rows) = fixed(input, metric, self.files, self.spec.recipe.learns_sparse(), talk)?;
+        let rows = self.rows.take().map_or_else(|| input.nbest.read(talk), Ok)?;
+        let (lists, rows) = fixed(input, metric, (self.files, rows), self.spec.recipe.learns_sparse(), talk)?;
         let held = input.held_out.each(|set| set.lists(input, metric, &rows, self.spec, talk))?;
         self.spec.recipe.check_features(rows.names.names())?;
         if let Some(path) = &self.start {
@@ -423,11 +429,16 @@ impl HeldOut<'_> {
         if self.nbest.is_empty() {
             return self.check("nbest").map(|()| None);
         }
-        let files = self.read_references(metric, spec)?;
         let mut rows = Rows::default();
         for path in self.nbest {
             luthier::io::nbest::read(path, &input.nbest.options(), &mut rows)?;
         }
+        if !input.nbest.allow_missing {
+            rows.count_from_zero();
+        }
+        say_usage(&rows, talk);
+        let own = if self.references.is_empty() { own_references(&rows)? } else { Vec::new() };
+        let files = if own.is_empty() { self.read_references(metric, spec)? } else { own };
         record_rows(spec, &format!("{}-nbest", self.name), &rows);
         if !rows.names.keys().iter().any(|k| learned.names.get(*k).is_some()) {
             let message = format!("the {} lists share no feature with the lists to learn from", self.name);
@@ -500,11 +511,10 @@ fn external(
 fn fixed(
     input: &Input,
     metric: &Metric,
-    files: &[Lines],
+    (files, rows): (&[Lines], Rows),
     sparse: bool,
     talk: Talk,
 ) -> Result<(Vec<Candidates>, Rows)> {
-    let rows = input.nbest.read()?;
     let references = references_of(files, &rows, input.nbest.allow_missing)?;
     let stats = moses_scores(&input.moses_scores, &rows)?;
     let mut judge = Judge::new(metric, &references, reference_file(files));
@@ -583,16 +593,22 @@ impl Input {
     }
 
     /// The references to tune with.
-    pub(super) fn read_references(&self, metric: &Metric, talk: Talk) -> Result<Vec<Lines>> {
+    pub(super) fn read_references(&self, metric: &Metric, talk: Talk) -> Result<(Vec<Lines>, Option<Rows>)> {
         check_distinct(&self.nbest.nbest, &self.references)?;
-        let files = read_references(&self.references)?;
+        let mut files = read_references(&self.references)?;
+        let mut rows = None;
+        if files.is_empty() && self.source.is_none() && !self.has_statistics() && metric.needs_references() {
+            let read = self.nbest.read(talk)?;
+            files = own_references(&read)?;
+            rows = Some(read);
+        }
         if !self.has_statistics() {
             check_references(&files, metric)?;
         }
         if let Some(first) = files.first() {
             MetricArgs::check_tokens(metric, &first.file, first.lines.iter().map(String::as_str), talk);
         }
-        Ok(files)
+        Ok((files, rows))
     }
 
     /// Candidates per segment.

@@ -8,10 +8,11 @@
 //! | cdec, Joshua | `LanguageModel=-3.2 Glue=2` | |
 //! | Marian | `F0=-1.2` or `F0= -1.2` | alignment and word scores come before the features |
 //! | travatar | `lm=-3.2` | the score comes before the features |
+//! | Z-MERT | `-21.4 -2.1 -1.9` | values without labels become `feature[0]`, `feature[1]`, … |
 //!
 //! A block `Name= a b c` becomes the features `Name[0]`, `Name[1]`, `Name[2]`; a single value stays `Name`.
 
-use super::{Rows, not_finite, number, plural, segment_id};
+use super::{Ids, Rows, not_finite, number, plural, segment_id};
 use crate::Input;
 use luthier_core::Result;
 use memchr::memmem::Finder;
@@ -22,13 +23,18 @@ use std::ops::Range;
 pub(super) fn read(input: &mut Input, rows: &mut Rows) -> Result<()> {
     let mut parser = Parser::default();
     let mut buffer = Vec::new();
+    let first = rows.len();
     while input.line(&mut buffer)? {
         let line = input.utf8(&buffer)?;
         if !line.trim().is_empty() {
             parser.line(input, line, rows)?;
         }
     }
-    Ok(())
+    match parser.ids {
+        Some(ids) => rows.settle_ids(input.name(), first, ids),
+        None if rows.has_names() => rows.settle_numbers(input.name()),
+        None => Ok(()),
+    }
 }
 
 /// Number of fields of a line that are read; further ones are ignored.
@@ -40,6 +46,9 @@ struct Layout {
     features: usize,
     score: usize,
 }
+
+/// Label of values without labels.
+const UNNAMED: &str = "feature";
 
 /// Layout of Moses' format.
 const MOSES: Layout = Layout { features: 2, score: 3 };
@@ -82,6 +91,10 @@ struct Parser {
     values: Vec<f64>,
     /// Index of the previous label of the line.
     last: Option<u32>,
+    /// Names of the segments; `None` if they are numbered.
+    ids: Option<Ids>,
+    /// Whether any line has been read.
+    begun: bool,
 }
 
 impl Default for Parser {
@@ -94,6 +107,8 @@ impl Default for Parser {
             index: FxHashMap::default(),
             values: Vec::new(),
             last: None,
+            ids: None,
+            begun: false,
         }
     }
 }
@@ -111,7 +126,7 @@ impl Parser {
             Some(layout) => layout,
             None => self.settle(&(2..n.min(FIELDS)).map(field).collect::<Vec<_>>()),
         };
-        let segment = segment_id(input, field(0))?;
+        let segment = self.segment(input, field(0))?;
         rows.push_text(field(1));
         self.features(input, field(layout.features), rows)?;
         let total = match field(layout.score) {
@@ -124,6 +139,18 @@ impl Parser {
         };
         rows.end_row(segment, input.line_number(), total);
         Ok(())
+    }
+
+    /// Returns the segment of an id: a number, or a name if the id of the first line is one.
+    fn segment(&mut self, input: &Input, id: &str) -> Result<u32> {
+        if !self.begun && !id.is_empty() && id.parse::<f64>().is_err() {
+            self.ids = Some(Ids::default());
+        }
+        self.begun = true;
+        match &mut self.ids {
+            Some(ids) => Ok(ids.index(id)),
+            None => segment_id(input, id),
+        }
     }
 
     /// Returns the first fields of a line, as byte ranges (missing ones are empty), and the number of all
@@ -164,7 +191,10 @@ impl Parser {
     /// Parses the features of a line. Fails on a value without label and on a value that is not finite.
     fn features(&mut self, input: &Input, field: &str, rows: &mut Rows) -> Result<()> {
         self.last = None;
-        let mut open: Option<&str> = None;
+        // Z-MERT has values without labels.
+        let bare = self.style.is_none() && self.entries.iter().all(|e| *e.label == *UNNAMED);
+        let first = field.split_ascii_whitespace().next().and_then(number);
+        let mut open: Option<&str> = first.filter(|_| bare).map(|_| UNNAMED);
         let mut rest = field;
         loop {
             rest = rest.trim_ascii_start();

@@ -1,7 +1,9 @@
 //! Candidates of n-best files, stored by column.
 
+use super::{Ids, Usage};
 use crate::Input;
 use luthier_core::{Error, Fingerprint, Names, Result};
+use rustc_hash::FxHashMap;
 
 /// Largest segment number; a larger one is reported as an error, because memory is proportional to it.
 pub(super) const MAX_SEGMENT: u32 = 10_000_000;
@@ -27,6 +29,12 @@ pub struct Rows {
     scores: Cells,
     /// Total score of each row; NaN if the file has none.
     total: Vec<f64>,
+    /// Names of the segments, in the order of their first occurrence; empty if segments are numbered.
+    ids: Vec<String>,
+    /// Number that the files give to the first segment, 0 or 1.
+    first_id: u32,
+    /// References of each segment that the files hold; empty if they hold none.
+    references: Vec<Vec<String>>,
 }
 
 /// An n-best file that rows were read from.
@@ -38,6 +46,8 @@ pub struct RowFile {
     pub first: usize,
     /// Digest of the file's bytes, 16 hexadecimal digits.
     pub digest: String,
+    /// What was read as what, for files with named columns.
+    pub usage: Option<Usage>,
 }
 
 /// A sparse matrix of numbers, by row.
@@ -51,6 +61,12 @@ struct Cells {
     end: Vec<usize>,
     /// For each column, 1 plus the last row that has a cell there, to detect duplicates in O(1).
     seen: Vec<u32>,
+}
+
+/// Builds the error about files with different kinds of ids.
+fn mixed(file: &str, these: &str, those: &str) -> Error {
+    Error::in_file(file, format!("has {these} as ids of segments, but the files before have {those}"))
+        .hint("give all files the same ids")
 }
 
 impl Cells {
@@ -86,6 +102,127 @@ impl Rows {
     /// Returns the number of the segment that a row belongs to, from 0.
     pub fn segment(&self, row: usize) -> u32 {
         self.segment[row]
+    }
+
+    /// Returns the name of a segment as the files give it: a number, or a name.
+    pub fn id(&self, segment: u32) -> String {
+        match self.ids.get(segment as usize) {
+            Some(id) => id.clone(),
+            None => (segment + self.first_id).to_string(),
+        }
+    }
+
+    /// Returns whether segments have names instead of numbers.
+    pub fn has_names(&self) -> bool {
+        !self.ids.is_empty()
+    }
+
+    /// Returns whether the files number segments from 1.
+    pub fn counts_from_one(&self) -> bool {
+        self.first_id == 1
+    }
+
+    /// Makes numbers that begin at 1 begin at 0, if every number from 1 to the last has a candidate; returns whether they
+    /// were changed. [`Rows::id`] returns the numbers of the files.
+    pub fn count_from_zero(&mut self) -> bool {
+        let last = self.segment.iter().copied().max().unwrap_or(0);
+        if self.has_names() || self.first_id > 0 || last == 0 || last as usize > self.len() {
+            return false;
+        }
+        let mut has = vec![false; last as usize + 1];
+        self.segment.iter().for_each(|&s| has[s as usize] = true);
+        if has[0] || has[1..].contains(&false) {
+            return false;
+        }
+        self.segment.iter_mut().for_each(|s| *s -= 1);
+        if !self.references.is_empty() {
+            self.references.remove(0);
+        }
+        self.first_id = 1;
+        true
+    }
+
+    /// Returns the references that the files hold, as lines of one or more reference files; empty if there are none. Fails
+    /// if segments differ in their number of references.
+    pub fn references(&self) -> Result<Vec<Vec<String>>> {
+        let segments = self.segment.iter().max().map_or(0, |&m| m as usize + 1);
+        if self.references.iter().all(Vec::is_empty) {
+            return Ok(Vec::new());
+        }
+        let file = self.files.first().map_or("n-best list", |f| f.name.as_str());
+        let of = |s: usize| self.references.get(s).map_or(&[][..], |r| r);
+        let n = of(0).len();
+        if let Some(s) = (0..segments).find(|&s| of(s).len() != n) {
+            let message = format!(
+                "segment {} has {} references, but segment {} has {n}",
+                self.id(s as u32),
+                of(s).len(),
+                self.id(0)
+            );
+            return Err(Error::in_file(file, message).hint("give references with --ref FILE"));
+        }
+        Ok((0..n).map(|i| (0..segments).map(|s| of(s)[i].clone()).collect()).collect())
+    }
+
+    /// Gives the rows from `first` on, whose segments are indices in `ids`, their final numbers, and takes the references.
+    /// Fails if ids are too large, if some files have names and others numbers, or if references differ.
+    pub(super) fn settle_ids(&mut self, file: &str, first: usize, ids: Ids) -> Result<()> {
+        let numbers: Option<Vec<u32>> = ids.names.iter().map(|id| id.parse().ok()).collect();
+        let numbers = if let Some(numbers) = numbers {
+            self.settle_numbers(file)?;
+            if let Some(large) = numbers.iter().find(|&&n| n > MAX_SEGMENT) {
+                let message = format!("the segment id is `{large}`, expected at most {MAX_SEGMENT}");
+                return Err(Error::in_file(file, message));
+            }
+            numbers
+        } else {
+            if first > 0 && !self.has_names() {
+                return Err(mixed(file, "names", "numbers"));
+            }
+            self.name_segments(&ids.names)
+        };
+        self.segment[first..].iter_mut().for_each(|s| *s = numbers[*s as usize]);
+        for (references, &segment) in ids.references.into_iter().zip(&numbers) {
+            self.add_references(file, segment, references)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the numbers of segments with names; new ones are added.
+    fn name_segments(&mut self, names: &[String]) -> Vec<u32> {
+        let mut known: FxHashMap<String, u32> =
+            self.ids.iter().enumerate().map(|(i, id)| (id.clone(), i as u32)).collect();
+        let number = |id: &String| {
+            *known.entry(id.clone()).or_insert_with(|| {
+                self.ids.push(id.clone());
+                self.ids.len() as u32 - 1
+            })
+        };
+        names.iter().map(number).collect()
+    }
+
+    /// Fails if the files before have names as ids, for a file that has numbers.
+    pub(super) fn settle_numbers(&self, file: &str) -> Result<()> {
+        if self.has_names() { Err(mixed(file, "numbers", "names")) } else { Ok(()) }
+    }
+
+    /// Adds the references of a segment. Fails if it has others.
+    fn add_references(&mut self, file: &str, segment: u32, references: Vec<String>) -> Result<()> {
+        if references.is_empty() {
+            return Ok(());
+        }
+        if self.references.len() <= segment as usize {
+            self.references.resize(segment as usize + 1, Vec::new());
+        }
+        let here = &mut self.references[segment as usize];
+        if !here.is_empty() && *here != references {
+            let message = format!("segment {} has two different references", self.id(segment));
+            return Err(
+                Error::in_file(file, message).hint("give several references of a segment as an array")
+            );
+        }
+        *here = references;
+        Ok(())
     }
 
     /// Returns the text of a row's candidate.
@@ -185,8 +322,20 @@ impl Rows {
         };
         let ids = renumber(&mut self.names, &other.names)?;
         let score_ids = renumber(&mut self.score_names, &other.score_names)?;
+        let file = other.files.first().map_or(String::new(), |f| f.name.clone());
+        self.segment.extend(&other.segment);
+        if other.has_names() {
+            let mut references = other.references;
+            references.resize(other.ids.len(), Vec::new());
+            self.settle_ids(&file, rows, Ids::of(other.ids, references))?;
+        } else if self.has_names() {
+            return Err(mixed(&file, "numbers", "names"));
+        } else {
+            for (segment, references) in other.references.into_iter().enumerate() {
+                self.add_references(&file, segment as u32, references)?;
+            }
+        }
         self.files.extend(other.files.into_iter().map(|f| RowFile { first: f.first + rows, ..f }));
-        self.segment.extend(other.segment);
         self.line.extend(other.line);
         self.text += &other.text;
         self.text_end.extend(other.text_end.iter().map(|e| e + text));
@@ -262,7 +411,12 @@ impl Rows {
 
     /// Adds a file; the following rows belong to it. Returns its index in `files`.
     pub(super) fn begin_file(&mut self, name: &str) -> usize {
-        self.files.push(RowFile { name: name.to_owned(), first: self.len(), digest: String::new() });
+        self.files.push(RowFile {
+            name: name.to_owned(),
+            first: self.len(),
+            digest: String::new(),
+            usage: None,
+        });
         self.files.len() - 1
     }
 
@@ -278,6 +432,11 @@ impl Rows {
         }
         let name = &self.names.names()[id as usize];
         Err(input.error(format!("the feature {name} occurs twice")).hint("remove one of the two"))
+    }
+
+    /// Returns whether the row being read has a feature, given by its number.
+    pub(super) fn open_row_has(&self, id: u32) -> bool {
+        self.features.seen.get(id as usize) == Some(&(self.segment.len() as u32 + 1))
     }
 
     /// Returns the number of a feature name. Fails if the name is invalid.

@@ -61,7 +61,7 @@ impl<'a> Writer<'a> {
                     format!("cannot write {features} features as TSV, expected at most {MAX_COLUMNS}");
                 return Err(Error::in_file(file, message).hint("write JSON lines (--to jsonl)"));
             }
-            header.extend(rows.names.names().iter().map(|n| super::tsv::feature_column(n)));
+            header.extend(rows.names.names().iter().map(|n| super::table::feature_column(n)));
             header.extend(totals.then(|| "score:total".to_owned()));
             header.extend(rows.score_names.names().iter().map(|n| format!("score:{n}")));
             writer.line(&header.join("\t"))?;
@@ -105,7 +105,7 @@ impl<'a> Writer<'a> {
     /// Writes the candidate of a row in Moses' format.
     fn moses(&mut self, row: usize, total: Option<f64>) -> Result<()> {
         self.check(row, &["|||", "\n", "\r"], "Moses' format")?;
-        let mut line = MosesLine::new(self.rows.segment(row) as usize, self.rows.text(row));
+        let mut line = MosesLine::new(self.rows.id(self.rows.segment(row)), self.rows.text(row));
         let features: Vec<(&str, f64)> = self.rows.named_features(row).collect();
         let mut i = 0;
         while i < features.len() {
@@ -144,8 +144,11 @@ impl<'a> Writer<'a> {
         };
         let features = map(&mut self.rows.named_features(row));
         let scores = map(&mut total.map(|t| ("total", t)).into_iter().chain(self.rows.named_scores(row)));
+        let segment = self.rows.segment(row);
+        let id = self.rows.id(segment);
+        let id = if self.rows.has_names() { json!(id) } else { json!(id.parse::<u32>().unwrap_or(segment)) };
         let object = json!({
-            "id": self.rows.segment(row), "text": self.rows.text(row), "features": features, "scores": scores,
+            "id": id, "text": self.rows.text(row), "features": features, "scores": scores,
         });
         self.line(&object.to_string())
     }
@@ -157,8 +160,10 @@ impl<'a> Writer<'a> {
         let (features, scores) = (rows.names.names().len(), rows.score_names.names().len());
         self.cells.clear();
         self.cells.resize(2 + features + usize::from(self.totals) + scores, String::new());
-        self.cells[0] = rows.segment(row).to_string();
-        self.cells[1] = rows.text(row).to_owned();
+        self.cells[0] = quoted(&rows.id(rows.segment(row)));
+        self.cells[1] = quoted(rows.text(row));
+        // A feature that a candidate does not have is 0.
+        self.cells[2..2 + features].fill("0".to_owned());
         let (ids, values) = rows.features(row);
         for (&id, value) in ids.iter().zip(values) {
             self.cells[2 + id as usize] = value.to_string();
@@ -175,6 +180,11 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// Quotes a cell that begins with a quotation mark, as readers of tables expect.
+fn quoted(cell: &str) -> String {
+    if cell.starts_with('"') { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
+}
+
 /// Builder of a candidate's line in Moses' format, `id ||| text ||| Label= v v Label= v ||| total`.
 ///
 /// ```
@@ -188,7 +198,7 @@ pub struct MosesLine(String);
 
 impl MosesLine {
     /// Begins the line of a candidate of a segment. The text must not contain `|||` or line ends.
-    pub fn new(segment: usize, text: &str) -> Self {
+    pub fn new(segment: impl std::fmt::Display, text: &str) -> Self {
         MosesLine(format!("{segment} ||| {text} |||"))
     }
 

@@ -28,6 +28,49 @@ impl Json {
     }
 }
 
+impl Json {
+    /// Returns the value of a key, if this is an object that has it.
+    pub(super) fn value(&self, key: &str) -> Option<&Json> {
+        match self {
+            Json::Object(pairs) => pairs.iter().find(|(name, _)| name == key).map(|(_, v)| v),
+            _ => None,
+        }
+    }
+
+    /// Returns the object that a key has, if this is an object that has it.
+    pub(super) fn get(&self, key: &str) -> Option<&[(String, Json)]> {
+        match self.value(key) {
+            Some(Json::Object(pairs)) => Some(pairs),
+            _ => None,
+        }
+    }
+
+    /// Returns the number, if this is one.
+    pub(super) fn number(&self) -> Option<f64> {
+        match self {
+            Json::Number(n) => Some(*n),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_number(&self) -> bool {
+        matches!(self, Json::Number(_))
+    }
+
+    /// Returns what kind of value this is, for the list of what is ignored.
+    pub(super) fn what(&self) -> &'static str {
+        match self {
+            Json::Null => "null",
+            Json::Bool(_) => "true or false",
+            Json::Number(_) => "number",
+            Json::String(_) => "text",
+            Json::Array(items) if items.iter().any(|i| matches!(i, Json::Array(_))) => "matrix",
+            Json::Array(_) => "array",
+            Json::Object(_) => "nested",
+        }
+    }
+}
+
 /// Returns the first of `keys` that an object has, with its value; `None` if it has none of them.
 pub(super) fn find<'a>(object: &'a [(String, Json)], keys: &[&str]) -> Option<(&'a str, &'a Json)> {
     keys.iter().find_map(|k| object.iter().find(|(name, _)| name == k)).map(|(name, v)| (name.as_str(), v))
