@@ -57,12 +57,13 @@ pub(crate) fn kill_after(dir: &Path, words: &str, delays: &[u64]) {
     }
 }
 
-/// Runs the binary, asserts exit code 2, an empty standard output and one line on standard error, and returns that line.
+/// Runs the binary, asserts exit code 2, an empty standard output and one line on standard error besides those that tell how
+/// lists were read, and returns that line.
 pub(crate) fn fails(words: &str) -> String {
     let output = run(words);
     assert_eq!(output.status.code(), Some(2), "luthier {words}\n{}", stderr(&output));
     assert_eq!(stdout(&output), "");
-    let lines: Vec<&str> = stderr(&output).lines().collect();
+    let lines: Vec<&str> = stderr(&output).lines().filter(|l| !l.contains(": id: ")).collect();
     assert_eq!(lines.len(), 1, "{lines:?}");
     lines[0].to_owned()
 }

@@ -17,7 +17,7 @@
 //! let context = Context { metric: &metric, seed: 1, source: SourceKind::Fixed, references: None };
 //! let recipe = Recipe::Mert(Mert { budget: Some(500), ..Mert::default() });
 //! let Recipe::Mert(resolved) = recipe.resolve(&context).unwrap() else { unreachable!() };
-//! assert_eq!((resolved.restarts, resolved.budget), (Some(15), Some(500)));
+//! assert_eq!((resolved.restarts, resolved.budget), (Some(45), Some(500)));
 //! let wrong = Recipe::Mert(Mert { smoothing: Smoothing::average(4), ..Mert::default() });
 //! assert_eq!(wrong.resolve(&context).unwrap_err().to_string(), "window is 4, expected an odd number");
 //! ```

@@ -112,7 +112,7 @@ impl Columns {
         match all[..] {
             [] => Ok((None, None)),
             [text] => Ok((Some(text), None)),
-            // In NeMo's manifests `text` is what was said.
+            // In manifests of NeMo, `text` is the reference.
             [a, b] if [a, b].contains(&"pred_text") && [a, b].contains(&"text") => {
                 Ok((Some("pred_text").and_then(named), Some("text").and_then(named)))
             }
@@ -124,11 +124,11 @@ impl Columns {
 /// What the columns of a file were read as.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Where the ids of segments come from.
+    /// Column of the ids of segments, or how segments are numbered without one.
     pub id: String,
-    /// Where the texts come from.
+    /// Column of the texts.
     pub text: String,
-    /// Where references come from; empty if there are none.
+    /// Column of the references; empty if there are none.
     pub reference: String,
     /// Features, in the order of their first occurrence.
     pub features: Vec<String>,

@@ -176,7 +176,7 @@ fn names_of_segments_are_kept() {
         assert_eq!(flat(&again), flat(&rows));
         assert_eq!((again.id(0), again.id(1)), ("utt b".to_owned(), "utt a".to_owned()));
     }
-    let mut both = rows.clone();
+    let mut both = rows;
     both.append(plain("utt a ||| w ||| lm= 4 ||| 4\n").unwrap()).unwrap();
     assert_eq!(both.by_segment(false).unwrap(), [vec![0, 2], vec![1, 3]]);
     let numbers = plain("0 ||| w ||| lm= 4 ||| 4\n").unwrap();
@@ -494,7 +494,9 @@ proptest! {
             // A table has a number for every feature; a feature that a candidate does not have is 0.
             let without_zeros = |rows: &Rows| -> Flat {
                 let mut all = flat(rows);
-                all.iter_mut().for_each(|row| row.2.retain(|f| f.1 != 0.0));
+                for row in &mut all {
+                    row.2.retain(|f| f.1 != 0.0);
+                }
                 all
             };
             prop_assert_eq!(without_zeros(&again), without_zeros(&rows));
