@@ -173,7 +173,10 @@ fn wrong_input_gives_one_line_and_leaves_nothing() {
         ),
         ("--nbest {at}/empty --ref {at}/ref", "luthier: empty: holds no candidate, expected an n-best list"),
         ("--nbest {at}/good --ref {at}/empty", "luthier: empty: is empty, expected one reference per line"),
-        ("--nbest {at} --ref {at}/ref", "luthier: DIR: is a directory without n-best lists; give a file, or a directory of ESPnet (with 1best_recog/text) or Kaldi (with words and keys utterance-1)"),
+        (
+            "--nbest {at} --ref {at}/ref",
+            "luthier: DIR: is a directory without n-best lists; give a file, or a directory of ESPnet (with 1best_recog/text) or Kaldi (with words and keys utterance-1)",
+        ),
     ];
     let failures = Failures::default();
     for (more, expected) in cases {
