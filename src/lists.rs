@@ -221,6 +221,8 @@ impl JudgedArgs {
         let rows = self.nbest.read(talk)?;
         if files.is_empty() {
             files = own_references(&rows)?;
+        } else {
+            say_other_references(&rows, talk);
         }
         check_references(&files, &metric)?;
         if let Some(first) = files.first() {
@@ -241,8 +243,17 @@ impl JudgedArgs {
 /// Says what the columns of tables and JSON were read as, a line per file.
 pub(crate) fn say_usage(rows: &Rows, talk: Talk) {
     for (file, usage) in rows.files.iter().filter_map(|f| Some((f, f.usage.as_ref()?))) {
-        let from = if rows.counts_from_one() { " (from 1)" } else { "" };
-        talk.say(&format!("{}: {}", file.name, usage.with_ids(from)));
+        talk.say(&format!("{}: {usage}", file.name));
+    }
+    if rows.counts_from_one() {
+        talk.say("ids of segments begin at 1: line 1 of the references belongs to segment 1");
+    }
+}
+
+/// Says that the references that lists hold are not used, because others are given.
+pub(crate) fn say_other_references(rows: &Rows, talk: Talk) {
+    if rows.has_references() {
+        talk.say("references are read from --ref, not from the lists");
     }
 }
 

@@ -190,20 +190,22 @@ impl Candidates {
         self.stats.clear();
         let given = std::mem::take(&mut self.given);
         let width = metric.columns().len();
-        // Many candidates differ in their features only.
+        // Many candidates differ in their features only; numbers besides the text could differ, too.
         let mut known: FxHashMap<&str, u32> = FxHashMap::default();
         let mut class = std::mem::take(&mut self.class);
         let mut stats = std::mem::take(&mut self.stats);
         for (i, class) in class.iter_mut().enumerate() {
             let text = self.text(i);
-            if let Some(&same) = known.get(text).filter(|_| width == 0) {
+            if let Some(&same) = known.get(text) {
                 *class = same;
                 continue;
             }
             let hypothesis = Hypothesis { text, columns: &given[i * width..(i + 1) * width] };
             metric.stats(prepared, hypothesis, scratch, &mut out);
             *class = classes.of(&out, &mut stats);
-            known.insert(text, *class);
+            if width == 0 {
+                known.insert(text, *class);
+            }
         }
         drop(known);
         (self.class, self.stats) = (class, stats);

@@ -9,7 +9,7 @@ use crate::{
     launch,
     lists::{
         ListArgs, MetricArgs, check_distinct, check_references, own_references, reference_file,
-        references_of, say_usage,
+        references_of, say_other_references, say_usage,
     },
     talk::{Talk, thousands},
 };
@@ -226,6 +226,9 @@ impl Reader<'_> {
             record(self.spec, "moses-scores", &[scores]);
         }
         let rows = self.rows.take().map_or_else(|| input.nbest.read(talk), Ok)?;
+        if !input.references.is_empty() {
+            say_other_references(&rows, talk);
+        }
         let (lists, rows) = fixed(input, metric, (self.files, rows), self.spec.recipe.learns_sparse(), talk)?;
         let held = input.held_out.each(|set| set.lists(input, metric, &rows, self.spec, talk))?;
         self.spec.recipe.check_features(rows.names.names())?;

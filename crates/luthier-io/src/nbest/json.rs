@@ -159,7 +159,7 @@ fn outer_keys(
 ) -> Result<()> {
     let reference = reference_beside(object, list);
     for (name, value) in object {
-        let role = sink.options.columns.role(name);
+        let role = sink.role(name);
         if name == list || role == Role::Id {
             continue;
         }
@@ -289,7 +289,7 @@ fn one_candidate(
     let scores = scores.map_or(Ok(&[][..]), |(_, s)| table(input, "scores", s))?;
     let features = find(object, &["features"]);
     for (name, value) in object {
-        let role = sink.options.columns.role(name);
+        let role = sink.role(name);
         let rank = RANK.contains(&name.as_str()) || listed && matches!(name.as_str(), "index" | "id");
         match value {
             _ if *name == key || rank || role == Role::Id && !listed => {}
@@ -309,7 +309,7 @@ fn one_candidate(
         for (name, value) in table(input, "features", features)? {
             match value {
                 Json::Null => return Err(not_number(input, name, value)),
-                _ if sink.options.columns.role(name) == Role::Ignored => sink.ignore(name, "number"),
+                _ if sink.role(name) == Role::Ignored => sink.ignore(name, "number"),
                 Json::Number(x) => sink.sparse(input, name, *x)?,
                 _ => return Err(not_number(input, name, value)),
             }
@@ -323,7 +323,7 @@ fn one_candidate(
         }
     } else {
         for (name, value) in scores {
-            match sink.options.columns.role(name) {
+            match sink.role(name) {
                 Role::Ignored => sink.ignore(name, value.what()),
                 _ => number(input, name, value, sink)?,
             }
@@ -352,6 +352,10 @@ fn text_of<'a>(
     let (key, reference) = sink.options.columns.text_of(&texts).map_err(several)?;
     let Some((key, Json::String(text))) = key.and_then(|k| find(object, &[k])) else {
         let keys = object.iter().take(10).map(|(k, _)| k.as_str()).collect::<Vec<_>>().join(", ");
+        if let Some(chosen) = &sink.options.columns.text {
+            let message = format!("the candidate has no text called {chosen}; its keys are: {keys}");
+            return Err(input.error(message).hint("check --text-column"));
+        }
         return Err(input
             .error(format!("the candidate has no text; its keys are: {keys}"))
             .hint("name the text with --text-column NAME, or call it `text`"));

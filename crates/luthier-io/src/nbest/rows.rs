@@ -142,11 +142,16 @@ impl Rows {
         true
     }
 
+    /// Returns whether the files hold references.
+    pub fn has_references(&self) -> bool {
+        self.references.iter().any(|r| !r.is_empty())
+    }
+
     /// Returns the references that the files hold, as lines of one or more reference files; empty if there are none. Fails
     /// if segments differ in their number of references.
     pub fn references(&self) -> Result<Vec<Vec<String>>> {
         let segments = self.segment.iter().max().map_or(0, |&m| m as usize + 1);
-        if self.references.iter().all(Vec::is_empty) {
+        if !self.has_references() {
             return Ok(Vec::new());
         }
         let file = self.files.first().map_or("n-best list", |f| f.name.as_str());

@@ -107,7 +107,11 @@ impl Columns {
         if let Some(chosen) = &self.text {
             return Ok((named(chosen), None));
         }
-        let free = |n: &&str| self.role(n) == Role::Feature && TEXT.contains(n);
+        // A choice of features does not concern the text.
+        let others = Columns { features: Vec::new(), ..self.clone() };
+        let free = |n: &&str| {
+            TEXT.contains(n) && others.role(n) == Role::Feature && !self.features.iter().any(|f| f == n)
+        };
         let all: Vec<&str> = names.iter().copied().filter(free).collect();
         match all[..] {
             [] => Ok((None, None)),
@@ -138,14 +142,6 @@ pub struct Usage {
 
 /// Maximum number of features and of ignored columns that a summary names.
 const SHOWN: usize = 12;
-
-impl Usage {
-    /// Returns the summary with a remark after the source of the ids.
-    #[must_use]
-    pub fn with_ids(&self, remark: &str) -> Usage {
-        Usage { id: format!("{}{remark}", self.id), ..self.clone() }
-    }
-}
 
 impl fmt::Display for Usage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -208,15 +204,23 @@ pub(super) struct Sink<'a> {
     single: u32,
     lists: u32,
     pub(super) usage: Usage,
-    /// Features that every candidate must have: index in [`Rows::names`], number of candidates that have it.
-    required: Vec<(u32, usize)>,
+    /// Number of candidates with each feature that every candidate must have, by number in [`Rows::names`]; 0 for others.
+    required: Vec<usize>,
     /// Names whose value is `null` somewhere.
     nulls: Vec<String>,
+    /// Names that the user has given and that do not occur in the file so far, each with its flag.
+    unseen: Vec<(String, &'static str)>,
 }
 
 impl<'a> Sink<'a> {
     pub(super) fn new(rows: &'a mut Rows, options: &'a Options) -> Self {
         let first = rows.len();
+        let chosen = &options.columns;
+        let mut unseen: Vec<(String, &'static str)> = Vec::new();
+        unseen.extend(chosen.reference.iter().map(|n| (n.clone(), "--reference-column")));
+        unseen.extend(chosen.features.iter().map(|n| (n.clone(), "--feature-columns")));
+        unseen.extend(chosen.ignore.iter().map(|n| (n.clone(), "--ignore-columns")));
+        unseen.extend(options.missing.iter().map(|(n, _)| (n.clone(), "--missing")));
         Sink {
             rows,
             options,
@@ -227,7 +231,14 @@ impl<'a> Sink<'a> {
             usage: Usage::default(),
             required: Vec::new(),
             nulls: Vec::new(),
+            unseen,
         }
+    }
+
+    /// Returns what a column is read as, and notes that it occurs.
+    pub(super) fn role(&mut self, name: &str) -> Role {
+        self.unseen.retain(|(n, _)| n != name);
+        self.options.columns.role(name)
     }
 
     /// Notes that something is ignored, and what it is.
@@ -303,12 +314,19 @@ impl<'a> Sink<'a> {
 
     /// Adds a feature that all candidates must have to the row being read. Fails if the row has it or it is not finite.
     pub(super) fn feature(&mut self, input: &Input, name: &str, value: f64) -> Result<()> {
-        let id = self.rows.intern(input, name)?;
-        match self.required.iter_mut().find(|r| r.0 == id) {
-            Some(known) => known.1 += 1,
-            None => self.required.push((id, 1)),
-        }
+        self.unseen.retain(|(n, _)| n != name);
+        self.count(input, name)?;
         self.sparse(input, name, value)
+    }
+
+    /// Counts a feature that all candidates must have.
+    fn count(&mut self, input: &Input, name: &str) -> Result<()> {
+        let id = self.rows.intern(input, name)? as usize;
+        if self.required.len() <= id {
+            self.required.resize(id + 1, 0);
+        }
+        self.required[id] += 1;
+        Ok(())
     }
 
     /// Adds a feature to the row being read; candidates without it have the value 0. Fails as [`Sink::feature`] does.
@@ -334,7 +352,8 @@ impl<'a> Sink<'a> {
         for (name, value) in &self.options.missing {
             let id = self.rows.intern(input, name)?;
             if !self.rows.open_row_has(id) {
-                self.feature(input, name, *value)?;
+                self.count(input, name)?;
+                self.sparse(input, name, *value)?;
             }
         }
         self.rows.end_row(segment, input.line_number(), total);
@@ -345,12 +364,20 @@ impl<'a> Sink<'a> {
     pub(super) fn finish(self, input: &Input, file: usize) -> Result<()> {
         super::whole_segments(input, self.single, self.options.per_source)?;
         let rows = self.rows.len() - self.first;
-        let short = self.required.iter().find(|(_, n)| *n < rows);
-        if let Some(&(id, n)) = short {
-            return Err(self.missing(id, rows - n, rows));
+        if let Some((name, flag)) = self.unseen.first().filter(|_| rows > 0) {
+            let message = format!("no candidate has `{name}`");
+            return Err(Error::in_file(input.name(), message).hint(format!("check {flag}")));
         }
-        let known =
-            |name: &String| self.required.iter().any(|r| self.rows.names.names()[r.0 as usize] == *name);
+        if let Some(id) = self.required.iter().position(|&n| n > 0 && n < rows) {
+            return Err(self.missing(id as u32, rows - self.required[id], rows));
+        }
+        let names = self.rows.names.names();
+        let known = |name: &String| {
+            names
+                .iter()
+                .position(|n| n == name)
+                .is_some_and(|id| self.required.get(id).is_some_and(|&n| n > 0))
+        };
         let mut usage = self.usage;
         for name in self.nulls.iter().filter(|name| !known(name)) {
             usage.ignored.push((name.clone(), "null"));

@@ -154,6 +154,10 @@ fn header(input: &mut Input, lines: &[Line], sink: &mut Sink<'_>) -> Result<Vec<
             .hint("name it with --text-column NAME, and the reference with --reference-column NAME")
     };
     let (text, reference) = chosen.text_of(&names).map_err(several)?;
+    if text.is_none() {
+        let message = format!("no column is the text; there are: {}", names.join(", "));
+        return Err(input.error(message).hint("name it with --text-column NAME, or call it `text`"));
+    }
     let is_number = |c: usize| {
         let filled = lines[1..].iter().filter_map(|l| l.1.get(c)).find(|cell| !cell.trim().is_empty());
         filled.is_none_or(|cell| number(cell.trim()).is_some())
@@ -161,7 +165,7 @@ fn header(input: &mut Input, lines: &[Line], sink: &mut Sink<'_>) -> Result<Vec<
     let mut columns = Vec::new();
     for (c, &name) in names.iter().enumerate() {
         let own = name.to_owned();
-        let role = sink.options.columns.role(name);
+        let role = sink.role(name);
         columns.push(match (name.strip_prefix("score:"), name.strip_prefix("feature:")) {
             (Some(score), _) => Column::Score(score.to_owned()),
             (_, Some(feature)) => Column::Feature(feature.to_owned()),

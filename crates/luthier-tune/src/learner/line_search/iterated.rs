@@ -259,8 +259,8 @@ impl<'a, 'b> Iterated<'a, 'b> {
         self.lists.iter().step_by(every).cloned().collect()
     }
 
-    /// Climbs from the starts on a sample of the lists, if there are many, and returns the current weights and where the best
-    /// others have come.
+    /// Climbs from the starts on a sample of the lists, if there are many, and returns the first start, which is the current
+    /// weights in the first cycle, and the ends of the best.
     fn sifted(&mut self, cycle: u32, starts: Vec<Vec<f64>>) -> Result<Vec<Vec<f64>>> {
         if self.lists.len() < MANY_LISTS || starts.len() <= KEEP {
             return Ok(starts);
@@ -283,7 +283,7 @@ impl<'a, 'b> Iterated<'a, 'b> {
     /// lists and those of MIRA.
     fn starts(&self, cycle: u32) -> Result<Vec<Vec<f64>>> {
         let job = self.job;
-        let mut all = vec![job.start.clone()];
+        let mut all = Vec::new();
         let simple = if job.search.fixed_lists {
             signed_start(self.lists, &job.search.metric, self.spread)
         } else {
@@ -294,11 +294,10 @@ impl<'a, 'b> Iterated<'a, 'b> {
         let simple = simple.filter(|_| !chosen);
         let signs = simple.as_ref().unwrap_or(&job.start).clone();
         let simple_signs = simple.is_some();
-        all.extend(simple.map(|simple| self.within(&simple)).filter(|simple| *simple != job.start));
         if cycle == 0 {
+            all.push(job.start.clone());
+            all.extend(simple.map(|simple| self.within(&simple)).filter(|simple| *simple != job.start));
             all.push(self.within(&self.by_mira(&signs)?));
-        } else {
-            all.clear();
         }
         let size = self.norm(&job.start);
         let size = if size > 0.0 { size } else { 1.0 };
@@ -421,7 +420,8 @@ impl<'a, 'b> Iterated<'a, 'b> {
     }
 
     /// Returns the lists with those candidates only that are best for some weights near the heads of the chains; `None` if
-    /// there are few lists or if little of the budget is left. They are found by searches along the axes from the heads and from points around them.
+    /// there are few lists or if little of the budget is left. They are found by searches along the axes from the heads and
+    /// from points around them.
     fn nearby(&mut self, chains: &[Vec<Climbed>]) -> Result<Option<Ground<'a>>> {
         let (unit, free) = (&self.job.ascent.unit, &self.job.ascent.free);
         let cost = (LOOKS * free.len()) as u64;
