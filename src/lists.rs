@@ -55,6 +55,9 @@ pub(crate) struct ColumnArgs {
     /// Column, or key of JSON, with references, which are used without --ref [default: by the usual names].
     #[arg(long, value_name = "NAME")]
     reference_column: Option<String>,
+    /// Column, or key of JSON, with the document of a segment: held-out sets and resamples keep documents together.
+    #[arg(long, value_name = "NAME")]
+    group_column: Option<String>,
     /// Columns, or keys of JSON, that are features [default: all numbers].
     #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
     feature_columns: Vec<String>,
@@ -77,6 +80,7 @@ impl ColumnArgs {
             id: self.id_column.clone(),
             text: self.text_column.clone(),
             reference: self.reference_column.clone(),
+            group: self.group_column.clone(),
             features: self.feature_columns.clone(),
             ignore: self.ignore_columns.clone(),
         }

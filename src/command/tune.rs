@@ -14,18 +14,19 @@ use crate::{
 };
 use input::{Input, Loaded, load};
 use luthier::{
-    core::{Error, Progress},
+    core::{Error, Progress, SegmentId, Weights},
     metric::Metric,
     tune::{
-        Event, Fleet, Job, Outcome, RunDir, RunSpec, RunView, SourceKind,
+        Bootstrap, Event, FixedLists, Fleet, Goal, HeldOut, HeldOutPart, HoldOut, Job, Learned, Outcome,
+        RunDir, RunSpec, RunView, Source, SourceKind, Stability, Subset, check_resampling,
         mert::Certificate,
         recipe::{Context, Recipe, RecipeInfo, Tuner},
-        run as tune,
+        run as tune, validate,
     },
 };
 use serde_json::json;
 use show::Units;
-use std::{process::ExitCode, sync::Arc};
+use std::{path::Path, process::ExitCode, sync::Arc, time::Instant};
 
 /// Learn weights from n-best lists, or with a decoder in the loop.
 ///
@@ -127,103 +128,285 @@ fn execute(recipe: &Recipe, input: &Input, common: &Common, talk: Talk) -> Done 
     let standard = std::env::args_os().any(|a| a == "-" || a.to_string_lossy().ends_with("=-"));
     let prepared =
         launch::no_standard_input(standard).and_then(|()| prepare(recipe, input, &metric, seed, talk));
-    let Prepared { tuner, loaded, references, reference_count, spec } = launch::agree(prepared)?;
-    launch::same(&spec)?;
-    show::processes(&tuner.schedule, fleet, talk);
-    talk.detail(luthier::io::to_toml(&spec)?.trim_end());
-    let mut dir = RunDir::open(&input.run, spec, references, fleet)?;
-    if let Some(stop) = dir.stopped() {
-        talk.say(&format!("{} is already complete: {}", input.run.display(), stop.text()));
-    }
-    let mut last = None;
-    let units = Units::of(&tuner);
-    let line = talk.progress(&metric);
-    let report = |step: &luthier::core::Step| line.show(step);
-    let job = Job {
-        source: &*loaded.source,
-        select: loaded.select.as_deref(),
-        test: loaded.test.as_deref(),
-        learner: &*tuner.learner,
-        schedule: &tuner.schedule,
-        metric: &metric,
-        initial: &loaded.initial,
-        progress: Progress::new(&report),
-    };
-    for caution in tuner.recipe.cautions(&loaded.initial) {
+    let prepared = launch::agree(prepared)?;
+    launch::same(&prepared.spec)?;
+    show::processes(&prepared.tuner.schedule, fleet, talk);
+    talk.detail(luthier::io::to_toml(&prepared.spec)?.trim_end());
+    for caution in prepared.tuner.recipe.cautions(&prepared.loaded.initial) {
         talk.warn(&caution);
     }
-    let held_out = job.held_out().map(|(held, _)| held.len());
-    show::selection(&job, held_out, talk);
-    let mut on_event = |event: &Event| {
-        line.clear();
-        last = Some(event.clone());
-        show::event(event, &metric, units, talk);
-    };
-    let outcome = match tune(&job, &mut dir, &fleet, &mut on_event) {
-        Ok(outcome) => outcome,
-        Err(e) => {
-            // A decoder's log is worth keeping; a run on files that has not begun is not.
-            if job.source.kind() == SourceKind::Fixed {
-                dir.discard();
-            }
-            return Err(e.into());
-        }
-    };
-    let length = last.as_ref().map_or(0, |e| e.candidates) / job.source.segments().max(1) as usize;
-    for remark in tuner.recipe.remarks(&outcome, length) {
-        talk.warn(&remark);
+    let session = Session { recipe, input, metric: &metric, seed, prepared: &prepared, fleet, talk };
+    if input.resamples().is_some() {
+        check_resampling(session.source_kind())?;
     }
-    let selected = job.select.is_some() || held_out.is_some();
-    show::warnings(&job, &outcome, (last.as_ref(), selected), &input.run, talk);
-    let text = result(
-        input,
-        common.json,
-        &tuner.recipe,
-        &outcome,
-        (&metric, reference_count),
-        (selected, held_out.is_some()),
-        dir.events().find_map(|e| e.certificate.as_ref()),
-    );
+    let (mut run, held_out) = session.validated()?;
+    let stability = session.resampled(&mut run)?;
+    let text = if common.json {
+        session.json(&run, held_out.as_ref(), stability.as_ref())
+    } else {
+        session.text(&run, held_out.as_ref(), stability.as_ref())
+    };
     launch::last(|| {
-        input.write_moses_ini(&outcome.weights, talk)?;
+        input.write_moses_ini(&run.outcome.weights, talk)?;
         write_out(None, text.as_bytes())
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The result of a run as it is printed.
-fn result(
-    input: &Input,
-    json: bool,
-    recipe: &Recipe,
-    outcome: &Outcome,
-    (metric, reference_count): (&Metric, Option<usize>),
-    (selected, held_out): (bool, bool),
-    certificate: Option<&Certificate>,
-) -> String {
-    let signature = metric.signature(reference_count, "");
-    let set = match (selected, held_out) {
-        (true, true) => "held-out",
-        (true, false) => "selection",
-        (false, _) => "tuning",
-    };
-    if json {
+/// A tuning problem that has been read and checked.
+struct Session<'a> {
+    recipe: &'a Recipe,
+    input: &'a Input,
+    metric: &'a Metric,
+    seed: u64,
+    prepared: &'a Prepared,
+    fleet: Fleet<'a>,
+    talk: Talk,
+}
+
+/// A run that is about to begin.
+struct Opened<'a> {
+    tuner: Tuner,
+    dir: RunDir,
+    /// Segments to learn from; all if `None`.
+    subset: Option<&'a Subset<'a>>,
+    initial: Weights,
+}
+
+/// A run that has ended.
+struct Run {
+    recipe: Recipe,
+    outcome: Outcome,
+    dir: RunDir,
+    /// Whether a set has selected the weights, and whether it was held out of the segments to learn from.
+    selected: (bool, bool),
+}
+
+impl Run {
+    /// What was learned, with its score on the segments that it was learned from.
+    fn learned(&self) -> Learned {
+        let Outcome { iteration, start, weights, score, .. } = &self.outcome;
+        let event = self.dir.events().find(|e| e.iteration == *iteration);
+        let tuning = event.map_or(*score, |e| e.score);
+        Learned { initial: start.clone(), weights: weights.clone(), tuning }
+    }
+}
+
+impl Session<'_> {
+    fn source_kind(&self) -> SourceKind {
+        self.prepared.loaded.source.kind()
+    }
+
+    /// Opens a run in a directory, on all segments or on those of a part.
+    fn open<'a>(
+        &self,
+        part: Option<(&'a Subset<'a>, HeldOutPart)>,
+        path: &Path,
+    ) -> Result<Opened<'a>, Error> {
+        let Prepared { tuner, loaded, references, reference_count, spec } = self.prepared;
+        let mut spec = spec.clone();
+        let Some((subset, held_out)) = part else {
+            let dir = RunDir::open(path, spec, references.clone(), self.fleet)?;
+            let tuner = tuner.recipe.build(&self.context(references.clone(), reference_count.is_some()))?;
+            return Ok(Opened { tuner, dir, subset: None, initial: loaded.initial.clone() });
+        };
+        spec.held_out = Some(held_out);
+        let references: Arc<Vec<Vec<String>>> = Arc::new(subset.pick(references));
+        let tuner = self.recipe.build(&self.context(references.clone(), reference_count.is_some()))?;
+        let initial =
+            if loaded.from_lists { subset.initial_weights(self.metric)? } else { loaded.initial.clone() };
+        let dir = RunDir::open(path, spec, references, self.fleet)?;
+        Ok(Opened { tuner, dir, subset: Some(subset), initial })
+    }
+
+    fn context(&self, references: Arc<Vec<Vec<String>>>, known: bool) -> Context<'_> {
+        let references = known.then_some(references);
+        Context { metric: self.metric, seed: self.seed, source: self.source_kind(), references }
+    }
+
+    /// Runs the loop in a directory, and warns about its result.
+    fn run(&self, opened: Opened<'_>, path: &Path) -> Result<Run, Error> {
+        let (metric, talk, loaded) = (self.metric, self.talk, &self.prepared.loaded);
+        let Opened { tuner, mut dir, subset, initial } = opened;
+        if let Some(stop) = dir.stopped() {
+            talk.say(&format!("{} is already complete: {}", path.display(), stop.text()));
+        }
+        let mut last = None;
+        let units = Units::of(&tuner);
+        let line = talk.progress(metric);
+        let report = |step: &luthier::core::Step| line.show(step);
+        let job = Job {
+            source: subset.map_or(&*loaded.source, |s| s),
+            select: loaded.select.as_deref(),
+            test: loaded.test.as_deref(),
+            learner: &*tuner.learner,
+            schedule: &tuner.schedule,
+            metric,
+            initial: &initial,
+            progress: Progress::new(&report),
+        };
+        let held_out = job.held_out().map(|(held, _)| held.len());
+        show::selection(&job, held_out, talk);
+        let mut on_event = |event: &Event| {
+            line.clear();
+            last = Some(event.clone());
+            show::event(event, metric, units, talk);
+        };
+        let outcome = match tune(&job, &mut dir, &self.fleet, &mut on_event) {
+            Ok(outcome) => outcome,
+            Err(e) => {
+                // A decoder's log is worth keeping; a run on files that has not begun is not.
+                if job.source.kind() == SourceKind::Fixed && !path.join("folds").exists() {
+                    dir.discard();
+                }
+                return Err(e);
+            }
+        };
+        let length = last.as_ref().map_or(0, |e| e.candidates) / job.source.segments().max(1) as usize;
+        for remark in tuner.recipe.remarks(&outcome, length) {
+            talk.warn(&remark);
+        }
+        let selected = (job.select.is_some() || held_out.is_some(), held_out.is_some());
+        show::warnings(&job, &outcome, (last.as_ref(), selected.0), path, talk);
+        Ok(Run { recipe: tuner.recipe, outcome, dir, selected })
+    }
+
+    /// Runs the loop on all segments, or on those that are not held out; with folds, on the segments of each fold first.
+    fn validated(&self) -> Result<(Run, Option<HeldOut>), Error> {
+        let path = &self.input.run;
+        let Some(plan) = self.input.hold_out() else {
+            return Ok((self.run(self.open(None, path)?, path)?, None));
+        };
+        let source = &*self.prepared.loaded.source;
+        let parts = plan.parts(&self.prepared.loaded.groups, self.seed)?;
+        let folds = matches!(plan, HoldOut::Folds(_));
+        // Opened first: a directory of another run is refused before any work.
+        let whole = if folds { Some(self.open(None, path)?) } else { None };
+        if let Some(whole) = &whole {
+            self.estimate(&whole.tuner, parts.len() as u32 + 1);
+        }
+        let mut run = None;
+        let line = self.talk.progress(self.metric);
+        let report = |step: &luthier::core::Step| line.show(step);
+        let scores = validate(
+            (plan, &parts),
+            source,
+            self.metric,
+            &self.fleet,
+            Progress::new(&report),
+            &mut |number, subset| {
+                let part = HeldOutPart { plan, part: number as u32 };
+                let path = if folds { RunView::fold_path(path, number) } else { path.clone() };
+                let (held, n) = (parts[number].held.len(), source.segments());
+                if folds {
+                    let k = parts.len();
+                    self.talk.say(&format!("fold {} of {k}: {held} of {n} segments are held out", number + 1));
+                } else {
+                    self.talk.say(&format!("{held} of {n} segments are held out"));
+                }
+                let done = self.run(self.open(Some((subset, part)), &path)?, &path)?;
+                let learned = done.learned();
+                run = Some(done);
+                Ok(learned)
+            },
+        )?;
+        line.clear();
+        if let Some(whole) = whole {
+            self.talk.say("all segments");
+            run = Some(self.run(whole, path)?);
+        }
+        let run = run.ok_or_else(|| Error::new("no part to learn from"))?;
+        self.fleet.agree(run.dir.write_validation(&scores))?;
+        Ok((run, Some(scores)))
+    }
+
+    /// Says how long several runs with a decoder may take, from the time of a few segments.
+    fn estimate(&self, tuner: &Tuner, runs: u32) {
+        let source = &*self.prepared.loaded.source;
+        let n = source.segments();
+        if self.source_kind() == SourceKind::Fixed {
+            return;
+        }
+        let iterations = tuner.schedule.iterations;
+        let mut text = format!("{runs} runs of up to {iterations} iterations each");
+        if self.source_kind() != SourceKind::Command {
+            let step = (n / 20).max(1);
+            let some: Vec<SegmentId> = (0..n).step_by(step as usize).map(SegmentId).collect();
+            let clock = Instant::now();
+            let _ = source.candidates(&some, &self.prepared.loaded.initial, Goal::Model, Progress::NONE);
+            let each = clock.elapsed().as_secs_f64() / some.len() as f64;
+            let most = each * f64::from(n) * f64::from(iterations) * f64::from(runs);
+            text += &format!(": decoding takes about {} at most", show::duration(most));
+        }
+        self.talk.say(&text);
+    }
+
+    /// Learns from resamples of the segments, if this is asked for.
+    fn resampled(&self, run: &mut Run) -> Result<Option<Stability>, Error> {
+        let Some(samples) = self.input.resamples() else { return Ok(None) };
+        let Prepared { loaded, references, reference_count, .. } = self.prepared;
+        let learned = match self.input.hold_out() {
+            Some(plan @ HoldOut::Share(_)) => {
+                plan.parts(&loaded.groups, self.seed)?.swap_remove(0).learned
+            }
+            _ => (0..loaded.source.segments()).map(SegmentId).collect(),
+        };
+        let subset = Subset::new(&*loaded.source, learned);
+        let references = Arc::new(subset.pick(references));
+        let groups = subset.pick(&loaded.groups);
+        let pool;
+        let source: &dyn Source = if self.source_kind() == SourceKind::Fixed {
+            &subset
+        } else {
+            self.talk.say("resamples are learned from the lists of all iterations, without decoding again");
+            let name = |key| run.outcome.weights.name(key).unwrap_or_default().to_owned();
+            pool = FixedLists::named(run.dir.pool(self.metric, self.fleet)?, &name)?;
+            &pool
+        };
+        let context =
+            Context { source: SourceKind::Fixed, ..self.context(references, reference_count.is_some()) };
+        let line = self.talk.progress(self.metric);
+        let report = |step: &luthier::core::Step| line.show(step);
+        let weights = &run.outcome.weights;
+        let bootstrap = Bootstrap { source, recipe: &run.recipe, context, groups: &groups, samples, weights };
+        let stability = bootstrap.run(&self.fleet, Progress::new(&report))?;
+        line.clear();
+        self.fleet.agree(run.dir.write_bootstrap(&stability))?;
+        Ok(Some(stability))
+    }
+
+    /// Name of the set that the score of a run is of.
+    fn set(run: &Run) -> &'static str {
+        match run.selected {
+            (true, true) => "held-out",
+            (true, false) => "selection",
+            (false, _) => "tuning",
+        }
+    }
+
+    fn signature(&self) -> String {
+        self.metric.signature(self.prepared.reference_count, "")
+    }
+
+    /// The result of a run as JSON.
+    fn json(&self, run: &Run, held_out: Option<&HeldOut>, stability: Option<&Stability>) -> String {
+        let (metric, outcome) = (self.metric, &run.outcome);
         let weights: serde_json::Map<_, _> =
             outcome.weights.iter().map(|(n, v)| (n.to_owned(), json!(v))).collect();
         let mut value = json!({
-            "algorithm": recipe.info().name,
+            "algorithm": run.recipe.info().name,
             "iteration": outcome.iteration,
-            "set": set,
+            "set": Self::set(run),
             "score": metric.display_score(outcome.score),
             "initial": metric.display_score(outcome.initial),
             "test": outcome.test.map(|t| metric.display_score(t)),
             "initial_test": outcome.initial_test.map(|t| metric.display_score(t)),
-            "signature": signature,
-            "recipe": recipe,
+            "signature": self.signature(),
+            "recipe": run.recipe,
             "weights": weights,
             "stop": outcome.stop.text(),
         });
-        if let Some(c) = certificate {
+        if let Some(c) = run.dir.events().find_map(|e| e.certificate.as_ref()) {
             value["certificate"] = json!({
                 "score": metric.display_score(c.score),
                 "bound": metric.display_score(c.bound),
@@ -232,24 +415,39 @@ fn result(
                 "programs": c.programs,
             });
         }
-        return format!("{value}\n");
+        if let Some(held_out) = held_out {
+            value["held_out"] = json!(held_out);
+        }
+        if let Some(stability) = stability {
+            value["bootstrap"] = json!(stability);
+        }
+        format!("{value}\n")
     }
-    let scores = |initial: f64, tuned: f64| {
-        format!(
-            "{} {:.2} -> {:.2}",
-            metric.name(),
-            metric.display_score(initial),
-            metric.display_score(tuned)
-        )
-    };
-    let own = scores(outcome.initial, outcome.score);
-    let test = match (outcome.initial_test, outcome.test) {
-        (Some(initial), Some(tuned)) => format!(", test {}", scores(initial, tuned)),
-        _ => String::new(),
-    };
-    let weights = RunView::best_path(&input.run);
-    let proved = certificate.map(|c| certified(c, metric)).unwrap_or_default();
-    format!("{set} {own}{test} ({signature})\n{proved}weights in {}\n", weights.display())
+
+    /// The result of a run as it is printed.
+    fn text(&self, run: &Run, held_out: Option<&HeldOut>, stability: Option<&Stability>) -> String {
+        let (metric, outcome) = (self.metric, &run.outcome);
+        let scores = |initial: f64, tuned: f64| {
+            let (initial, tuned) = (metric.display_score(initial), metric.display_score(tuned));
+            format!("{} {initial:.2} -> {tuned:.2}", metric.name())
+        };
+        let own = scores(outcome.initial, outcome.score);
+        let test = match (outcome.initial_test, outcome.test) {
+            (Some(initial), Some(tuned)) => format!(", test {}", scores(initial, tuned)),
+            _ => String::new(),
+        };
+        let mut text = format!("{} {own}{test} ({})\n", Self::set(run), self.signature());
+        if let Some(held_out) = held_out {
+            text += &show::held_out(held_out, metric);
+        }
+        if let Some(c) = run.dir.events().find_map(|e| e.certificate.as_ref()) {
+            text += &certified(c, metric);
+        }
+        if let Some(stability) = stability {
+            text += &show::stability(stability, metric);
+        }
+        text + &format!("weights in {}\n", RunView::best_path(&self.input.run).display())
+    }
 }
 
 /// What is known about the highest score on the tuning lists, as it is printed.

@@ -27,6 +27,8 @@ pub enum Purpose {
     Order = 6,
     /// Sentences of a generated corpus.
     Corpus = 7,
+    /// Segments of bootstrap samples.
+    Resample = 8,
     /// Generated test data.
     Test = 255,
 }

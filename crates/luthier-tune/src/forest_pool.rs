@@ -3,6 +3,7 @@
 use luthier_core::{FeatureKey, Local, Weights, sum};
 use luthier_forest::Forest;
 use luthier_metric::{Hypothesis, Metric, Prepared, Scratch, add};
+use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Forests of some segments, with the features that are learned from them: the evidence of learning from
@@ -111,20 +112,33 @@ impl ForestPool {
         local: impl Fn(usize, &Forest<'_>) -> Vec<f64> + Sync,
     ) -> Vec<f64> {
         sum::sum(self.segments.len(), 64, metric.width(), |s, total| {
-            let segment = &self.segments[s];
-            let Some(forest) = segment.forests.last() else { return };
-            let mut words = Vec::new();
-            if forest.best_words(&forest.scores(&local(s, forest)), &mut words).is_none() {
-                return;
-            }
             let mut stats = vec![0.0; metric.width()];
-            segment.judge(metric, &forest.text(&words), &mut Scratch::default(), &mut stats);
+            self.segments[s].best_stats(metric, |forest| local(s, forest), &mut stats);
             add(total, &stats);
         })
+    }
+
+    /// Returns the statistics of the best derivation of each segment's last forest, [`Metric::width`] numbers per segment;
+    /// all 0 for segments without a derivation.
+    pub(crate) fn best_stats(&self, weights: &Weights, metric: &Metric) -> Vec<f32> {
+        let mut stats = vec![0.0; self.segments.len() * metric.width()];
+        stats.par_chunks_mut(metric.width()).zip(&self.segments).for_each(|(out, segment)| {
+            segment.best_stats(metric, |forest| self.local(forest, weights), out);
+        });
+        stats
     }
 }
 
 impl SegmentForests {
+    /// Writes the statistics of the best derivation of the last forest to `out`, which is not changed if there is none.
+    fn best_stats(&self, metric: &Metric, local: impl Fn(&Forest<'_>) -> Vec<f64>, out: &mut [f32]) {
+        let Some(forest) = self.forests.last() else { return };
+        let mut words = Vec::new();
+        if forest.best_words(&forest.scores(&local(forest)), &mut words).is_some() {
+            self.judge(metric, &forest.text(&words), &mut Scratch::default(), out);
+        }
+    }
+
     /// Writes the metric statistics of a translation to `out`.
     pub(crate) fn judge(&self, metric: &Metric, text: &str, scratch: &mut Scratch, out: &mut [f32]) {
         metric.stats(&self.references, Hypothesis { text, columns: &[] }, scratch, out);

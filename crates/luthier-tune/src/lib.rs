@@ -61,8 +61,10 @@ mod run_spec;
 mod run_view;
 mod schedule;
 mod source;
+mod stability;
 mod start;
 mod state;
+mod validate;
 
 pub use candidates::{Candidate, Candidates};
 pub use feature_matrix::FeatureMatrix;
@@ -73,11 +75,13 @@ pub use oracle::{Choice, oracle};
 pub use pool::{Judge, SMALL, columns, list, lists};
 pub use run::{Event, Job, Outcome, Stop, run};
 pub use run_dir::RunDir;
-pub use run_spec::{FORMAT, FROM_LISTS, NbestOptions, RunSpec, is_run};
+pub use run_spec::{FORMAT, FROM_LISTS, HeldOutPart, NbestOptions, RunSpec, is_run};
 pub use run_view::{RunEnd, RunView};
 pub use schedule::{Batches, Interpolate, Mixing, Schedule};
-pub use source::{Evidence, FixedLists, Goal, Source, SourceKind};
+pub use source::{Evidence, FixedLists, Goal, Source, SourceKind, Subset};
+pub use stability::{Bootstrap, FeatureStability, Stability, check_resampling};
 pub use state::{Batch, Pass, State};
+pub use validate::{HeldOut, HoldOut, Learned, Part, PartScore, validate};
 
 /// Minimum error rate training (Och 2003): exact line search over n-best lists and over forests, smoothing of
 /// plateaus, and the learner that chooses the lines.

@@ -169,6 +169,15 @@ trait Algorithm {
     fn features(&self) -> Vec<&str> {
         Vec::new()
     }
+    /// Builds a learner that searches near its start only, for many runs on similar data; the settings must have been
+    /// resolved.
+    fn local_learner(&self, context: &Context<'_>) -> Box<dyn Learner> {
+        self.learner(context)
+    }
+    /// Returns whether the objective is convex, so that the start does not matter.
+    fn is_convex(&self) -> bool {
+        false
+    }
     /// Returns the objective that is minimised; `None` if the algorithm minimises none.
     fn objective(&self, _: &Context<'_>) -> Option<Minimize> {
         None
@@ -272,6 +281,25 @@ impl Recipe {
         let algorithm = recipe.algorithm();
         let (learner, schedule) = (algorithm.learner(context), algorithm.schedule(context));
         Ok(Tuner { recipe, learner, schedule })
+    }
+
+    /// Composes a learner that searches near its start only, for many runs on similar data. The settings must have been
+    /// resolved.
+    pub(crate) fn build_local(&self, context: &Context<'_>) -> Tuner {
+        let algorithm = self.algorithm();
+        let (learner, schedule) = (algorithm.local_learner(context), algorithm.schedule(context));
+        Tuner { recipe: self.clone(), learner, schedule }
+    }
+
+    /// Returns whether the algorithm minimises a convex objective, so that the result does not depend on the start.
+    pub(crate) fn is_convex(&self) -> bool {
+        self.algorithm().is_convex()
+    }
+
+    /// Returns whether bootstrap intervals of the weights are confidence intervals. For MERT, which maximises a step
+    /// function, they are not.
+    pub(crate) fn is_consistent(&self) -> bool {
+        !matches!(self, Recipe::Mert(_))
     }
 
     /// Returns the objective that the algorithm minimises, with resolved settings. Fails as

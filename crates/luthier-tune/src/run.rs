@@ -169,6 +169,8 @@ pub struct Outcome {
     pub initial: f64,
     /// Score of the initial weights on the test set; `None` without a test set.
     pub initial_test: Option<f64>,
+    /// Weights that learning began with, after all features were known.
+    pub start: Weights,
     /// Weights of the best iteration.
     pub weights: Weights,
     /// Reason why the run ended.
@@ -293,7 +295,7 @@ pub fn run(
 ) -> Result<Outcome> {
     let Some((held, rest)) = job.held_out() else { return run_loop(job, dir, fleet, on_event) };
     fleet.agree(dir.hold_out(&held))?;
-    let [select, learn] = [held, rest].map(|segments| Subset { source: job.source, segments });
+    let [select, learn] = [held, rest].map(|segments| Subset::new(job.source, segments));
     run_loop(&Job { source: &learn, select: Some(&select), ..*job }, dir, fleet, on_event)
 }
 
@@ -477,7 +479,7 @@ fn gather(
 ) -> Result<Vec<Range<usize>>> {
     let Job { source, learner, schedule, metric, .. } = *job;
     let answer = state.answer();
-    let evidence = candidates(job, &answer, fleet)?;
+    let evidence = all_candidates(source, &answer, job.progress, fleet)?;
     event.judge(metric, &best_totals(&evidence, &answer, metric, source.kind()));
     // An error about names occurs in all processes.
     commit(&mut state.weights, &evidence, source).map_err(|e| fleet.known_to_all(e))?;
@@ -499,7 +501,7 @@ fn decode_again(job: &Job<'_>, dir: &RunDir, epochs: Range<u32>, fleet: Fleet<'_
     let mut pool = Evidence::NOTHING;
     for epoch in epochs.filter(|_| job.schedule.accumulate) {
         let weights = fleet.first(|| dir.weights(epoch))?;
-        let evidence = candidates(job, &weights, fleet)?;
+        let evidence = all_candidates(job.source, &weights, job.progress, fleet)?;
         absorb(&mut pool, evidence, false, epoch);
     }
     Ok(pool)
@@ -525,10 +527,14 @@ fn stop(job: &Job<'_>, state: &State, dir: &RunDir, event: &Event) -> Option<Sto
 }
 
 /// Returns the candidates of all segments. Each process decodes every P-th segment, for P processes.
-fn candidates(job: &Job<'_>, weights: &Weights, fleet: Fleet<'_>) -> Result<Evidence> {
-    let source = job.source;
+pub(crate) fn all_candidates(
+    source: &dyn Source,
+    weights: &Weights,
+    progress: Progress<'_>,
+    fleet: Fleet<'_>,
+) -> Result<Evidence> {
     let n = source.segments();
-    let ask = |some: &[SegmentId]| source.candidates(some, weights, Goal::Model, job.progress);
+    let ask = |some: &[SegmentId]| source.candidates(some, weights, Goal::Model, progress);
     let all = || ask(&(0..n).map(SegmentId).collect::<Vec<_>>());
     if fleet.is_alone() || source.kind() == SourceKind::Fixed {
         return all();
@@ -729,6 +735,7 @@ fn outcome(dir: &RunDir, stop: Stop, fleet: Fleet<'_>) -> Result<Outcome> {
         length_ratio: best.select_length_ratio.or(best.length_ratio),
         initial: dir.first_score(),
         initial_test: dir.initial_test(),
+        start: fleet.first(|| dir.weights(0))?,
         weights: fleet.first(|| dir.weights(best.iteration))?,
         stop,
     })

@@ -2,13 +2,13 @@
 //!
 //! `run.toml` holds the [`RunSpec`], `weights/NNN.txt` the weights by iteration, `state/NNN.json` the rest of
 //! the state (an iteration is complete once this file exists), `nbest/NNN.gz` the new candidates of runs whose
-//! pool accumulates, `log.jsonl` one event per line, `held-out.txt` the numbers of held-out segments, `best.txt` the best
-//! weights. Files are written atomically.
+//! pool accumulates, `log.jsonl` one event per line, `held-out.txt` the numbers of held-out segments, `validation.json`
+//! held-out scores, `bootstrap.json` the variation of weights, `folds/N` the runs of folds, `best.txt` the best weights. Files are written atomically.
 //! If several processes work on a run, `traffic.jsonl` records their network traffic.
 //! [`RunView`](crate::RunView) reads run directories.
 
 use crate::{
-    Candidates, Event, Fleet, Judge, RunSpec, State, Stop, Traffic, Wire,
+    Candidates, Event, Fleet, HeldOut, Judge, RunSpec, Stability, State, Stop, Traffic, Wire,
     run_spec::RUN_TOML,
     run_view::{Layout, Line, read_log},
 };
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use std::{fs, io::Write as _, ops::Range, path::Path, sync::Arc};
 
 const KIND: WorkKind =
-    WorkKind { file: RUN_TOML, what: "run", flag: "--run", parts: &["weights", "state", "nbest", "decode"] };
+    WorkKind { file: RUN_TOML, what: "run", flag: "--run", parts: &["weights", "state", "nbest", "decode", "folds"] };
 
 /// Where [`run`](crate::run) writes settings, checkpoints and results: a run directory, or memory.
 ///
@@ -342,6 +342,37 @@ impl RunDir {
         AtomicFile::write_all_to(&self.layout.held_out(), lines.as_bytes())
     }
 
+    /// Writes held-out scores to `validation.json`. Of several processes the first writes.
+    pub fn write_validation(&self, scores: &HeldOut) -> Result<()> {
+        self.write_json(&self.layout.validation(), scores)
+    }
+
+    /// Writes the result of the bootstrap over segments to `bootstrap.json`. Of several processes the first writes.
+    pub fn write_bootstrap(&self, stability: &Stability) -> Result<()> {
+        self.write_json(&self.layout.bootstrap(), stability)
+    }
+
+    fn write_json(&self, path: &Path, value: &impl Serialize) -> Result<()> {
+        if self.directory().is_none() {
+            return Ok(());
+        }
+        let text = serde_json::to_string_pretty(value).map_err(|e| Error::new(e.to_string()))?;
+        AtomicFile::write_all_to(path, format!("{text}\n").as_bytes())
+    }
+
+    /// Reads all candidates that a run with a decoder has gathered, one list per segment; empty for fixed lists. Of
+    /// several processes the first reads. Fails on damaged files.
+    pub fn pool(&mut self, metric: &Metric, fleet: Fleet<'_>) -> Result<Vec<Arc<Candidates>>> {
+        fleet.first(|| {
+            let lines = std::mem::take(&mut self.lines);
+            self.lines.clone_from(&lines);
+            self.resume(metric)?;
+            let lists = self.saved_lists(metric, 0);
+            self.lines = lines;
+            lists
+        })
+    }
+
     /// Ends the run: writes `best.txt` and the last line of the log.
     pub(crate) fn finish(&mut self, stop: Stop, metric: &Metric) -> Result<()> {
         let best = self.write_best(metric, true)?;
@@ -392,6 +423,12 @@ impl RunDir {
         best.ok_or_else(|| {
             Error::in_file(self.layout.0.display().to_string(), "log.jsonl contains no iteration")
         })
+    }
+
+    /// Returns the tuning score and the weights of the last iteration. Fails if there is none.
+    pub(crate) fn last(&self) -> Result<(f64, Weights)> {
+        let event = self.last_event().ok_or_else(|| Error::new("the run has no iteration"))?;
+        Ok((event.score, self.weights(event.iteration)?))
     }
 
     /// Returns the score of the initial weights on the test set; `None` without a test set.

@@ -1,6 +1,6 @@
 //! Specification of a run: the content of `run.toml`.
 
-use crate::recipe::Recipe;
+use crate::{HoldOut, recipe::Recipe};
 use luthier_core::{Error, Fingerprint, Result, Weights};
 use luthier_io::{
     Difference, InputFile,
@@ -55,6 +55,9 @@ pub struct RunSpec {
     /// External decoder as a shell command with placeholders; `None` for other sources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// Segments that are held out of this run; `None` if it learns from all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_out: Option<HeldOutPart>,
     /// Algorithm with its resolved settings.
     pub recipe: Recipe,
     /// Settings of the decoder in this process; `None` for other sources.
@@ -63,6 +66,16 @@ pub struct RunSpec {
     /// Files that the run has read, with digests of their contents.
     #[serde(default)]
     pub inputs: Vec<InputFile>,
+}
+
+/// Part of the segments that a run holds out.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct HeldOutPart {
+    /// How the segments are divided.
+    pub plan: HoldOut,
+    /// Number of the part that is held out, from 0.
+    pub part: u32,
 }
 
 /// Options with which n-best files were read, as `run.toml` holds them.
@@ -94,6 +107,7 @@ impl NbestOptions {
                 "id-column" => columns.id = Some(name),
                 "text-column" => columns.text = Some(name),
                 "reference-column" => columns.reference = Some(name),
+                "group-column" => columns.group = Some(name),
                 "feature-columns" => columns.features.push(name),
                 "ignore-columns" => columns.ignore.push(name),
                 _ => options
@@ -111,10 +125,11 @@ impl NbestOptions {
         let one = |flag: &str, name: &Option<String>| name.iter().map(|n| format!("{flag}={n}")).collect();
         let many = |flag: &str, names: &[String]| names.iter().map(|n| format!("{flag}={n}")).collect();
         let missing: Vec<String> = options.missing.iter().map(|(n, v)| format!("missing={n}={v}")).collect();
-        let parts: [Vec<String>; 6] = [
+        let parts: [Vec<String>; 7] = [
             one("id-column", &c.id),
             one("text-column", &c.text),
             one("reference-column", &c.reference),
+            one("group-column", &c.group),
             many("feature-columns", &c.features),
             many("ignore-columns", &c.ignore),
             missing,
@@ -164,6 +179,7 @@ impl RunSpec {
             nbest_options: NbestOptions::default(),
             nbest_size: None,
             command: None,
+            held_out: None,
             recipe,
             search: None,
             inputs: Vec::new(),

@@ -1,7 +1,7 @@
 //! Reading of run directories, finished or not: settings, events, weights and lists.
 
 use crate::{
-    Event, RunSpec, Stop,
+    Event, HeldOut, RunSpec, Stability, Stop,
     run_dir::EMPTY_GZ,
     run_spec::{RUN_TOML, flatten},
 };
@@ -33,6 +33,14 @@ impl Layout {
 
     pub(crate) fn held_out(&self) -> PathBuf {
         self.0.join("held-out.txt")
+    }
+
+    pub(crate) fn validation(&self) -> PathBuf {
+        self.0.join("validation.json")
+    }
+
+    pub(crate) fn bootstrap(&self) -> PathBuf {
+        self.0.join("bootstrap.json")
     }
 
     pub(crate) fn traffic(&self) -> PathBuf {
@@ -252,6 +260,21 @@ impl RunView {
         read_weights(&Layout(self.path.clone()).weights(iteration))
     }
 
+    /// Reads the held-out scores that were computed with the run; `None` if there are none, or if the file is damaged.
+    pub fn validation(&self) -> Option<HeldOut> {
+        read_json(&Layout(self.path.clone()).validation())
+    }
+
+    /// Reads the result of the bootstrap over segments; `None` if there is none, or if the file is damaged.
+    pub fn bootstrap(&self) -> Option<Stability> {
+        read_json(&Layout(self.path.clone()).bootstrap())
+    }
+
+    /// Returns the directory of the run that holds out fold `fold`, from 0, of the run directory `path`.
+    pub fn fold_path(path: &Path, fold: usize) -> PathBuf {
+        path.join("folds").join((fold + 1).to_string())
+    }
+
     /// Returns the paths of the n-best files with the new candidates of each iteration, in Moses' format;
     /// empty files are left out.
     pub fn lists(&self) -> Vec<PathBuf> {
@@ -269,6 +292,11 @@ impl RunView {
     pub fn seconds(&self) -> f64 {
         self.events.iter().map(|e| e.seconds).sum()
     }
+}
+
+/// Reads a file of JSON; `None` if it cannot be read.
+pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Option<T> {
+    serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
 }
 
 /// Settings and inputs of a directory of format 2, whose recipes may have other settings than today's.

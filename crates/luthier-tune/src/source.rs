@@ -169,12 +169,29 @@ pub trait Source: Sync {
     }
 }
 
-/// Some segments of another source, numbered from 0.
-pub(crate) struct Subset<'a> {
-    /// The other source.
-    pub(crate) source: &'a dyn Source,
-    /// Segments of the other source, ascending.
-    pub(crate) segments: Vec<SegmentId>,
+/// Some segments of another source, numbered from 0. A segment may occur several times.
+pub struct Subset<'a> {
+    source: &'a dyn Source,
+    segments: Vec<SegmentId>,
+}
+
+impl<'a> Subset<'a> {
+    /// Makes a source of some segments of another source, in the given order.
+    pub fn new(source: &'a dyn Source, segments: Vec<SegmentId>) -> Self {
+        Subset { source, segments }
+    }
+
+    /// Returns the entries of the segments, of one entry per segment of the other source.
+    pub fn pick<T: Clone>(&self, all: &[T]) -> Vec<T> {
+        self.segments.iter().filter_map(|s| all.get(s.0 as usize)).cloned().collect()
+    }
+
+    /// Returns initial weights for fixed lists, see [`FixedLists::initial_weights`], from these segments only.
+    pub fn initial_weights(&self, metric: &Metric) -> Result<Weights> {
+        let all: Vec<SegmentId> = (0..self.segments()).map(SegmentId).collect();
+        let found = self.candidates(&all, &Weights::default(), Goal::Model, Progress::NONE)?;
+        initial_weights(found.lists(), metric, &|key| self.name(key))
+    }
 }
 
 impl Source for Subset<'_> {
@@ -190,7 +207,12 @@ impl Source for Subset<'_> {
         progress: Progress<'_>,
     ) -> Result<Evidence> {
         let batch: Vec<SegmentId> = batch.iter().map(|s| self.segments[s.0 as usize]).collect();
-        self.source.candidates(&batch, weights, goal, progress)
+        let found = self.source.candidates(&batch, weights, goal, progress)?;
+        if self.kind() != SourceKind::Command {
+            return Ok(found);
+        }
+        // An external program decodes all segments, whatever is asked for.
+        Ok(Evidence::Lists(batch.iter().map(|s| found.lists()[s.0 as usize].clone()).collect()))
     }
 
     fn resume_at(&self, epoch: u32, columns: Option<&Arc<Local>>) {
@@ -244,6 +266,17 @@ impl FixedLists {
     /// Wraps judged lists, one per segment, with the names of their features.
     pub fn new(lists: Vec<Candidates>, names: Names) -> Self {
         FixedLists { lists: lists.into_iter().map(Arc::new).collect(), names }
+    }
+
+    /// Wraps judged lists, one per segment; `name` returns the names of their features. Fails if two names share one key.
+    pub fn named(lists: Vec<Arc<Candidates>>, name: &dyn Fn(FeatureKey) -> String) -> Result<Self> {
+        let mut names = Names::default();
+        for key in lists.iter().flat_map(|l| l.columns.keys().iter().chain(l.local.keys())) {
+            if names.get(*key).is_none() {
+                names.intern(&name(*key))?;
+            }
+        }
+        Ok(FixedLists { lists, names })
     }
 
     /// Returns initial weights for these lists where none are given: the best of each dense feature alone, with either

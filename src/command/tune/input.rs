@@ -14,7 +14,7 @@ use crate::{
     talk::{Talk, thousands},
 };
 use luthier::{
-    core::{Error, FeatureKey, Result, Weights},
+    core::{Error, FeatureKey, Fingerprint, Result, Weights},
     decode::{DenseFeature, FeatureSelection, Forests, Limits, Model, ModelDir, SearchSpec, Template},
     decoder::InProcess,
     external::{External, Memory},
@@ -26,7 +26,7 @@ use luthier::{
     },
     metric::Metric,
     tune::{
-        Candidates, FROM_LISTS, FixedLists, Judge, NbestOptions, RunSpec, SMALL, Source, SourceKind, columns,
+        Candidates, FROM_LISTS, FixedLists, HoldOut, Judge, NbestOptions, RunSpec, SMALL, Source, SourceKind, columns,
         lists, recipe::Recipe,
     },
 };
@@ -119,6 +119,20 @@ struct HeldOutArgs {
     /// N-best lists of the test set: scored, not used for tuning.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["decoder", "test_source"])]
     test_nbest: Vec<PathBuf>,
+    /// Hold out this share of the segments: they are scored before and after, and nothing is learned from them.
+    ///
+    /// Segments are chosen by a seeded hash of their ids, or of their documents (--group-column).
+    #[arg(long, value_name = "SHARE", conflicts_with = "folds", value_parser = share)]
+    holdout: Option<f64>,
+    /// Cross-validate with this number of folds, then tune on all segments.
+    ///
+    /// Each fold is held out from a run of its own, in the directory folds/N of the run; the choices for all held-out
+    /// segments are scored together. The weights come from one more run on all segments.
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    folds: Option<u32>,
+    /// Tune on this number of resamples of the segments, to see how much each weight varies.
+    #[arg(long, value_name = "B", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    bootstrap: Option<u32>,
     /// Source text of the test set, to be decoded: scored, not used for tuning.
     #[arg(long, value_name = "FILE", requires = "decoder")]
     test_source: Option<PathBuf>,
@@ -160,6 +174,10 @@ pub(super) struct Loaded {
     pub(super) select: Option<Box<dyn Source>>,
     pub(super) test: Option<Box<dyn Source>>,
     pub(super) initial: Weights,
+    /// Whether the initial weights come from the lists that are learned from.
+    pub(super) from_lists: bool,
+    /// Key of the group of each segment: segments of a group are held out together.
+    pub(super) groups: Vec<u128>,
 }
 
 /// More features than this are beyond MERT's reach, and slow for line searches.
@@ -182,20 +200,24 @@ pub(super) fn load(
     let own = dir.as_ref().map(ModelDir::weights);
     let start = input.init.clone().or(input.moses_ini.clone()).or(own);
     let initial = start.as_deref().map_or(Ok(Weights::default()), read_weights)?;
-    let mut reader = Reader { input, metric, files, rows, references, spec, start, initial, talk };
+    let mut reader =
+        Reader { input, metric, files, rows, references, spec, start, initial, groups: Vec::new(), talk };
     let (source, [select, test]) = match (&input.source, &input.command, &dir) {
         (None, ..) => reader.lists()?,
         (Some(text), Some(command), _) => reader.by_command(command, text)?,
         (Some(text), None, Some(dir)) => reader.by_model(dir, text)?,
         (Some(_), None, None) => return Err(Error::new("--source needs --model or --command")),
     };
-    let (initial, given) = (reader.initial, reader.start.is_some());
-    if given || input.source.is_some() {
-        spec.set_init(&initial, SMALL);
-    } else {
+    let from_lists = reader.start.is_none() && input.source.is_none();
+    let (initial, groups) = (reader.initial, reader.groups);
+    if from_lists {
         FROM_LISTS.clone_into(&mut spec.init);
+    } else {
+        spec.set_init(&initial, SMALL);
     }
-    Ok(Loaded { source, select, test, initial })
+    let number = |s: u32| Fingerprint::default().bytes(s.to_string().as_bytes()).finish();
+    let groups = if groups.is_empty() { (0..source.segments()).map(number).collect() } else { groups };
+    Ok(Loaded { source, select, test, initial, from_lists, groups })
 }
 
 /// A source, and the held-out sets to select and to test with.
@@ -213,6 +235,8 @@ struct Reader<'a> {
     /// Where the initial weights come from.
     start: Option<PathBuf>,
     initial: Weights,
+    /// Key of the group of each segment of lists.
+    groups: Vec<u128>,
     talk: Talk,
 }
 
@@ -244,6 +268,12 @@ impl Reader<'_> {
             thousands(lists.iter().map(|l| l.k).sum()),
             clock.elapsed().as_secs_f64()
         ));
+        let named = rows.groups()?;
+        let key = |text: &str| Fingerprint::default().bytes(text.as_bytes()).finish();
+        self.groups = match &named {
+            Some(groups) => groups.iter().map(|g| key(g)).collect(),
+            None => (0..lists.len() as u32).map(|s| key(&rows.id(s))).collect(),
+        };
         let source = FixedLists::new(lists, rows.names);
         if self.start.is_none() {
             self.initial = source.initial_weights(metric)?;
@@ -463,6 +493,11 @@ impl HeldOut<'_> {
     }
 }
 
+fn share(text: &str) -> std::result::Result<f64, String> {
+    let share: Option<f64> = text.parse().ok().filter(|v: &f64| *v > 0.0 && *v < 1.0);
+    share.ok_or_else(|| "expected a number above 0 and below 1".to_owned())
+}
+
 /// The text for a decoder, which must go with the references.
 fn read_source(
     role: &str,
@@ -583,6 +618,16 @@ impl Input {
         } else {
             SourceKind::Fixed
         }
+    }
+
+    /// Which segments are held out.
+    pub(super) fn hold_out(&self) -> Option<HoldOut> {
+        self.held_out.holdout.map(HoldOut::Share).or(self.held_out.folds.map(HoldOut::Folds))
+    }
+
+    /// Number of resamples of the segments.
+    pub(super) fn resamples(&self) -> Option<u32> {
+        self.held_out.bootstrap
     }
 
     /// Whether a set for the selection of weights was given.

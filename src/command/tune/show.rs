@@ -2,7 +2,7 @@
 
 use super::{Event, Fleet, Job, Metric, Outcome, SourceKind, Tuner};
 use crate::talk::{Talk, thousands};
-use luthier::tune::{RunView, Schedule, recipe::SELECT_SHARE};
+use luthier::tune::{HeldOut, HoldOut, RunView, Schedule, Stability, recipe::SELECT_SHARE};
 use std::path::Path;
 
 /// What a learner learns from, as it is counted on progress lines.
@@ -137,5 +137,61 @@ pub(super) fn event(event: &Event, metric: &Metric, units: Units, talk: Talk) {
     talk.say(&(line + &format!("  {:.1} s", event.seconds)));
     if let Some(note) = &event.note {
         talk.warn(note);
+    }
+}
+
+/// Scores on segments that were held out, as they are printed.
+pub(super) fn held_out(scores: &HeldOut, metric: &Metric) -> String {
+    let HeldOut { initial, score, interval, p_value, segments, .. } = scores;
+    let name = metric.name();
+    let all = scores.part_of.len();
+    let line = format!("held-out {name} {initial:.2} -> {score:.2} ± {interval:.2}, p = {p_value:.4}");
+    let HoldOut::Folds(k) = scores.plan else {
+        return format!("{line} ({} of {} segments)\n", thousands(*segments), thousands(all));
+    };
+    let list = |value: fn(&luthier::tune::PartScore) -> f64| {
+        scores.parts.iter().map(|p| format!("{:.2}", value(p))).collect::<Vec<_>>().join(" ")
+    };
+    format!(
+        "{line} ({k} folds; weights of {}/{k} of the segments)\nfolds: tuning {}; held-out {}\n",
+        k - 1,
+        list(|p| p.tuning),
+        list(|p| p.score)
+    )
+}
+
+/// How much weights and score vary between resamples, as a table.
+pub(super) fn stability(found: &Stability, metric: &Metric) -> String {
+    let what = if found.confidence { "95 % interval" } else { "95 % stability" };
+    let width = found.features.iter().map(|f| f.name.chars().count()).max().unwrap_or(0).max(7);
+    let anchor = &found.anchor;
+    let mut text = format!(
+        "weights relative to that of {anchor}, {} resamples of the segments\n{:width$}  {:>9}  {what:>20}  same sign\n",
+        thousands(found.samples as usize),
+        "feature",
+        "weight",
+    );
+    for f in &found.features {
+        let range = format!("{:.4} to {:.4}", f.low, f.high);
+        let share = format!("{:.0} %", 100.0 * f.same_sign);
+        text += &format!("{:width$}  {:>9.4}  {range:>20}  {share:>9}\n", f.name, f.relative);
+    }
+    let open = found.undetermined();
+    if !open.is_empty() {
+        text += &format!("may not matter, the interval contains 0: {}\n", open.join(", "));
+    }
+    if found.without_anchor > 0 {
+        text += &format!("{} resamples without a weight for {anchor} are left out\n", found.without_anchor);
+    }
+    let [low, high] = found.score;
+    text + &format!("tuning {} on 95 % of the resamples: {low:.2} to {high:.2}\n", metric.name())
+}
+
+/// A time as it is printed: `40 s`, `12 min`, `3.5 h`.
+pub(super) fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
     }
 }

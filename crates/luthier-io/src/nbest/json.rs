@@ -168,6 +168,10 @@ fn outer_keys(
             sink.references(input, segment, name, texts)?;
             continue;
         }
+        if role == Role::Group {
+            sink.group(input, segment, name, &group(input, name, value)?)?;
+            continue;
+        }
         let parallel =
             matches!(value, Json::Array(a) if a.len() == candidates && a.iter().any(Json::is_number));
         let table = matches!(name.as_str(), "scores" | "features") && matches!(value, Json::Object(_));
@@ -186,6 +190,15 @@ fn reference_beside<'a>(object: &'a Object, list: &str) -> Option<&'a str> {
         _ => &[],
     };
     find(object, keys).filter(|(_, v)| matches!(v, Json::String(_))).map(|(k, _)| k)
+}
+
+/// Returns the group of a segment.
+fn group(input: &Input, name: &str, value: &Json) -> Result<String> {
+    match value {
+        Json::String(text) => Ok(text.clone()),
+        Json::Number(x) => Ok(x.to_string()),
+        other => Err(input.error(format!("`{name}` is {}, expected a text or a number", other.kind()))),
+    }
 }
 
 /// Returns a reference, or several.
@@ -298,6 +311,7 @@ fn one_candidate(
                 let texts = references(input, name, value)?;
                 sink.references(input, segment, name, texts)?;
             }
+            _ if role == Role::Group => sink.group(input, segment, name, &group(input, name, value)?)?,
             Json::Number(_) | Json::Null if features.is_none() && role == Role::Feature => {
                 number(input, name, value, sink)?;
             }

@@ -1,6 +1,6 @@
 //! Candidates of n-best files, stored by column.
 
-use super::{Ids, Usage};
+use super::{Ids, Usage, sink::Beside};
 use crate::Input;
 use luthier_core::{Error, Fingerprint, Names, Result};
 use rustc_hash::FxHashMap;
@@ -34,7 +34,7 @@ pub struct Rows {
     /// Number that the files give to the first segment, 0 or 1.
     first_id: u32,
     /// References of each segment that the files hold; empty if they hold none.
-    references: Vec<Vec<String>>,
+    beside: Vec<Beside>,
 }
 
 /// An n-best file that rows were read from.
@@ -135,8 +135,8 @@ impl Rows {
             return false;
         }
         self.segment.iter_mut().for_each(|s| *s -= 1);
-        if !self.references.is_empty() {
-            self.references.remove(0);
+        if !self.beside.is_empty() {
+            self.beside.remove(0);
         }
         self.first_id = 1;
         true
@@ -144,7 +144,7 @@ impl Rows {
 
     /// Returns whether the files hold references.
     pub fn has_references(&self) -> bool {
-        self.references.iter().any(|r| !r.is_empty())
+        self.beside.iter().any(|b| !b.references.is_empty())
     }
 
     /// Returns the references that the files hold, as lines of one or more reference files; empty if there are none. Fails
@@ -155,7 +155,7 @@ impl Rows {
             return Ok(Vec::new());
         }
         let file = self.files.first().map_or("n-best list", |f| f.name.as_str());
-        let of = |s: usize| self.references.get(s).map_or(&[][..], |r| r);
+        let of = |s: usize| self.beside.get(s).map_or(&[][..], |b| &b.references);
         let n = of(0).len();
         if let Some(s) = (0..segments).find(|&s| of(s).len() != n) {
             let message = format!(
@@ -187,8 +187,8 @@ impl Rows {
             self.name_segments(&ids.names)
         };
         self.segment[first..].iter_mut().for_each(|s| *s = numbers[*s as usize]);
-        for (references, &segment) in ids.references.into_iter().zip(&numbers) {
-            self.add_references(file, segment, references)?;
+        for (beside, &segment) in ids.beside.into_iter().zip(&numbers) {
+            self.add_beside(file, segment, beside)?;
         }
         Ok(())
     }
@@ -211,23 +211,35 @@ impl Rows {
         if self.has_names() { Err(mixed(file, "numbers", "names")) } else { Ok(()) }
     }
 
-    /// Adds the references of a segment. Fails if it has others.
-    fn add_references(&mut self, file: &str, segment: u32, references: Vec<String>) -> Result<()> {
-        if references.is_empty() {
+    /// Adds the references and the group of a segment. Fails if it has others.
+    fn add_beside(&mut self, file: &str, segment: u32, new: Beside) -> Result<()> {
+        if new == Beside::default() {
             return Ok(());
         }
-        if self.references.len() <= segment as usize {
-            self.references.resize(segment as usize + 1, Vec::new());
+        if self.beside.len() <= segment as usize {
+            self.beside.resize(segment as usize + 1, Beside::default());
         }
-        let here = &mut self.references[segment as usize];
-        if !here.is_empty() && *here != references {
-            let message = format!("segment {} has two different references", self.id(segment));
-            return Err(
-                Error::in_file(file, message).hint("give several references of a segment as an array")
-            );
+        let id = self.id(segment);
+        let failed = |(message, hint): (String, &str)| Error::in_file(file, message).hint(hint);
+        self.beside[segment as usize].join(&id, new).map_err(failed)
+    }
+
+    /// Returns the group of each segment, such as its document, which the column of [`Columns::group`](super::Columns)
+    /// holds; `None` without such a column. Fails if a segment has none.
+    pub fn groups(&self) -> Result<Option<Vec<&str>>> {
+        if self.beside.iter().all(|b| b.group.is_none()) {
+            return Ok(None);
         }
-        *here = references;
-        Ok(())
+        let segments = self.segment.iter().max().map_or(0, |&m| m as usize + 1);
+        let of = |s: usize| {
+            let group = self.beside.get(s).and_then(|b| b.group.as_deref());
+            group.ok_or_else(|| {
+                let file = self.files.first().map_or("n-best list", |f| f.name.as_str());
+                Error::in_file(file, format!("segment {} has no group", self.id(s as u32)))
+                    .hint("every segment needs a value in the column of --group-column")
+            })
+        };
+        (0..segments).map(of).collect::<Result<Vec<&str>>>().map(Some)
     }
 
     /// Returns the text of a row's candidate.
@@ -330,14 +342,14 @@ impl Rows {
         let file = other.files.first().map_or(String::new(), |f| f.name.clone());
         self.segment.extend(&other.segment);
         if other.has_names() {
-            let mut references = other.references;
-            references.resize(other.ids.len(), Vec::new());
-            self.settle_ids(&file, rows, Ids::of(other.ids, references))?;
+            let mut beside = other.beside;
+            beside.resize(other.ids.len(), Beside::default());
+            self.settle_ids(&file, rows, Ids::of(other.ids, beside))?;
         } else if self.has_names() {
             return Err(mixed(&file, "numbers", "names"));
         } else {
-            for (segment, references) in other.references.into_iter().enumerate() {
-                self.add_references(&file, segment as u32, references)?;
+            for (segment, beside) in other.beside.into_iter().enumerate() {
+                self.add_beside(&file, segment as u32, beside)?;
             }
         }
         self.files.extend(other.files.into_iter().map(|f| RowFile { first: f.first + rows, ..f }));

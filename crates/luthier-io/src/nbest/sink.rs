@@ -51,6 +51,8 @@ pub struct Columns {
     pub text: Option<String>,
     /// Column of the reference; `None` to go by the name.
     pub reference: Option<String>,
+    /// Column of the group of a segment, such as its document; `None` for none.
+    pub group: Option<String>,
     /// Columns that are features; empty for all numbers.
     pub features: Vec<String>,
     /// Columns that are ignored.
@@ -63,6 +65,7 @@ pub(super) enum Role {
     Id,
     Text,
     Reference,
+    Group,
     /// A feature if it is a number.
     Feature,
     Ignored,
@@ -82,6 +85,8 @@ impl Columns {
         };
         if self.ignore.iter().any(|n| n == name) {
             Role::Ignored
+        } else if is(&self.group, &[]) {
+            Role::Group
         } else if self.features.iter().any(|n| n == name) {
             Role::Feature
         } else if is(&self.text, &[]) {
@@ -134,6 +139,8 @@ pub struct Usage {
     pub text: String,
     /// Column of the references; empty if there are none.
     pub reference: String,
+    /// Column of the groups of segments; empty if there is none.
+    pub group: String,
     /// Features, in the order of their first occurrence.
     pub features: Vec<String>,
     /// What was ignored, each with what it is, in the order of first occurrence.
@@ -154,6 +161,9 @@ impl fmt::Display for Usage {
         if !self.reference.is_empty() {
             write!(f, "; reference: {}", self.reference)?;
         }
+        if !self.group.is_empty() {
+            write!(f, "; group: {}", self.group)?;
+        }
         let features = list(&mut self.features.iter().cloned());
         write!(f, "; features: {}", if features.is_empty() { "none" } else { &features })?;
         if !self.ignored.is_empty() {
@@ -167,17 +177,46 @@ impl fmt::Display for Usage {
     }
 }
 
-/// Ids of the segments of a file in the order of their first occurrence, with their references.
+/// What a file tells about a segment besides its candidates.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Beside {
+    pub(super) references: Vec<String>,
+    pub(super) group: Option<String>,
+}
+
+impl Beside {
+    /// Adds what another place tells about the segment `id`. Returns message and hint if the two contradict each other.
+    pub(super) fn join(&mut self, id: &str, new: Beside) -> std::result::Result<(), (String, &'static str)> {
+        if self.references.is_empty() {
+            self.references = new.references;
+        } else if !new.references.is_empty() && self.references != new.references {
+            let message = format!("segment {id} has two different references");
+            return Err((message, "give several references of a segment as an array"));
+        }
+        match (&self.group, new.group) {
+            (Some(old), Some(new)) if *old != new => {
+                Err((format!("segment {id} belongs to `{old}` and to `{new}`"), "check --group-column"))
+            }
+            (None, group @ Some(_)) => {
+                self.group = group;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Ids of the segments of a file in the order of their first occurrence, with their references and groups.
 #[derive(Debug, Default)]
 pub(super) struct Ids {
     pub(super) names: Vec<String>,
-    pub(super) references: Vec<Vec<String>>,
+    pub(super) beside: Vec<Beside>,
     index: FxHashMap<String, u32>,
 }
 
 impl Ids {
-    pub(super) fn of(names: Vec<String>, references: Vec<Vec<String>>) -> Self {
-        Ids { names, references, index: FxHashMap::default() }
+    pub(super) fn of(names: Vec<String>, beside: Vec<Beside>) -> Self {
+        Ids { names, beside, index: FxHashMap::default() }
     }
 
     /// Returns the index of an id.
@@ -187,7 +226,7 @@ impl Ids {
         }
         let new = self.names.len() as u32;
         self.names.push(id.to_owned());
-        self.references.push(Vec::new());
+        self.beside.push(Beside::default());
         self.index.insert(id.to_owned(), new);
         new
     }
@@ -218,6 +257,7 @@ impl<'a> Sink<'a> {
         let chosen = &options.columns;
         let mut unseen: Vec<(String, &'static str)> = Vec::new();
         unseen.extend(chosen.reference.iter().map(|n| (n.clone(), "--reference-column")));
+        unseen.extend(chosen.group.iter().map(|n| (n.clone(), "--group-column")));
         unseen.extend(chosen.features.iter().map(|n| (n.clone(), "--feature-columns")));
         unseen.extend(chosen.ignore.iter().map(|n| (n.clone(), "--ignore-columns")));
         unseen.extend(options.missing.iter().map(|(n, _)| (n.clone(), "--missing")));
@@ -293,15 +333,21 @@ impl<'a> Sink<'a> {
         if self.usage.reference.is_empty() {
             column.clone_into(&mut self.usage.reference);
         }
-        let here = &mut self.ids.references[segment as usize];
-        if here.is_empty() {
-            *here = texts;
-        } else if *here != texts {
-            let message =
-                format!("segment {} has two different references", self.ids.names[segment as usize]);
-            return Err(input.error(message).hint("give several references of a segment as an array"));
+        self.join(input, segment, Beside { references: texts, group: None })
+    }
+
+    /// Sets the group of a segment. Fails if it has another one.
+    pub(super) fn group(&mut self, input: &Input, segment: u32, column: &str, group: &str) -> Result<()> {
+        if self.usage.group.is_empty() {
+            column.clone_into(&mut self.usage.group);
         }
-        Ok(())
+        self.join(input, segment, Beside { references: Vec::new(), group: Some(group.to_owned()) })
+    }
+
+    fn join(&mut self, input: &Input, segment: u32, new: Beside) -> Result<()> {
+        let (id, here) =
+            (&self.ids.names[segment as usize], &mut self.ids.beside[segment as usize]);
+        here.join(id, new).map_err(|(message, hint)| input.error(message).hint(hint))
     }
 
     /// Adds the text of the row being read, which comes from the column `column`.

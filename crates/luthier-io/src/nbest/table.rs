@@ -41,6 +41,7 @@ enum Column {
     Id(String),
     Text(String),
     Reference(String),
+    Group(String),
     Feature(String),
     Score(String),
     Ignored,
@@ -140,6 +141,7 @@ fn header(input: &mut Input, lines: &[Line], sink: &mut Sink<'_>) -> Result<Vec<
         (&chosen.id, "--id-column"),
         (&chosen.text, "--text-column"),
         (&chosen.reference, "--reference-column"),
+        (&chosen.group, "--group-column"),
     ];
     for (name, flag) in wanted.into_iter().filter_map(|(name, flag)| Some((name.as_ref()?, flag))) {
         if !names.contains(&name.as_str()) {
@@ -171,6 +173,7 @@ fn header(input: &mut Input, lines: &[Line], sink: &mut Sink<'_>) -> Result<Vec<
             (_, Some(feature)) => Column::Feature(feature.to_owned()),
             _ if Some(name) == text => Column::Text(own),
             _ if Some(name) == reference || role == Role::Reference => Column::Reference(own),
+            _ if role == Role::Group => Column::Group(own),
             _ if role == Role::Id => Column::Id(own),
             _ if name.is_empty() => {
                 sink.ignore(&format!("column {}", c + 1), "without name");
@@ -234,6 +237,7 @@ fn line(input: &Input, cells: &[String], columns: &[Column], sink: &mut Sink<'_>
             Column::Id(_) | Column::Ignored => {}
             Column::Text(name) => sink.text(name, cell),
             Column::Reference(name) => sink.references(input, segment, name, vec![cell.to_owned()])?,
+            Column::Group(name) => sink.group(input, segment, name, cell)?,
             Column::Feature(name) if cell.is_empty() => sink.null(name),
             // In an empty cell, the candidate does not have the score.
             Column::Score(_) if cell.is_empty() => {}

@@ -93,6 +93,8 @@ pub struct LineSearch {
     /// Whether the lists are fixed, so that weights of any sign may be tried; with a decoder the signs of the current
     /// weights are kept in random starts.
     pub fixed_lists: bool,
+    /// Whether only the current weights are climbed from: no other starts and no perturbations.
+    pub local: bool,
     /// Number of directions in a row without gain after which [`Strategy::Random`] stops.
     pub patience: usize,
     /// Smoothing of plateaus: how an interval of a line is scored together with its neighbours (Cer et al.

@@ -102,6 +102,10 @@ impl Algorithm for Apro {
         self.interpolation.schedule(&self.stopping, true)
     }
 
+    fn is_convex(&self) -> bool {
+        true
+    }
+
     fn objective(&self, context: &Context<'_>) -> Option<Minimize> {
         Some(self.minimize(context))
     }

@@ -205,6 +205,7 @@ impl Mert {
             random_directions: self.random_directions.unwrap_or(ITERATED_DIRECTIONS) as usize,
             budget: self.budget,
             fixed_lists: false,
+            local: false,
             patience: self.direction_patience as usize,
             smoothing: self.smoothing,
             restarts: self.restarts.unwrap_or(ITERATED_RESTARTS),
@@ -312,6 +313,12 @@ impl Algorithm for Mert {
     fn learner(&self, context: &Context<'_>) -> Box<dyn Learner> {
         let search = self.line_search(context.metric.clone(), context.seed);
         Box::new(LineSearch { fixed_lists: context.source == SourceKind::Fixed, ..search })
+    }
+
+    fn local_learner(&self, context: &Context<'_>) -> Box<dyn Learner> {
+        let search = self.line_search(context.metric.clone(), context.seed);
+        let strategy = if search.smoothing.is_none() { Strategy::Iterated } else { search.strategy };
+        Box::new(LineSearch { fixed_lists: true, local: true, restarts: 0, certify: None, strategy, ..search })
     }
 
     fn schedule(&self, _: &Context<'_>) -> Schedule {

@@ -137,6 +137,10 @@ impl Algorithm for Pro {
         self.interpolation.schedule(&self.stopping, true)
     }
 
+    fn is_convex(&self) -> bool {
+        true
+    }
+
     fn objective(&self, context: &Context<'_>) -> Option<Minimize> {
         Some(self.minimize(context))
     }

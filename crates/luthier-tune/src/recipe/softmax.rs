@@ -95,6 +95,10 @@ impl Algorithm for Softmax {
         Some(&self.learn_from)
     }
 
+    fn is_convex(&self) -> bool {
+        true
+    }
+
     fn objective(&self, context: &Context<'_>) -> Option<Minimize> {
         Some(self.minimize(context))
     }

@@ -24,9 +24,9 @@
 
 use super::{End, Job, Polled, SearchSpace};
 use crate::{
-    Candidates, Evidence, Fleet, Learner as _, State,
+    Candidates, Evidence, Fleet, Learner, State,
     certify::{Limits as CertifyLimits, certify},
-    learner::HopeFear,
+    learner::{HopeFear, Loss, Minimize},
     mert::{Flat, ListWalker},
     start::signed_start,
 };
@@ -34,7 +34,7 @@ use luthier_core::{
     Error, Result,
     random::{Purpose, Stream},
 };
-use luthier_optim::{Direction, Walker as _};
+use luthier_optim::{Direction, Limit, Walker as _};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -86,6 +86,9 @@ const GAIN: f64 = 0.005;
 const CLOSE: f64 = 0.01;
 /// Number of epochs of hope–fear MIRA, whose weights are one of the starts.
 const MIRA_EPOCHS: u32 = 5;
+/// Tolerance and largest number of steps of minimum risk training, whose weights are another start.
+const RISK_TOLERANCE: f64 = 1e-2;
+const RISK_STEPS: usize = 50;
 /// Number of good ends that are kept, in all and by chain.
 const ELITE: usize = 8;
 /// Number of candidates and of linear programs up to which fixed lists are searched exhaustively.
@@ -124,6 +127,8 @@ pub(super) struct Iterated<'a, 'b> {
     fleet: &'b Fleet<'b>,
     /// Spread of each feature.
     spread: &'b [f64],
+    /// Simple start of fixed lists, whose signs most of the random starts have.
+    simple: Option<Vec<f64>>,
     /// Best ends so far, best first, the earlier among equals.
     elite: Vec<Climbed>,
     /// Number of line searches so far, and their limit.
@@ -142,11 +147,20 @@ impl<'a, 'b> Iterated<'a, 'b> {
         let usual = (each * free).max(least).max(WORK / candidates);
         let budget = job.search.budget.map_or(usual, u64::from);
         let ground = Ground::new(lists, flat.clone());
-        Some(Iterated { job, lists, ground, fleet, spread, elite: Vec::new(), spent: 0, budget })
+        let mut search =
+            Iterated { job, lists, ground, fleet, spread, simple: None, elite: Vec::new(), spent: 0, budget };
+        search.simple = if job.search.local { None } else { search.simple_start() };
+        Some(search)
     }
 
     /// Searches and returns the best end.
     pub(super) fn run(mut self) -> Result<End> {
+        if self.job.search.local {
+            let (seed, epoch) = (self.job.search.seed, self.job.state.epoch);
+            let mut stream = Stream::new(seed, Purpose::Direction, epoch, 0);
+            let end = self.climb(&self.ground, &self.job.start, PASSES, &mut stream)?;
+            return Ok(self.job.end(&end.point));
+        }
         for cycle in 0..CYCLES {
             let reached = self.halve(cycle)?;
             self.perturb(cycle, &reached)?;
@@ -221,8 +235,9 @@ impl<'a, 'b> Iterated<'a, 'b> {
 
     /// Climbs from all starts, pass by pass; the better half continues. Returns where each start has come, best first.
     fn halve(&mut self, cycle: u32) -> Result<Vec<Climbed>> {
-        let starts = self.starts(cycle)?;
-        let starts = self.sifted(cycle, starts)?;
+        let mut starts = if cycle == 0 { self.own_starts()? } else { Vec::new() };
+        let random = self.random_starts(cycle);
+        starts.extend(self.sifted(cycle, random)?);
         let mut alive: Vec<usize> = (0..starts.len()).collect();
         let mut reached: Vec<Option<Climbed>> = vec![None; starts.len()];
         let mut pass = 0;
@@ -259,8 +274,7 @@ impl<'a, 'b> Iterated<'a, 'b> {
         self.lists.iter().step_by(every).cloned().collect()
     }
 
-    /// Climbs from the starts on a sample of the lists, if there are many, and returns the first start, which is the current
-    /// weights in the first cycle, and the ends of the best.
+    /// Climbs from random starts on a sample of the lists, if there are many, and returns the ends of the best.
     fn sifted(&mut self, cycle: u32, starts: Vec<Vec<f64>>) -> Result<Vec<Vec<f64>>> {
         if self.lists.len() < MANY_LISTS || starts.len() <= KEEP {
             return Ok(starts);
@@ -275,35 +289,39 @@ impl<'a, 'b> Iterated<'a, 'b> {
         self.spent += ends.iter().map(|e| e.searches).sum::<u64>() / EVERY as u64;
         let mut ends: Vec<Climbed> = ends.into_iter().filter(|e| self.norm(&e.point) > 0.0).collect();
         ends.sort_by(|a, b| b.score.total_cmp(&a.score));
-        let best = ends.into_iter().take(KEEP).map(|e| e.point);
-        Ok(starts.into_iter().take(1).chain(best).collect())
+        Ok(ends.into_iter().take(KEEP).map(|e| e.point).collect())
     }
 
-    /// Returns the starts of a cycle: random ones, and in the first cycle also the current weights, the simple ones of fixed
-    /// lists and those of MIRA.
-    fn starts(&self, cycle: u32) -> Result<Vec<Vec<f64>>> {
-        let job = self.job;
-        let mut all = Vec::new();
-        let simple = if job.search.fixed_lists {
-            signed_start(self.lists, &job.search.metric, self.spread)
-        } else {
-            None
-        };
-        // Weights that the user has given tell the signs; those that come from the lists do not.
-        let chosen = simple.as_ref() != Some(&job.start) && self.norm(&job.start) > 0.0;
-        let simple = simple.filter(|_| !chosen);
-        let signs = simple.as_ref().unwrap_or(&job.start).clone();
-        let simple_signs = simple.is_some();
-        if cycle == 0 {
-            all.push(job.start.clone());
-            all.extend(simple.map(|simple| self.within(&simple)).filter(|simple| *simple != job.start));
-            all.push(self.within(&self.by_mira(&signs)?));
+    /// Returns the simple start of fixed lists whose initial weights the user has not given.
+    fn simple_start(&self) -> Option<Vec<f64>> {
+        let search = self.job.search;
+        if !search.fixed_lists {
+            return None;
         }
+        let simple = signed_start(self.lists, &search.metric, self.spread)?;
+        // Weights that the user has given tell the signs; those that come from the lists do not.
+        (simple == self.job.start || self.norm(&self.job.start) == 0.0).then_some(simple)
+    }
+
+    /// Returns the starts that are not random: the current weights, the simple ones of fixed lists and those of other
+    /// learners.
+    fn own_starts(&self) -> Result<Vec<Vec<f64>>> {
+        let mut starts = vec![self.job.start.clone()];
+        let simple = self.simple.as_ref().map(|simple| self.within(simple));
+        starts.extend(simple.filter(|simple| *simple != self.job.start));
+        starts.extend(self.by_others()?.iter().map(|point| self.within(point)));
+        Ok(starts)
+    }
+
+    /// Draws the random starts of a cycle.
+    fn random_starts(&self, cycle: u32) -> Vec<Vec<f64>> {
+        let job = self.job;
+        let signs = self.simple.as_ref().unwrap_or(&job.start);
         let size = self.norm(&job.start);
         let size = if size > 0.0 { size } else { 1.0 };
-        for k in (0..job.search.restarts).map(|k| cycle * job.search.restarts + k) {
+        let draw = |k: u32| {
             let mut stream = Stream::new(job.search.seed, Purpose::Restart, job.state.epoch, k);
-            let free_signs = simple_signs && k % 4 == 3;
+            let free_signs = self.simple.is_some() && k % 4 == 3;
             let draw: Vec<f64> = (0..signs.len())
                 .map(|c| {
                     let x = stream.normal();
@@ -315,27 +333,45 @@ impl<'a, 'b> Iterated<'a, 'b> {
             let far = if job.search.fixed_lists { 1.0 } else { NEAR[k as usize % NEAR.len()] };
             let point: Vec<f64> =
                 draw.iter().zip(&job.start).map(|(x, w)| far * by * x + (1.0 - far) * w).collect();
-            all.push(self.within(&point));
-        }
-        Ok(all)
+            self.within(&point)
+        };
+        let first = cycle * job.search.restarts;
+        (first..first + job.search.restarts).map(draw).collect()
     }
 
-    /// Returns the weights that a few epochs of hope–fear MIRA learn from `start` on the sample.
-    fn by_mira(&self, start: &[f64]) -> Result<Vec<f64>> {
+    /// Returns the weights that other learners find: hope–fear MIRA on the sample and, on fixed lists, minimum risk training
+    /// on the sample and then on all lists.
+    fn by_others(&self) -> Result<Vec<Vec<f64>>> {
+        let search = self.job.search;
+        let mira = HopeFear {
+            epochs: MIRA_EPOCHS,
+            keep_initial: false,
+            ..HopeFear::new(search.metric.clone(), search.seed)
+        };
+        let start = self.simple.as_ref().unwrap_or(&self.job.start);
+        let sample = Evidence::Lists(self.sample());
+        let mut starts = vec![self.learned(&mira, &[&sample], start)?];
+        if search.fixed_lists {
+            let limit = Limit { tolerance: RISK_TOLERANCE, steps: RISK_STEPS };
+            let risk = Minimize { limit, ..Minimize::new(search.metric.clone(), Loss::Risk, search.seed) };
+            let all = Evidence::Lists(self.lists.to_vec());
+            starts.push(self.learned(&risk, &[&sample, &all], start)?);
+        }
+        Ok(starts)
+    }
+
+    /// Returns the weights that a learner finds from `start` on one evidence after the other.
+    fn learned(&self, learner: &dyn Learner, evidence: &[&Evidence], start: &[f64]) -> Result<Vec<f64>> {
         let job = self.job;
         let mut weights = job.state.weights.clone();
         weights.set(job.columns, start);
         let norm = self.norm(start);
-        // A scale at which MIRA's steps are neither too small nor too large: scores differ by about 1.
+        // A scale at which steps are neither too small nor too large: scores differ by about 1.
         weights.scale(if norm > 0.0 { 1.0 / norm } else { 1.0 });
         let mut state = State { weights, epoch: job.state.epoch, ..State::default() };
-        let mira = HopeFear {
-            epochs: MIRA_EPOCHS,
-            keep_initial: false,
-            ..HopeFear::new(job.search.metric.clone(), job.search.seed)
-        };
-        let evidence = Evidence::Lists(self.sample());
-        mira.learn(&evidence, &mut state, self.fleet, job.progress)?;
+        for evidence in evidence {
+            learner.learn(evidence, &mut state, self.fleet, job.progress)?;
+        }
         let mut point = Vec::new();
         state.weights.gather(job.columns, &mut point);
         Ok(point)
