@@ -130,6 +130,11 @@ impl NBest {
         Ok(groups.iter().zip(best).map(|pair| place(pair).unwrap_or(0)).collect())
     }
 
+    /// Returns the key of the group of each segment: of its group column, or else of its id.
+    pub(crate) fn groups(&self, segments: u32) -> Result<Vec<u128>> {
+        segment_keys(&self.rows, segments as usize)
+    }
+
     /// Fails if there are weights, but none for any feature of the lists.
     pub(crate) fn check_weights(&self, weights: &Weights) -> Result<()> {
         let known = self.rows.names.keys().iter().any(|&key| weights.contains(key));
@@ -243,4 +248,14 @@ pub fn references_of<'a>(files: &'a [Lines], rows: &Rows, allow_missing: bool) -
 /// Returns the name of the first reference file, for messages.
 pub fn reference_file(files: &[Lines]) -> &str {
     files.first().map_or("the n-best list", |f| &f.file)
+}
+
+/// Returns the key of the group of each segment, by which segments are held out and resampled: of its group column, or else
+/// of its id. Fails if a segment has no group although others have one.
+pub fn segment_keys(rows: &Rows, segments: usize) -> Result<Vec<u128>> {
+    let key = |text: &str| Fingerprint::default().bytes(text.as_bytes()).finish();
+    Ok(match rows.groups()? {
+        Some(groups) => groups.iter().map(|g| key(g)).collect(),
+        None => (0..segments as u32).map(|s| key(&rows.id(s))).collect(),
+    })
 }

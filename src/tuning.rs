@@ -2,12 +2,13 @@
 
 use crate::{
     NBest, Recipe,
-    core::{Error, Progress, Result, Weights},
+    core::{Error, Progress, Result, SegmentId, Weights},
     io::InputFile,
     metric::Metric,
     tune::{
-        Event, FROM_LISTS, FixedLists, Fleet, Job, NbestOptions, RunDir, RunSpec, SMALL, SourceKind, Stop,
-        mert::Certificate, recipe::Context, run as run_job,
+        Bootstrap, Event, FROM_LISTS, FixedLists, Fleet, HeldOut, HeldOutPart, HoldOut, Job, Learned,
+        NbestOptions, Outcome, RunDir, RunSpec, RunView, SMALL, Source, SourceKind, Stability, Stop, Subset,
+        mert::Certificate, recipe::Context, run as run_job, validate,
     },
 };
 use std::{
@@ -41,6 +42,8 @@ pub fn tune<'a>(dev: &'a NBest, recipe: &'a Recipe) -> Tuning<'a> {
         test: None,
         run: None,
         threads: None,
+        hold_out: None,
+        bootstrap: None,
         progress: Progress::NONE,
     }
 }
@@ -57,7 +60,28 @@ pub struct Tuning<'a> {
     test: Option<&'a NBest>,
     run: Option<PathBuf>,
     threads: Option<usize>,
+    hold_out: Option<HoldOut>,
+    bootstrap: Option<u32>,
     progress: Progress<'a>,
+}
+
+/// Judged lists of all sets.
+struct Sources {
+    dev: FixedLists,
+    select: Option<FixedLists>,
+    test: Option<FixedLists>,
+    references: Arc<Vec<Vec<String>>>,
+    metric: Metric,
+}
+
+/// A run that has ended.
+struct Run {
+    recipe: Recipe,
+    outcome: Outcome,
+    dir: RunDir,
+    signature: String,
+    /// Segments that were learned from; `None` for all.
+    subset: Option<Vec<SegmentId>>,
 }
 
 /// Result of tuning.
@@ -74,6 +98,10 @@ pub struct Tuned {
     pub test: Option<f64>,
     /// Score of the initial weights on the test set; `None` without a test set.
     pub initial_test: Option<f64>,
+    /// Scores on segments that were held out, if [`Tuning::hold_out`] or [`Tuning::folds`] asks for them.
+    pub held_out: Option<HeldOut>,
+    /// Variation of the weights between resamples of the segments, if [`Tuning::bootstrap`] asks for it.
+    pub stability: Option<Stability>,
     /// Ratio of output length to reference length under the tuned weights; `None` for metrics without lengths.
     pub length_ratio: Option<f64>,
     /// Iteration that the tuned weights come from.
@@ -125,6 +153,38 @@ impl<'a> Tuning<'a> {
         Tuning { test: Some(lists), ..self }
     }
 
+    /// Holds out a share of the segments, above 0 and below 1: they are scored with the initial and with the tuned weights,
+    /// and nothing is learned from them. Segments of a group (a column of the lists) stay together.
+    #[must_use]
+    pub fn hold_out(self, share: f64) -> Self {
+        Tuning { hold_out: Some(HoldOut::Share(share)), ..self }
+    }
+
+    /// Cross-validates with a number of folds, at least 2, each held out from a run of its own; the tuned weights come from one
+    /// more run on all segments.
+    ///
+    /// ```
+    /// use luthier::{Mira, NBest, Recipe};
+    ///
+    /// let dev = NBest::read(["examples/rerank/dev.jsonl"])?.with_references(["examples/rerank/dev.en"])?;
+    /// let tuned = luthier::tune(&dev, &Recipe::Mira(Mira::default())).folds(5).bootstrap(20).run()?;
+    /// let held_out = tuned.held_out.unwrap();
+    /// assert_eq!((held_out.segments, held_out.parts.len()), (40, 5));
+    /// assert!(held_out.score < tuned.score); // the score on the tuning lists is optimistic
+    /// assert_eq!(tuned.stability.unwrap().features.len(), 3);
+    /// # Ok::<(), luthier::core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn folds(self, folds: u32) -> Self {
+        Tuning { hold_out: Some(HoldOut::Folds(folds)), ..self }
+    }
+
+    /// Tunes also on a number of resamples of the segments, to see how much each weight varies.
+    #[must_use]
+    pub fn bootstrap(self, samples: u32) -> Self {
+        Tuning { bootstrap: Some(samples), ..self }
+    }
+
     /// Sets the run directory; created, or resumed if it exists [default: the run is kept in memory].
     #[must_use]
     pub fn run_dir(self, path: impl AsRef<Path>) -> Self {
@@ -156,46 +216,128 @@ impl<'a> Tuning<'a> {
     fn run_here(&self) -> Result<Tuned> {
         let metric: Metric = self.metric.parse().map_err(|e| Error::new(format!("{e}")))?;
         let references = Arc::new(self.dev.references()?);
+        let source = |lists: &NBest| Ok(FixedLists::new(lists.judged(&metric)?, lists.rows.names.clone()));
+        let sources = Sources {
+            dev: source(self.dev)?,
+            select: self.select.map(source).transpose()?,
+            test: self.test.map(source).transpose()?,
+            references,
+            metric,
+        };
+        if let Some(initial) = &self.initial {
+            self.dev.check_weights(initial)?;
+        }
+        let groups = self.dev.groups(sources.dev.segments())?;
+        let Some(plan) = self.hold_out else {
+            let run = self.run_on(&sources, None, self.run.as_deref())?;
+            return self.finish(run, &sources, &groups, None);
+        };
+        let parts = plan.parts(&groups, self.seed)?;
+        let folds = matches!(plan, HoldOut::Folds(_));
+        let mut run = None;
+        let scores = validate(
+            (plan, &parts),
+            &sources.dev,
+            &sources.metric,
+            &Fleet::ALONE,
+            self.progress,
+            &mut |number, subset| {
+                let path =
+                    self.run.as_ref().map(|p| if folds { RunView::fold_path(p, number) } else { p.clone() });
+                let part = HeldOutPart { plan, part: number as u32 };
+                let done = self.run_on(&sources, Some((subset, part)), path.as_deref())?;
+                let best = done.dir.events().find(|e| e.iteration == done.outcome.iteration);
+                let learned = Learned {
+                    initial: done.outcome.start.clone(),
+                    weights: done.outcome.weights.clone(),
+                    tuning: best.map_or(done.outcome.score, |e| e.score),
+                };
+                run = Some(done);
+                Ok(learned)
+            },
+        )?;
+        let run = match run.filter(|_| !folds) {
+            Some(run) => run,
+            None => self.run_on(&sources, None, self.run.as_deref())?,
+        };
+        run.dir.write_validation(&scores)?;
+        self.finish(run, &sources, &groups, Some(scores))
+    }
+
+    /// Tunes on all segments, or on those of a part.
+    fn run_on(
+        &self,
+        sources: &Sources,
+        part: Option<(&Subset<'_>, HeldOutPart)>,
+        path: Option<&Path>,
+    ) -> Result<Run> {
+        let Sources { dev, select, test, references, metric } = sources;
+        let references = part.map_or_else(|| references.clone(), |(s, _)| Arc::new(s.pick(references)));
         let context = Context {
-            metric: &metric,
+            metric,
             seed: self.seed,
             source: SourceKind::Fixed,
             references: Some(references.clone()),
         };
         let tuner = self.recipe.build(&context)?;
         tuner.recipe.check_features(self.dev.features())?;
-        let source = |lists: &NBest| Ok(FixedLists::new(lists.judged(&metric)?, lists.rows.names.clone()));
-        let dev = source(self.dev)?;
-        let initial = match &self.initial {
-            Some(initial) => {
-                self.dev.check_weights(initial)?;
-                initial.clone()
-            }
-            None => dev.initial_weights(&metric)?,
+        let initial = match (&self.initial, part) {
+            (Some(initial), _) => initial.clone(),
+            (None, Some((subset, _))) => subset.initial_weights(metric)?,
+            (None, None) => dev.initial_weights(metric)?,
         };
-        let select = self.select.map(source).transpose()?;
-        let test = self.test.map(source).transpose()?;
-        let spec = self.spec(&metric, &tuner.recipe);
+        let mut spec = self.spec(metric, &tuner.recipe);
+        spec.held_out = part.map(|p| p.1);
         let signature = spec.signature.clone();
-        let mut dir = match &self.run {
+        let mut dir = match path {
             Some(path) => RunDir::open(path, spec, references, Fleet::ALONE)?,
             None => RunDir::in_memory(spec),
         };
         let job = Job {
-            source: &dev,
+            source: part.map_or(dev as &dyn Source, |p| p.0),
             select: select.as_ref().map(|s| s as _),
             test: test.as_ref().map(|s| s as _),
             learner: &*tuner.learner,
             schedule: &tuner.schedule,
-            metric: &metric,
+            metric,
             initial: &initial,
             progress: self.progress,
         };
-        let outcome = match run_job(&job, &mut dir, &Fleet::ALONE, &mut |_| {}) {
-            Ok(outcome) => outcome,
+        match run_job(&job, &mut dir, &Fleet::ALONE, &mut |_| {}) {
+            Ok(outcome) => {
+                Ok(Run { recipe: tuner.recipe, outcome, dir, signature, subset: part.map(|p| p.0.ids()) })
+            }
             Err(e) => {
                 dir.discard();
-                return Err(e);
+                Err(e)
+            }
+        }
+    }
+
+    /// Resamples the segments if this is asked for, and collects the results.
+    fn finish(
+        &self,
+        run: Run,
+        sources: &Sources,
+        groups: &[u128],
+        held_out: Option<HeldOut>,
+    ) -> Result<Tuned> {
+        let Run { recipe, outcome, dir, signature, subset } = run;
+        let metric = &sources.metric;
+        let all = || (0..sources.dev.segments()).map(SegmentId).collect();
+        let stability = match self.bootstrap {
+            None => None,
+            Some(samples) => {
+                let learned = Subset::new(&sources.dev, subset.unwrap_or_else(all));
+                let references = Some(Arc::new(learned.pick(&sources.references)));
+                let context = Context { metric, seed: self.seed, source: SourceKind::Fixed, references };
+                let groups = &learned.pick(groups)[..];
+                let weights = &outcome.weights;
+                let found =
+                    Bootstrap { source: &learned, recipe: &recipe, context, groups, samples, weights }
+                        .run(&Fleet::ALONE, self.progress)?;
+                dir.write_bootstrap(&found)?;
+                Some(found)
             }
         };
         let history: Vec<Event> = dir.events().cloned().collect();
@@ -204,12 +346,14 @@ impl<'a> Tuning<'a> {
             initial: metric.display_score(outcome.initial),
             test: outcome.test.map(|t| metric.display_score(t)),
             initial_test: outcome.initial_test.map(|t| metric.display_score(t)),
+            held_out,
+            stability,
             length_ratio: outcome.length_ratio,
             iteration: outcome.iteration,
             stop: outcome.stop,
             certificate: history.iter().find_map(|e| e.certificate.clone()),
             signature,
-            recipe: tuner.recipe,
+            recipe,
             history,
             weights: outcome.weights,
         })

@@ -300,7 +300,8 @@ impl Session<'_> {
                 let (held, n) = (parts[number].held.len(), source.segments());
                 if folds {
                     let k = parts.len();
-                    self.talk.say(&format!("fold {} of {k}: {held} of {n} segments are held out", number + 1));
+                    self.talk
+                        .say(&format!("fold {} of {k}: {held} of {n} segments are held out", number + 1));
                 } else {
                     self.talk.say(&format!("{held} of {n} segments are held out"));
                 }
@@ -346,9 +347,7 @@ impl Session<'_> {
         let Some(samples) = self.input.resamples() else { return Ok(None) };
         let Prepared { loaded, references, reference_count, .. } = self.prepared;
         let learned = match self.input.hold_out() {
-            Some(plan @ HoldOut::Share(_)) => {
-                plan.parts(&loaded.groups, self.seed)?.swap_remove(0).learned
-            }
+            Some(plan @ HoldOut::Share(_)) => plan.parts(&loaded.groups, self.seed)?.swap_remove(0).learned,
             _ => (0..loaded.source.segments()).map(SegmentId).collect(),
         };
         let subset = Subset::new(&*loaded.source, learned);

@@ -29,6 +29,8 @@ pub enum Purpose {
     Corpus = 7,
     /// Segments of bootstrap samples.
     Resample = 8,
+    /// Folds that choose a setting of a learner.
+    Folds = 9,
     /// Generated test data.
     Test = 255,
 }

@@ -98,13 +98,7 @@ pub fn lbfgs(f: &mut dyn Objective, w: &mut [f64], limit: Limit, watch: &mut Wat
         let decrease = value - lower;
         stalled = if decrease <= MIN_DECREASE * value.abs().max(1e-300) { stalled + 1 } else { 0 };
         (value, gradient) = (lower, next);
-        let sy = dot(&s, &y);
-        if sy > 1e-16 * dot(&y, &y).max(1e-300) {
-            if pairs.len() == M {
-                pairs.pop_front();
-            }
-            pairs.push_back(Pair { rho: 1.0 / sy, s, y });
-        }
+        store(&mut pairs, s, y);
         watch(step + 1, value, norm(&gradient) / first);
     }
     let size = norm(&gradient);
@@ -112,15 +106,26 @@ pub fn lbfgs(f: &mut dyn Objective, w: &mut [f64], limit: Limit, watch: &mut Wat
 }
 
 /// A step s, the difference y of the gradients at its two ends, and ρ = 1/(s·y).
-struct Pair {
+pub(crate) struct Pair {
     s: Vec<f64>,
     y: Vec<f64>,
     rho: f64,
 }
 
+/// Stores a pair, in place of the oldest of [`M`], if H stays positive definite.
+pub(crate) fn store(pairs: &mut VecDeque<Pair>, s: Vec<f64>, y: Vec<f64>) {
+    let sy = dot(&s, &y);
+    if sy > 1e-16 * dot(&y, &y).max(1e-300) {
+        if pairs.len() == M {
+            pairs.pop_front();
+        }
+        pairs.push_back(Pair { rho: 1.0 / sy, s, y });
+    }
+}
+
 /// Writes −H·g to `r` by the two-loop recursion (Nocedal and Wright 2006, algorithm 7.4); `g` is the gradient, and
 /// `pairs` run from the oldest to the newest. One vector holds both q and r of the recursion.
-fn two_loop_recursion(pairs: &VecDeque<Pair>, g: &[f64], r: &mut [f64]) {
+pub(crate) fn two_loop_recursion(pairs: &VecDeque<Pair>, g: &[f64], r: &mut [f64]) {
     for (r, g) in r.iter_mut().zip(g) {
         *r = -g;
     }

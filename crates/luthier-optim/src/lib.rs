@@ -3,6 +3,7 @@
 //! | problem | solver |
 //! | --- | --- |
 //! | minimise a smooth function from value and gradient ([`Objective`]) | [`lbfgs`] |
+//! | the same plus an L1 penalty, with non-negative variables | [`owlqn`] |
 //! | minimise a smooth function with Hessian-vector products | [`newton`] |
 //! | minimise ½‖w − w₀‖² plus hinge losses ([`Examples`]) | [`dual`], [`dual_newton`], [`dual_simplex`] |
 //! | maximise a piecewise constant function by exact line searches ([`Walker`]) | [`Ascent`] |
@@ -18,6 +19,7 @@ pub mod envelope;
 mod lbfgs;
 mod newton;
 mod objective;
+mod owlqn;
 
 pub use ascend::{Ascent, Direction, Peak, Strategy, Walker};
 pub use dual::{Accuracy, Dual, Examples, dual, dual_newton, dual_simplex};
@@ -25,6 +27,7 @@ pub use envelope::{Envelope, Narrow, Piece, Seed};
 pub use lbfgs::lbfgs;
 pub use newton::newton;
 pub use objective::{Ended, Limit, Objective, Watch, axpy, dot};
+pub use owlqn::{Penalty, owlqn};
 
 #[cfg(test)]
 mod tests;

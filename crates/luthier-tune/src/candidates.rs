@@ -257,6 +257,19 @@ impl Candidates {
         Candidates { stats: self.stats.clone(), width: self.width, ..picked.finish(&self.columns) }
     }
 
+    /// Returns the list with its dense columns multiplied by `by`; further columns are not changed.
+    pub(crate) fn scaled(&self, by: &[f64]) -> Candidates {
+        let mut list = self.clone();
+        if self.k > 0 {
+            for (column, by) in list.dense.chunks_mut(self.k).zip(by) {
+                for x in column {
+                    *x *= by;
+                }
+            }
+        }
+        list
+    }
+
     /// Gives the list the dense columns `columns`, which must include its own; values of new columns are 0.
     #[must_use]
     pub fn widen(mut self, columns: &Arc<Local>) -> Candidates {

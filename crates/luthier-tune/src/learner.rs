@@ -5,10 +5,13 @@ pub(crate) mod line_search;
 mod minimize;
 mod one_best;
 pub(crate) mod rank;
+mod shape;
 
 pub use hope_fear::HopeFear;
-pub use minimize::{Loss, Minimize};
+pub use minimize::{L1, Loss, Minimize};
 pub use one_best::{OneBest, Update};
+pub use shape::Nonnegative;
+pub(crate) use shape::Shaped;
 
 use crate::{Candidates, Evidence, Fleet, State, mert::Certificate};
 use luthier_core::{Progress, Result, Weights};
@@ -22,8 +25,8 @@ pub type Note = Option<String>;
 /// Law: the same evidence and state give the same new state, bit for bit, on any number of threads and
 /// processes.
 pub trait Learner: Sync {
-    /// Moves initial weights into the feasible set, such as within bounds. Called before the first decode and
-    /// again once all features are known.
+    /// Moves weights into the feasible set, such as within bounds. Called before the first decode, again once all
+    /// features are known, and after weights have been mixed.
     fn prepare(&self, _weights: &mut Weights) {}
     /// Returns whether the learner uses derivations of reachable references as targets, which the loop then puts
     /// into [`Batch::references`](crate::Batch::references).
@@ -33,6 +36,10 @@ pub trait Learner: Sync {
     /// Returns whether the learner uses the reachable candidate with the highest metric score as target, which
     /// the loop then puts into [`State::surrogates`].
     fn wants_metric_best(&self) -> bool {
+        false
+    }
+    /// Returns whether the learner uses [`State::spread`], which the loop then computes at the first iteration.
+    fn wants_spread(&self) -> bool {
         false
     }
     /// Returns whether the learned weights are the mean over all visits, not the last ones.

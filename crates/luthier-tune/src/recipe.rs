@@ -40,7 +40,10 @@ mod xbleu;
 pub use algorithms::*;
 pub use mert::WeightBound;
 pub use mira::Constraints;
-pub use parts::{Fit, Gain, Interpolation, LearnFrom, On, Online, SELECT_SHARE, Soft, Stopping, Surrogates};
+pub use parts::{
+    Fit, Gain, Interpolation, L1Setting, LearnFrom, On, Online, SELECT_SHARE, Shape, Soft, Stopping,
+    Surrogates,
+};
 
 use crate::{
     Learner, Outcome, Schedule, SourceKind,
@@ -174,6 +177,14 @@ trait Algorithm {
     fn local_learner(&self, context: &Context<'_>) -> Box<dyn Learner> {
         self.learner(context)
     }
+    /// Returns whether an L1 penalty is set.
+    fn has_l1(&self) -> bool {
+        false
+    }
+    /// Returns whether the loss is smooth, as OWL-QN needs it.
+    fn is_smooth(&self) -> bool {
+        true
+    }
     /// Returns whether the objective is convex, so that the start does not matter.
     fn is_convex(&self) -> bool {
         false
@@ -220,6 +231,15 @@ macro_rules! recipes {
             /// Returns the maximum number of iterations; `None` until the recipe is resolved, unless it was set.
             pub fn iterations(&self) -> Option<u32> {
                 match self { $(Recipe::$name(settings) => settings.stopping.iterations),* }
+            }
+
+            /// Returns the constraints on the weights.
+            pub fn shape(&self) -> &Shape {
+                match self { $(Recipe::$name(settings) => &settings.shape),* }
+            }
+
+            fn shape_mut(&mut self) -> &mut Shape {
+                match self { $(Recipe::$name(settings) => &mut settings.shape),* }
             }
 
             fn algorithm(&self) -> &dyn Algorithm {
@@ -271,7 +291,38 @@ impl Recipe {
     pub fn resolve(&self, context: &Context<'_>) -> Result<Recipe> {
         let mut recipe = self.clone();
         recipe.algorithm_mut().resolve(context)?;
+        recipe.resolve_shape()?;
         Ok(recipe)
+    }
+
+    /// Sets what an L1 penalty implies. Fails if constraints do not go with other settings.
+    fn resolve_shape(&mut self) -> Result<()> {
+        let (penalised, smooth) = (self.algorithm().has_l1(), self.algorithm().is_smooth());
+        let forests = self.algorithm().learn_from().is_some_and(LearnFrom::is_forest);
+        let signs = !self.shape().nonnegative.is_empty();
+        let is_mert = matches!(self, Recipe::Mert(_));
+        let flag = [
+            (penalised, "--l1"),
+            (self.shape().standardize, "--standardize"),
+            (signs && !is_mert, "--nonnegative"),
+        ];
+        if let Some((_, flag)) = flag.iter().find(|(given, _)| *given && forests) {
+            return Err(Error::new(format!("{flag} needs n-best lists")).hint("leave out --on forest"));
+        }
+        if !smooth && (penalised || signs) {
+            let flag = if penalised { "--l1" } else { "--nonnegative" };
+            return Err(Error::new(format!("{flag} needs a smooth loss")).hint("use --loss logistic"));
+        }
+        if let Recipe::Mert(mert) = self
+            && mert.shape.standardize
+            && !(mert.fix.is_empty() && mert.bound.is_empty())
+        {
+            return Err(
+                Error::new("--standardize does not go with --fix and --bound").hint("leave one of them out")
+            );
+        }
+        self.shape_mut().standardize |= penalised;
+        Ok(())
     }
 
     /// Resolves the settings and composes a learner and a schedule from them. Fails as [`Recipe::resolve`]
@@ -280,6 +331,9 @@ impl Recipe {
         let recipe = self.resolve(context)?;
         let algorithm = recipe.algorithm();
         let (learner, schedule) = (algorithm.learner(context), algorithm.schedule(context));
+        let learner = recipe.shape().wrap(learner);
+        // Initial weights do not have the zeros of an L1 penalty.
+        let schedule = Schedule { learned_only: algorithm.has_l1(), ..schedule };
         Ok(Tuner { recipe, learner, schedule })
     }
 
@@ -288,6 +342,7 @@ impl Recipe {
     pub(crate) fn build_local(&self, context: &Context<'_>) -> Tuner {
         let algorithm = self.algorithm();
         let (learner, schedule) = (algorithm.local_learner(context), algorithm.schedule(context));
+        let learner = self.shape().wrap(learner);
         Tuner { recipe: self.clone(), learner, schedule }
     }
 
@@ -353,13 +408,16 @@ impl Recipe {
     /// Fails unless every feature that the settings name, such as a fixed or bounded one, is among `names`.
     pub fn check_features(&self, names: &[String]) -> Result<()> {
         let known = |key: FeatureKey| names.iter().any(|n| FeatureKey::of(n) == key);
-        match self.algorithm().features().into_iter().find(|name| !mert::keys(name).any(known)) {
+        let limited = self.algorithm().features().into_iter().map(|name| (name, "--fix or --bound"));
+        let signs = self.shape().nonnegative.iter().filter(|name| *name != parts::ALL);
+        let signs = signs.map(|name| (name.as_str(), "--nonnegative"));
+        match limited.chain(signs).find(|(name, _)| !mert::keys(name).any(known)) {
             None => Ok(()),
-            Some(name) => {
+            Some((name, flag)) => {
                 let some = names.iter().take(20).cloned().collect::<Vec<_>>().join(", ");
                 let near = names.iter().find(|n| luthier_metric::edit_distance(n, name) <= 2);
                 let guess = near.map(|n| format!("; did you mean {n}?")).unwrap_or_default();
-                Err(Error::new(format!("--fix or --bound names `{name}`, which is not a feature"))
+                Err(Error::new(format!("{flag} names `{name}`, which is not a feature"))
                     .hint(format!("the features are {some}{guess}")))
             }
         }
@@ -368,7 +426,13 @@ impl Recipe {
 
 impl Soft {
     /// Builds the learner that minimises `loss` with these γ and λ and this stopping rule.
-    fn minimize(&self, loss: Loss, plus_one: SentenceSmoothing, context: &Context<'_>) -> Minimize {
+    fn minimize(
+        &self,
+        loss: Loss,
+        plus_one: SentenceSmoothing,
+        shape: &Shape,
+        context: &Context<'_>,
+    ) -> Minimize {
         Minimize {
             metric: context.metric.clone(),
             loss,
@@ -376,6 +440,8 @@ impl Soft {
             gamma: self.gamma.clone(),
             plus_one,
             gain: GainBy::Sentence,
+            l1: self.fit.l1(),
+            nonnegative: shape.nonnegative(),
             limit: self.fit.limit(),
             seed: context.seed,
         }

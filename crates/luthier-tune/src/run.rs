@@ -3,6 +3,7 @@
 use crate::{
     Batches, Candidates, Evidence, Fleet, Goal, Interpolate, Learner, Mixing, RunDir, Schedule, Source,
     SourceKind, State, learner::grow, mert::Certificate, mixing, run_dir::Kept, source::Subset,
+    start::standard_spread,
 };
 use luthier_core::{FeatureKey, Fingerprint, Progress, Result, SegmentId, Weights, sum};
 use luthier_metric::{Metric, add};
@@ -78,6 +79,9 @@ pub struct Event {
     /// Ψ of [`Interpolate::LineSearch`] in batch learning, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub psi: Option<f64>,
+    /// Weight of the L1 penalty that was used; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub l1: Option<f64>,
     /// Largest change of a weight of the L1-normalised vector in this iteration; `None` in the last iteration,
     /// which does not learn.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -312,7 +316,8 @@ fn run_loop(
     // last weights are the result.
     dir.keep_last(job.decodes_online());
     let fixed = job.source.kind() == SourceKind::Fixed;
-    dir.start_at_zero(fixed && job.initial.values().iter().all(|w| *w == 0.0));
+    let zero = fixed && job.initial.values().iter().all(|w| *w == 0.0);
+    dir.drop_start(zero || schedule.learned_only);
     if let Some(stop) = dir.stopped() {
         fleet.agree(dir.write_best(metric, true))?;
         return outcome(dir, stop, fleet);
@@ -356,6 +361,9 @@ fn batch_epoch(
     if state.epoch == 0 {
         fleet.agree(dir.begin(state))?;
     }
+    if job.learner.wants_spread() && state.spread.is_empty() {
+        state.spread = standard_spread(pool.lists());
+    }
     held_out(job, &state.answer(), &mut event, fleet)?;
     let stop = self::stop(job, state, dir, &event);
     event.decode_seconds = clock.elapsed().as_secs_f64();
@@ -364,7 +372,9 @@ fn batch_epoch(
         let clock = Instant::now();
         event.note = job.learner.learn(pool, state, &fleet, job.progress)?;
         event.learn_seconds = clock.elapsed().as_secs_f64();
+        event.l1 = state.l1.take();
         interpolate(job, pool, &before, state, &mut event, fleet)?;
+        job.learner.prepare(&mut state.weights);
         if job.source.kind() == SourceKind::Fixed {
             event.certificate = job.learner.certify(pool.lists(), state, &fleet, job.progress)?;
         }
@@ -433,8 +443,13 @@ fn online_epoch(
     };
     event.decode_seconds = clock.elapsed().as_secs_f64();
     if stop.is_none() {
+        if job.learner.wants_spread() && state.spread.is_empty() {
+            let first = all_candidates(job.source, &state.answer(), job.progress, fleet)?;
+            state.spread = standard_spread(first.lists());
+        }
         let before = state.answer().into_owned();
         online::epoch(job, batches, state, &mut event, scored, fleet)?;
+        job.learner.prepare(&mut state.weights);
         learned(state, &before, &mut event, fleet)?;
         event.features = Some(state.answer().non_zero());
     }

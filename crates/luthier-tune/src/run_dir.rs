@@ -20,10 +20,14 @@ use luthier_io::{
 };
 use luthier_metric::Metric;
 use serde::{Deserialize, Serialize};
-use std::{fs, io::Write as _, ops::Range, path::Path, sync::Arc};
+use std::{collections::BTreeMap, fs, io::Write as _, ops::Range, path::Path, sync::Arc};
 
-const KIND: WorkKind =
-    WorkKind { file: RUN_TOML, what: "run", flag: "--run", parts: &["weights", "state", "nbest", "decode", "folds"] };
+const KIND: WorkKind = WorkKind {
+    file: RUN_TOML,
+    what: "run",
+    flag: "--run",
+    parts: &["weights", "state", "nbest", "decode", "folds"],
+};
 
 /// Where [`run`](crate::run) writes settings, checkpoints and results: a run directory, or memory.
 ///
@@ -38,8 +42,8 @@ pub struct RunDir {
     lines: Vec<Line>,
     /// Whether the last weights are the result, not those with the best score.
     last: bool,
-    /// Whether the initial weights are all 0, which is no answer.
-    starts_at_zero: bool,
+    /// Whether the initial weights are no answer: all 0, or not of the form that is asked for.
+    start_dropped: bool,
     /// Number of segments that are held out to select the weights; 0 for none.
     held_out: u32,
     /// Dense columns of saved lists.
@@ -80,6 +84,9 @@ struct Saved {
     /// Number of saved surrogates.
     #[serde(default)]
     surrogates: usize,
+    /// Spread of each dense feature by name, for learners that standardise features.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    spread: BTreeMap<String, f64>,
 }
 
 impl RunDir {
@@ -123,7 +130,7 @@ impl RunDir {
             spec,
             lines: Vec::new(),
             last: false,
-            starts_at_zero: false,
+            start_dropped: false,
             held_out: 0,
             columns: None,
             references,
@@ -181,7 +188,8 @@ impl RunDir {
             .hint("start a new run in another --run directory"));
         }
         self.columns = Some(Arc::new(Local::new(saved.columns.iter().map(|n| FeatureKey::of(n)).collect())));
-        let mut state = State { epoch: complete, ..State::default() };
+        let spread = saved.spread.iter().map(|(name, s)| (FeatureKey::of(name), *s)).collect();
+        let mut state = State { epoch: complete, spread, ..State::default() };
         if saved.means {
             state.weights = read_weights(&self.layout.beside(complete, "current"))?;
             state.means = read_weights(&self.layout.beside(complete, "means"))?.values().to_vec();
@@ -207,9 +215,9 @@ impl RunDir {
         self.last = last;
     }
 
-    /// Sets whether the initial weights are all 0, and so no answer.
-    pub(crate) fn start_at_zero(&mut self, zero: bool) {
-        self.starts_at_zero = zero;
+    /// Sets whether the initial weights are no answer.
+    pub(crate) fn drop_start(&mut self, dropped: bool) {
+        self.start_dropped = dropped;
     }
 
     /// Returns the number of iterations since the best score, `next` included if its score is known.
@@ -218,7 +226,7 @@ impl RunDir {
         for event in self.events().chain(next) {
             // In online learning with a decoder, only the score of the guesses is known.
             let value = event.select.or(event.guess.filter(|_| self.last)).unwrap_or(event.score);
-            if value > best.1 && !(event.iteration == 0 && self.starts_at_zero) {
+            if value > best.1 && !(event.iteration == 0 && self.start_dropped) {
                 best = (event.iteration, value);
             }
             last = event.iteration;
@@ -320,8 +328,11 @@ impl RunDir {
                     metric,
                 )?;
             }
-            let saved = serde_json::to_string(&Saved { epoch: state.epoch, columns, means, surrogates })
-                .map_err(|e| Error::new(e.to_string()))?;
+            let name = |(key, s): (&FeatureKey, &f64)| Some((state.weights.name(*key)?.to_owned(), *s));
+            let spread = state.spread.iter().filter_map(name).collect();
+            let saved =
+                serde_json::to_string(&Saved { epoch: state.epoch, columns, means, surrogates, spread })
+                    .map_err(|e| Error::new(e.to_string()))?;
             AtomicFile::write_all_to(&self.layout.state(state.epoch), format!("{saved}\n").as_bytes())?;
             // The files of the previous iteration are no longer needed to resume.
             for what in ["current", "means", "surrogates"] {
@@ -414,8 +425,7 @@ impl RunDir {
         for event in self.events() {
             let last = self.last && event.select.is_none();
             // A tie with the initial weights goes to what was learned, and so does everything if they are 0.
-            let from_start =
-                |b: &Event| b.iteration == 0 && (self.starts_at_zero || value(event) == value(b));
+            let from_start = |b: &Event| b.iteration == 0 && (self.start_dropped || value(event) == value(b));
             if best.is_none_or(|b| last || value(event) > value(b) || from_start(b)) {
                 best = Some(event);
             }

@@ -38,6 +38,8 @@ pub struct Schedule {
     pub patience: Option<u32>,
     /// Batches and shards of online learning; `None` for batch learning from the whole pool.
     pub online: Option<Batches>,
+    /// Whether the initial weights are no answer even if no learned weights score higher.
+    pub learned_only: bool,
 }
 
 /// Batches, shards and mixing of online learning (Watanabe 2012, Algorithms 2 and 3).
@@ -95,6 +97,7 @@ impl Default for Schedule {
             reset_at: None,
             patience: None,
             online: None,
+            learned_only: false,
         }
     }
 }

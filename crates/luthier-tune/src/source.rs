@@ -181,6 +181,11 @@ impl<'a> Subset<'a> {
         Subset { source, segments }
     }
 
+    /// Returns the segments of the other source.
+    pub fn ids(&self) -> Vec<SegmentId> {
+        self.segments.clone()
+    }
+
     /// Returns the entries of the segments, of one entry per segment of the other source.
     pub fn pick<T: Clone>(&self, all: &[T]) -> Vec<T> {
         self.segments.iter().filter_map(|s| all.get(s.0 as usize)).cloned().collect()

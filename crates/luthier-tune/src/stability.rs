@@ -4,7 +4,7 @@
 //! learned from the weights w of all data and, unless the objective is convex, from two random points; the highest tuning
 //! score of the three wins. A start from w alone would understate the spread.
 //!
-//! Weights of one resample are divided by |w_a| of the anchor a, the feature with the largest |w_a|·spread on all data,
+//! Weights of one resample are divided by the absolute weight of the anchor, the feature whose weight times spread is largest on all data,
 //! because the scale of a linear model does not affect its choices; signs are kept. The interval of a feature holds the
 //! middle 95 % of these ratios. For the corpus score itself, a step function of the weights that MERT maximises, the
 //! bootstrap is not consistent: the interval then describes the stability of the answer, not its confidence.
@@ -114,7 +114,12 @@ impl Bootstrap<'_> {
         let resamples = fleet.map(self.samples, |shard| {
             let found = self.resample(shard.0, (&evidence, &spread), &stats);
             let done = u64::from(done.fetch_add(1, Ordering::Relaxed) + 1);
-            progress.report(&Step { what: "resamples", done, total: u64::from(self.samples), value: None })?;
+            progress.report(&Step {
+                what: "resamples",
+                done,
+                total: u64::from(self.samples),
+                value: None,
+            })?;
             found
         })?;
         let score = interval(resamples.iter().map(|r| metric.display_score(r.1)).collect());
@@ -217,7 +222,9 @@ fn random_point(
     let mut draw: Vec<f64> =
         spread.iter().map(|&s| if s > 0.0 { stream.normal() / s } else { 0.0 }).collect();
     let by = long / norm(&draw).max(f64::MIN_POSITIVE);
-    draw.iter_mut().for_each(|w| *w *= by);
+    for w in &mut draw {
+        *w *= by;
+    }
     let mut point = weights.clone();
     point.set(columns, &draw);
     point

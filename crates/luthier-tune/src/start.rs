@@ -4,7 +4,7 @@ use crate::{Candidates, candidates::argmax};
 use luthier_core::{Error, FeatureKey, Result, Weights};
 use luthier_metric::{Metric, add};
 use rayon::prelude::*;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// Returns the spread of each dense feature: its standard deviation within lists, over all candidates. A feature with
 /// spread 0 has no influence on the choice of candidates.
@@ -20,6 +20,18 @@ pub(crate) fn spreads(lists: &[Arc<Candidates>]) -> Vec<f64> {
     };
     let of = |c: usize| (lists.iter().map(|l| squares(l, c)).sum::<f64>() / candidates).sqrt();
     (0..columns).into_par_iter().map(of).collect()
+}
+
+/// Smallest spread by which a feature is divided.
+const FLOOR: f64 = 1e-8;
+
+/// Returns the spread of each dense feature over lists with at least two candidates, for standardising; 1 for features that do
+/// not vary.
+pub(crate) fn standard_spread(lists: &[Arc<Candidates>]) -> BTreeMap<FeatureKey, f64> {
+    let several: Vec<Arc<Candidates>> = lists.iter().filter(|l| l.k > 1).cloned().collect();
+    let keys = several.first().map_or(&[][..], |l| l.columns.keys());
+    let floored = |s: f64| if s > FLOOR { s } else { 1.0 };
+    keys.iter().copied().zip(spreads(&several).into_iter().map(floored)).collect()
 }
 
 /// Returns the corpus score of the candidates with the highest values of `model`, one per segment.

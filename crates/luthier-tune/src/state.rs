@@ -1,7 +1,7 @@
 //! State of a run: weights, averages and targets that pass from epoch to epoch, and the current batch.
 
 use crate::Candidates;
-use luthier_core::{SegmentId, Weights};
+use luthier_core::{FeatureKey, SegmentId, Weights};
 use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
@@ -24,6 +24,12 @@ pub struct State {
     /// Surrogates (targets) of online learning by segment, one candidate each, kept until a better one is
     /// found.
     pub surrogates: BTreeMap<u32, Arc<Candidates>>,
+    /// Spread of each dense feature in the first iteration, for learners that standardise features; empty for others.
+    #[serde(default)]
+    pub spread: BTreeMap<FeatureKey, f64>,
+    /// Weight of the L1 penalty that the last call of a learner has chosen; not checkpointed.
+    #[serde(skip)]
+    pub l1: Option<f64>,
     /// Sum over epochs of the mean weights over the visits of each epoch, by position in the weights; empty
     /// unless the learner averages.
     pub means: Vec<f64>,
@@ -63,6 +69,19 @@ pub struct Batch {
 }
 
 impl State {
+    /// Multiplies everything that is a weight by `weights`, by position, and the dense columns of saved candidates by
+    /// `columns`.
+    pub(crate) fn rescale(&mut self, weights: &[f64], columns: &[f64]) {
+        let by = |values: &mut [f64]| values.iter_mut().zip(weights).for_each(|(w, s)| *w *= s);
+        let mut values = self.weights.values().to_vec();
+        by(&mut values);
+        self.weights.replace(&values);
+        by(&mut self.means);
+        by(&mut self.pass.lag);
+        let lists = self.surrogates.values_mut().chain(self.batch.references.iter_mut().flatten());
+        lists.for_each(|list| *list = Arc::new(list.scaled(columns)));
+    }
+
     /// Builds the state of a run that starts from some weights.
     pub fn new(weights: Weights) -> Self {
         State { weights, ..State::default() }

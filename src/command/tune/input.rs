@@ -25,9 +25,10 @@ use luthier::{
         text::{self, Lines},
     },
     metric::Metric,
+    nbest::segment_keys,
     tune::{
-        Candidates, FROM_LISTS, FixedLists, HoldOut, Judge, NbestOptions, RunSpec, SMALL, Source, SourceKind, columns,
-        lists, recipe::Recipe,
+        Candidates, FROM_LISTS, FixedLists, HoldOut, Judge, NbestOptions, RunSpec, SMALL, Source, SourceKind,
+        columns, lists, recipe::Recipe,
     },
 };
 use std::{
@@ -268,12 +269,7 @@ impl Reader<'_> {
             thousands(lists.iter().map(|l| l.k).sum()),
             clock.elapsed().as_secs_f64()
         ));
-        let named = rows.groups()?;
-        let key = |text: &str| Fingerprint::default().bytes(text.as_bytes()).finish();
-        self.groups = match &named {
-            Some(groups) => groups.iter().map(|g| key(g)).collect(),
-            None => (0..lists.len() as u32).map(|s| key(&rows.id(s))).collect(),
-        };
+        self.groups = segment_keys(&rows, lists.len())?;
         let source = FixedLists::new(lists, rows.names);
         if self.start.is_none() {
             self.initial = source.initial_weights(metric)?;

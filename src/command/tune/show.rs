@@ -131,6 +131,9 @@ pub(super) fn event(event: &Event, metric: &Metric, units: Units, talk: Talk) {
     if let Some(psi) = event.psi {
         line += &format!("  psi {psi:.3}");
     }
+    if let Some(l1) = event.l1 {
+        line += &format!("  L1 {l1:.3e}");
+    }
     if let Some(change) = event.change {
         line += &format!("  change {change:.4}");
     }
@@ -178,7 +181,7 @@ pub(super) fn stability(found: &Stability, metric: &Metric) -> String {
     }
     let open = found.undetermined();
     if !open.is_empty() {
-        text += &format!("may not matter, the interval contains 0: {}\n", open.join(", "));
+        text += &format!("perhaps irrelevant (the interval contains 0): {}\n", open.join(", "));
     }
     if found.without_anchor > 0 {
         text += &format!("{} resamples without a weight for {anchor} are left out\n", found.without_anchor);

@@ -345,8 +345,7 @@ impl<'a> Sink<'a> {
     }
 
     fn join(&mut self, input: &Input, segment: u32, new: Beside) -> Result<()> {
-        let (id, here) =
-            (&self.ids.names[segment as usize], &mut self.ids.beside[segment as usize]);
+        let (id, here) = (&self.ids.names[segment as usize], &mut self.ids.beside[segment as usize]);
         here.join(id, new).map_err(|(message, hint)| input.error(message).hint(hint))
     }
 

@@ -19,10 +19,10 @@
 
 mod forest;
 
-use super::{Learner, Note};
+use super::{Learner, Nonnegative, Note};
 use crate::{Candidates, Evidence, FeatureMatrix, Fleet, State, candidates::argmax, recipe::Mira};
 use luthier_core::{
-    Progress, Result, Step,
+    Progress, Result, Step, Weights,
     random::{Purpose, Stream},
     sum,
 };
@@ -79,6 +79,8 @@ pub struct HopeFear {
     pub shuffle: bool,
     /// Whether the initial weights are the result if they score at least as high as every mean.
     pub keep_initial: bool,
+    /// Features whose weights must not be negative: each step is projected.
+    pub nonnegative: Nonnegative,
     /// Seed of the random order of segments.
     pub seed: u64,
 }
@@ -129,7 +131,7 @@ impl HopeFear {
         score: &dyn Fn(&[f64]) -> f64,
         progress: Progress<'_>,
     ) -> Result<()> {
-        let mut pass = Pass::new(self, state.weights.values());
+        let mut pass = Pass::new(self, &state.weights);
         let initial = if self.keep_initial { score(state.weights.values()) } else { f64::NEG_INFINITY };
         let mut best = (initial, state.weights.values().to_vec());
         for epoch in 0..self.epochs {
@@ -182,10 +184,13 @@ struct Pass<'a> {
     gain: Vec<f64>,
     /// Δ of the current update, as position in the weights and value.
     difference: Vec<(u32, f64)>,
+    /// Whether a weight must not be negative, by position; empty if all may be.
+    positive: Vec<bool>,
 }
 
 impl<'a> Pass<'a> {
-    fn new(settings: &'a HopeFear, w: &[f64]) -> Self {
+    fn new(settings: &'a HopeFear, weights: &Weights) -> Self {
+        let w = weights.values();
         let width = settings.metric.width();
         Pass {
             settings,
@@ -197,6 +202,11 @@ impl<'a> Pass<'a> {
             total: vec![0.0; width],
             gain: Vec::new(),
             difference: Vec::new(),
+            positive: if settings.nonnegative == Nonnegative::None {
+                Vec::new()
+            } else {
+                settings.nonnegative.mask(weights)
+            },
         }
     }
 
@@ -269,8 +279,13 @@ impl<'a> Pass<'a> {
         let eta = (loss / square).min(self.settings.c);
         self.updates += 1;
         for &(p, d) in &self.difference {
-            self.w[p as usize] += eta * d;
-            self.lag[p as usize] += self.updates as f64 * eta * d;
+            let (w, lag) = (&mut self.w[p as usize], &mut self.lag[p as usize]);
+            *w += eta * d;
+            *lag += self.updates as f64 * eta * d;
+            if *w < 0.0 && self.positive.get(p as usize) == Some(&true) {
+                *lag -= self.updates as f64 * *w;
+                *w = 0.0;
+            }
         }
     }
 

@@ -24,7 +24,7 @@
 
 mod iterated;
 
-use super::{Learner, Note};
+use super::{Learner, Nonnegative, Note};
 use crate::{
     Candidates, Evidence, Fleet, ForestPool, State,
     certify::certify,
@@ -120,6 +120,8 @@ pub struct Limits {
     pub fixed: Vec<FeatureKey>,
     /// Smallest and largest weight of a feature, −∞ or ∞ for no bound; features that are not listed are unbounded.
     pub bounds: FxHashMap<FeatureKey, (f64, f64)>,
+    /// Features whose weights must not be negative.
+    pub nonnegative: Nonnegative,
 }
 
 impl LineSearch {
@@ -254,11 +256,17 @@ impl LineSearch {
 impl Limits {
     /// Returns the smallest and largest weight of a feature; infinite without a bound.
     fn of(&self, key: FeatureKey) -> (f64, f64) {
-        self.bounds.get(&key).copied().unwrap_or((f64::NEG_INFINITY, f64::INFINITY))
+        let (low, high) = self.bounds.get(&key).copied().unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        if self.nonnegative.contains(key) { (low.max(0.0), high.max(0.0)) } else { (low, high) }
+    }
+
+    /// Returns whether any weight is fixed or bounded or must not be negative.
+    pub fn any(&self) -> bool {
+        self.fix_scale() || self.nonnegative != Nonnegative::None
     }
 
     /// Returns whether any weight is fixed or bounded; weights are then not L1-normalised.
-    pub fn any(&self) -> bool {
+    pub fn fix_scale(&self) -> bool {
         !self.fixed.is_empty() || !self.bounds.is_empty()
     }
 }
@@ -412,7 +420,7 @@ impl Job<'_> {
     fn end(&self, point: &[f64]) -> End {
         let mut weights = self.state.weights.clone();
         weights.set(self.columns, point);
-        if !self.search.limits.any() && weights.l1() > 0.0 {
+        if !self.search.limits.fix_scale() && weights.l1() > 0.0 {
             weights.scale(1.0 / weights.l1());
         }
         // Scaling rounds, so the score is recomputed from the weights that are written.

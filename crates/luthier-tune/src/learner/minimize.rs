@@ -20,7 +20,7 @@
 //! dual value is at most the tolerance times the primal value. All stop at the maximum number of steps or
 //! sweeps. One evaluation costs two products with the feature matrix.
 
-use super::{Learner, Note};
+use super::{Learner, Nonnegative, Note};
 use crate::{
     Candidates, Evidence, FeatureMatrix, Fleet, ForestPool, State,
     candidates::argmax,
@@ -32,7 +32,9 @@ use luthier_core::{
     random::{Purpose, Stream},
 };
 use luthier_metric::{Metric, SentenceSmoothing};
-use luthier_optim::{Accuracy, Ended, Examples, Limit, Objective, Watch, dual, lbfgs, newton};
+use luthier_optim::{
+    Accuracy, Ended, Examples, Limit, Objective, Penalty, Watch, dual, lbfgs, newton, owlqn,
+};
 use std::{cell::Cell, sync::Arc};
 
 /// Loss that [`Minimize`] minimises over the pool, together with a regulariser.
@@ -76,6 +78,23 @@ pub enum Loss {
     /// 2006).
     Risk,
 }
+
+/// Weight of an L1 penalty λ₁ Σ|w| besides the regulariser, over dense features in standardised units and sparse features.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum L1 {
+    /// λ₁, above 0.
+    Value(f64),
+    /// The largest λ₁ whose held-out loss is within one standard error of the lowest, by folds over the segments. The path
+    /// has 20 values from ‖∇loss(0)‖∞ down to a thousandth of it, each fitted from the weights of the one before.
+    Path,
+}
+
+/// Number of values of the L1 path.
+const PATH: usize = 20;
+/// Ratio of the largest to the smallest value of the L1 path.
+const PATH_RATIO: f64 = 1000.0;
+/// Number of folds that choose a value of the L1 path.
+const PATH_FOLDS: usize = 5;
 
 /// Learning by minimising a regularised [`Loss`] of the scores s = Xw over the pool.
 ///
@@ -123,6 +142,10 @@ pub struct Minimize {
     pub plus_one: SentenceSmoothing,
     /// How candidates are compared by PRO, APRO and risk; not used by the other losses.
     pub gain: GainBy,
+    /// L1 penalty, which sets the weights of features that do not matter to 0 (Andrew and Gao 2007); `None` for none.
+    pub l1: Option<L1>,
+    /// Features whose weights must not be negative.
+    pub nonnegative: Nonnegative,
     /// Stopping rule of the minimiser: tolerance and maximum number of steps (sweeps, with the hinge loss).
     pub limit: Limit,
     /// Seed of sampled pairs, of the oracle search and of the order of dual coordinate descent.
@@ -140,6 +163,8 @@ impl Minimize {
             gamma: vec![1.0],
             plus_one: SentenceSmoothing::default(),
             gain: GainBy::Sentence,
+            l1: None,
+            nonnegative: Nonnegative::None,
             limit: Limit { tolerance: 1e-4, steps: 1000 },
             seed,
         }
@@ -296,12 +321,14 @@ struct Watcher<'a> {
     stopped: Cell<bool>,
 }
 
-/// Signature of [`lbfgs`] and [`newton`].
-type Minimiser = fn(&mut dyn Objective, &mut [f64], Limit, &mut Watch<'_>) -> Ended;
-
 impl Watcher<'_> {
     /// Runs a minimiser from `w`, which becomes the result.
-    fn run(&self, minimiser: Minimiser, objective: &mut dyn Objective, w: &mut [f64]) -> Ended {
+    fn run(
+        &self,
+        minimiser: impl FnOnce(&mut dyn Objective, &mut [f64], Limit, &mut Watch<'_>) -> Ended,
+        objective: &mut dyn Objective,
+        w: &mut [f64],
+    ) -> Ended {
         let mut polled = Polled { objective, watcher: self };
         minimiser(&mut polled, w, self.limit, &mut |_, value, relative| {
             let done = (math::ln(relative.max(1e-300)) / math::ln(self.limit.tolerance)).clamp(0.0, 1.0);
@@ -372,6 +399,9 @@ impl Learner for Minimize {
                 )));
             }
         }
+        if self.l1.is_some() || self.nonnegative != Nonnegative::None {
+            return self.learn_penalised(&design, state, *fleet, progress);
+        }
         let before = state.weights.values();
         let (w, note) = self.fit(before, &design.seen(), progress, |w, watcher| match &self.loss {
             Loss::Pro { margin: Margin::Hinge, .. } => self.hinge(lists, &chosen, w, (state, watcher)),
@@ -397,7 +427,114 @@ impl Learner for Minimize {
     }
 }
 
+/// What the L1 path is fitted on: lists, weights that name the variables, and the epoch that seeds samples.
+#[derive(Clone, Copy)]
+struct Problem<'a> {
+    lists: &'a [Arc<Candidates>],
+    weights: &'a Weights,
+    epoch: u32,
+}
+
 impl Minimize {
+    /// Minimises the loss with an L1 penalty or with non-negative weights, by OWL-QN.
+    fn learn_penalised(
+        &self,
+        design: &FeatureMatrix,
+        state: &mut State,
+        fleet: Fleet<'_>,
+        progress: Progress<'_>,
+    ) -> Result<Note> {
+        let weights = state.weights.clone();
+        let problem = Problem { lists: design.lists(), weights: &weights, epoch: state.epoch };
+        let mut chosen = None;
+        let (w, note) = self.fit(weights.values(), &design.seen(), progress, |w, watcher| match self.l1 {
+            None => self.ended(self.penalised(problem, 0.0, w, (fleet, watcher))),
+            Some(L1::Value(l1)) => {
+                chosen = Some(l1);
+                self.ended(self.penalised(problem, l1, w, (fleet, watcher)))
+            }
+            Some(L1::Path) => {
+                let path = self.path(problem, fleet);
+                let best = self.choose(problem, &path, (fleet, watcher));
+                chosen = path.get(best).copied();
+                w.fill(0.0);
+                let ends = path[..=best].iter().map(|&l1| self.penalised(problem, l1, w, (fleet, watcher)));
+                ends.last().and_then(|end| self.ended(end))
+            }
+        })?;
+        state.weights.replace(&w);
+        state.l1 = chosen;
+        Ok(note)
+    }
+
+    /// Builds the objective over some lists, at the last γ.
+    fn over<'a>(&'a self, problem: Problem<'_>, fleet: Fleet<'a>) -> Box<dyn Objective + 'a> {
+        let design = Arc::new(FeatureMatrix::new(problem.lists.to_vec(), problem.weights));
+        let gamma = self.gamma.last().copied().unwrap_or(1.0);
+        self.at(&design, problem.weights, problem.epoch, gamma, fleet)
+    }
+
+    /// Minimises the loss plus λ₁ Σ|w| from `w`, which becomes the result.
+    fn penalised(
+        &self,
+        problem: Problem<'_>,
+        l1: f64,
+        w: &mut [f64],
+        (fleet, watcher): (Fleet<'_>, &Watcher<'_>),
+    ) -> Ended {
+        let nonnegative = self.nonnegative.mask(problem.weights);
+        let penalty = Penalty { l1: vec![l1; w.len()], nonnegative };
+        let mut objective = self.over(problem, fleet);
+        watcher.run(|f, w, limit, watch| owlqn(f, w, &penalty, limit, watch), &mut *objective, w)
+    }
+
+    /// Returns the values of the L1 path, from the one at which all weights become 0 down.
+    fn path(&self, problem: Problem<'_>, fleet: Fleet<'_>) -> Vec<f64> {
+        let n = problem.weights.len();
+        let mut gradient = vec![0.0; n];
+        self.over(problem, fleet).evaluate(&vec![0.0; n], &mut gradient);
+        let largest = gradient.iter().fold(0.0, |m: f64, g| m.max(g.abs()));
+        let ratio = |k: usize| -math::ln(PATH_RATIO) * k as f64 / (PATH - 1) as f64;
+        (0..PATH).map(|k| largest * math::exp(ratio(k))).collect()
+    }
+
+    /// Returns the first value of the path, the largest λ₁, whose mean held-out loss is within one standard error of the
+    /// lowest and which leaves some weight.
+    fn choose(
+        &self,
+        problem: Problem<'_>,
+        path: &[f64],
+        (fleet, watcher): (Fleet<'_>, &Watcher<'_>),
+    ) -> usize {
+        let n = problem.lists.len();
+        let mut order: Vec<usize> = (0..n).collect();
+        Stream::new(self.seed, Purpose::Folds, problem.epoch, 0).shuffle(&mut order);
+        let folds = PATH_FOLDS.min(n).max(1);
+        let mut losses: Vec<Vec<f64>> = vec![Vec::new(); path.len()];
+        for fold in 0..folds {
+            let part = |held: bool| -> Vec<Arc<Candidates>> {
+                let of = order.iter().enumerate().filter(|(i, _)| (i % folds == fold) == held);
+                of.map(|(_, &s)| problem.lists[s].clone()).collect()
+            };
+            let (learned, held) = (part(false), part(true));
+            let learned = Problem { lists: &learned, ..problem };
+            let mut unseen = self.over(Problem { lists: &held, ..problem }, fleet);
+            let (mut w, mut gradient) = (vec![0.0; problem.weights.len()], vec![0.0; problem.weights.len()]);
+            for (&l1, losses) in path.iter().zip(&mut losses) {
+                self.penalised(learned, l1, &mut w, (fleet, watcher));
+                let ridge = self.lambda / 2.0 * w.iter().map(|w| w * w).sum::<f64>();
+                losses.push((unseen.evaluate(&w, &mut gradient) - ridge) / held.len().max(1) as f64);
+            }
+        }
+        let mean = |losses: &[f64]| losses.iter().sum::<f64>() / losses.len().max(1) as f64;
+        let means: Vec<f64> = losses.iter().map(|l| mean(l)).collect();
+        let best = (0..path.len()).min_by(|&a, &b| means[a].total_cmp(&means[b])).unwrap_or(0);
+        let squares = losses[best].iter().map(|l| (l - means[best]) * (l - means[best])).sum::<f64>();
+        let error = (squares / ((folds.max(2) - 1) * folds) as f64).sqrt();
+        // At the first value of the path all weights are 0.
+        (1..=best).find(|&k| means[k] <= means[best] + error).unwrap_or(best.max(1))
+    }
+
     /// Builds the objective of PRO over chosen pairs: λ/2‖w‖² plus twice the sum of logistic losses, or plus
     /// the mean of hinge losses.
     fn pairwise<'a>(

@@ -2,7 +2,7 @@
 
 use super::{
     Algorithm, Context, RecipeInfo,
-    parts::{Fit, Gain, Interpolation, Stopping},
+    parts::{Fit, Gain, Interpolation, Shape, Stopping},
     range::POSITIVE,
 };
 use crate::{
@@ -25,6 +25,10 @@ pub struct Apro {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
+    /// Constraints on the weights.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub shape: Shape,
     /// C: weight of the loss relative to the regulariser ½‖w‖² [default: 20; 0.01 with --scale candidates].
     ///
     /// With --scale candidates, the loss is proportional to the length of the lists: 0.01 suits about 3,600 candidates
@@ -62,6 +66,7 @@ impl Default for Apro {
     fn default() -> Self {
         Apro {
             stopping: Stopping::default(),
+            shape: Shape::default(),
             c: None,
             scale: AproScale::Pairs,
             gain: Gain::default(),
@@ -106,6 +111,10 @@ impl Algorithm for Apro {
         true
     }
 
+    fn has_l1(&self) -> bool {
+        self.fit.l1.is_some()
+    }
+
     fn objective(&self, context: &Context<'_>) -> Option<Minimize> {
         Some(self.minimize(context))
     }
@@ -140,6 +149,8 @@ impl Apro {
             gamma: vec![1.0],
             plus_one: self.gain.smoothing,
             gain: self.gain.by,
+            l1: self.fit.l1(),
+            nonnegative: self.shape.nonnegative(),
             limit: self.fit.limit(),
             seed: context.seed,
         }

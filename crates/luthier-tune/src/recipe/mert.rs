@@ -2,7 +2,7 @@
 
 use super::{
     Algorithm, Context, RecipeInfo,
-    parts::{LearnFrom, Stopping},
+    parts::{LearnFrom, Shape, Stopping},
     range::{POSITIVE, check_count},
 };
 use crate::{
@@ -29,6 +29,10 @@ pub struct Mert {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
+    /// Constraints on the weights.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub shape: Shape,
     /// Whether the algorithm learns from n-best lists or from forests.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
@@ -101,6 +105,7 @@ impl Default for Mert {
     fn default() -> Self {
         Mert {
             stopping: Stopping::default(),
+            shape: Shape::default(),
             learn_from: LearnFrom::default(),
             strategy: None,
             budget: None,
@@ -226,8 +231,11 @@ impl Mert {
     }
 
     fn limits(&self) -> Limits {
-        let mut limits =
-            Limits { fixed: self.fix.iter().flat_map(|n| keys(n)).collect(), ..Limits::default() };
+        let mut limits = Limits {
+            fixed: self.fix.iter().flat_map(|n| keys(n)).collect(),
+            nonnegative: self.shape.nonnegative(),
+            ..Limits::default()
+        };
         for b in &self.bound {
             limits.bounds.extend(keys(&b.name).map(|k| (k, (b.low, b.high))));
         }
@@ -283,7 +291,7 @@ impl Algorithm for Mert {
         if self.certify {
             check_metric(context.metric)?;
         }
-        if self.certify && (!self.fix.is_empty() || !self.bound.is_empty()) {
+        if self.certify && self.limits().any() {
             return Err(Error::new("--certify is for weights that are neither fixed nor bounded")
                 .hint("leave out --fix and --bound"));
         }
@@ -318,7 +326,14 @@ impl Algorithm for Mert {
     fn local_learner(&self, context: &Context<'_>) -> Box<dyn Learner> {
         let search = self.line_search(context.metric.clone(), context.seed);
         let strategy = if search.smoothing.is_none() { Strategy::Iterated } else { search.strategy };
-        Box::new(LineSearch { fixed_lists: true, local: true, restarts: 0, certify: None, strategy, ..search })
+        Box::new(LineSearch {
+            fixed_lists: true,
+            local: true,
+            restarts: 0,
+            certify: None,
+            strategy,
+            ..search
+        })
     }
 
     fn schedule(&self, _: &Context<'_>) -> Schedule {

@@ -2,7 +2,7 @@
 
 use super::{
     Algorithm, Context, RecipeInfo,
-    parts::{LearnFrom, Online, Stopping, Surrogates, first_set},
+    parts::{LearnFrom, Online, Shape, Stopping, Surrogates, first_set},
     range::{POSITIVE, SHARE, check_count},
 };
 use crate::{
@@ -53,6 +53,10 @@ pub struct Mira {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
+    /// Constraints on the weights.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub shape: Shape,
     /// Whether hope and fear are searched in n-best lists or in forests.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
@@ -145,6 +149,7 @@ impl Default for Mira {
     fn default() -> Self {
         Mira {
             stopping: Stopping::default(),
+            shape: Shape::default(),
             learn_from: LearnFrom::default(),
             constraints: Constraints::HopeFear,
             c: None,
@@ -225,6 +230,7 @@ impl Mira {
             safe_hope: self.safe_hope,
             shuffle: self.shuffle_pool && self.online.shuffle,
             keep_initial: true,
+            nonnegative: self.shape.nonnegative(),
             seed,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{
     Algorithm, Context, RecipeInfo,
-    parts::{Online, Stopping},
+    parts::{Online, Shape, Stopping},
     range::{POSITIVE, SHARE},
 };
 use crate::{
@@ -27,6 +27,10 @@ pub struct Oro {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
+    /// Constraints on the weights.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub shape: Shape,
     /// Ranking loss.
     #[cfg_attr(feature = "clap", arg(long, value_name = "LOSS", value_enum, default_value_t = Oro::default().loss, help_heading = "ORO"))]
     pub loss: RankLoss,
@@ -106,6 +110,7 @@ impl Default for Oro {
     fn default() -> Self {
         Oro {
             stopping: Stopping::default(),
+            shape: Shape::default(),
             loss: RankLoss::Hinge,
             optimized: false,
             lambda: 1e-5,

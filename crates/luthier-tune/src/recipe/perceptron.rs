@@ -2,7 +2,7 @@
 
 use super::{
     Algorithm, Context, RecipeInfo,
-    parts::{Online, Stopping, Surrogates},
+    parts::{Online, Shape, Stopping, Surrogates},
 };
 use crate::{Learner, Mixing, Outcome, Schedule};
 use luthier_core::Result;
@@ -20,6 +20,10 @@ pub struct Perceptron {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
+    /// Constraints on the weights.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub shape: Shape,
     /// Targets of the updates and averaging of the weights.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]

@@ -2,7 +2,7 @@
 
 use super::{
     Algorithm, Context, RecipeInfo,
-    parts::{Fit, Gain, Interpolation, Stopping, TOLERANCE},
+    parts::{Fit, Gain, Interpolation, Shape, Stopping, TOLERANCE},
     range::{NON_NEGATIVE, POSITIVE, SHARE, check_count},
 };
 use crate::{
@@ -27,6 +27,10 @@ pub struct Pro {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
+    /// Constraints on the weights.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub shape: Shape,
     /// Pairs of candidates to rank.
     #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Pro::default().pairs, help_heading = "PRO"))]
     pub pairs: PairSource,
@@ -80,6 +84,7 @@ impl Default for Pro {
     fn default() -> Self {
         Pro {
             stopping: Stopping::default(),
+            shape: Shape::default(),
             pairs: PairSource::Sampled,
             loss: Margin::Logistic,
             draw: 5000,
@@ -137,8 +142,16 @@ impl Algorithm for Pro {
         self.interpolation.schedule(&self.stopping, true)
     }
 
+    fn is_smooth(&self) -> bool {
+        self.loss == Margin::Logistic
+    }
+
     fn is_convex(&self) -> bool {
         true
+    }
+
+    fn has_l1(&self) -> bool {
+        self.fit.l1.is_some()
     }
 
     fn objective(&self, context: &Context<'_>) -> Option<Minimize> {
@@ -164,6 +177,8 @@ impl Pro {
             gamma: vec![1.0],
             plus_one: self.gain.smoothing,
             gain: self.gain.by,
+            l1: self.fit.l1(),
+            nonnegative: self.shape.nonnegative(),
             limit: self.fit.limit(),
             seed: context.seed,
         }

@@ -2,7 +2,7 @@
 
 use super::{
     Algorithm, Context, RecipeInfo,
-    parts::{Gain, Interpolation, Soft, Stopping},
+    parts::{Gain, Interpolation, Shape, Soft, Stopping},
 };
 use crate::{
     Learner, Schedule,
@@ -22,6 +22,10 @@ pub struct Risk {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
+    /// Constraints on the weights.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub shape: Shape,
     /// Scale γ, regulariser λ and stopping rule of the minimiser.
     #[cfg_attr(feature = "clap", command(flatten, next_help_heading = "Risk"))]
     #[serde(flatten)]
@@ -65,6 +69,10 @@ impl Algorithm for Risk {
         self.interpolation.schedule(&self.stopping, true)
     }
 
+    fn has_l1(&self) -> bool {
+        self.soft.fit.l1.is_some()
+    }
+
     fn objective(&self, context: &Context<'_>) -> Option<Minimize> {
         Some(self.minimize(context))
     }
@@ -73,6 +81,6 @@ impl Algorithm for Risk {
 impl Risk {
     fn minimize(&self, context: &Context<'_>) -> Minimize {
         let Gain { by: gain, smoothing } = self.gain;
-        Minimize { gain, ..self.soft.minimize(Loss::Risk, smoothing, context) }
+        Minimize { gain, ..self.soft.minimize(Loss::Risk, smoothing, &self.shape, context) }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     Algorithm, Context, RecipeInfo,
-    parts::{Interpolation, LearnFrom, Soft, Stopping},
+    parts::{Interpolation, LearnFrom, Shape, Soft, Stopping},
 };
 use crate::{
     Learner, Schedule,
@@ -24,6 +24,10 @@ pub struct Softmax {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
+    /// Constraints on the weights.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub shape: Shape,
     /// Whether the algorithm learns from n-best lists or from forests.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
@@ -49,6 +53,7 @@ impl Default for Softmax {
     fn default() -> Self {
         Softmax {
             stopping: Stopping::default(),
+            shape: Shape::default(),
             learn_from: LearnFrom::default(),
             oracle: OracleBy::Corpus,
             sentence: SentenceSmoothing::default(),
@@ -99,6 +104,10 @@ impl Algorithm for Softmax {
         true
     }
 
+    fn has_l1(&self) -> bool {
+        self.soft.fit.l1.is_some()
+    }
+
     fn objective(&self, context: &Context<'_>) -> Option<Minimize> {
         Some(self.minimize(context))
     }
@@ -106,6 +115,6 @@ impl Algorithm for Softmax {
 
 impl Softmax {
     fn minimize(&self, context: &Context<'_>) -> Minimize {
-        self.soft.minimize(Loss::Softmax { oracle: self.oracle }, self.sentence, context)
+        self.soft.minimize(Loss::Softmax { oracle: self.oracle }, self.sentence, &self.shape, context)
     }
 }

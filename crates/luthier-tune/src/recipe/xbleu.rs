@@ -2,7 +2,7 @@
 
 use super::{
     Algorithm, Context, RecipeInfo,
-    parts::{Interpolation, LearnFrom, Soft, Stopping},
+    parts::{Interpolation, LearnFrom, Shape, Soft, Stopping},
 };
 use crate::{
     Learner, Schedule,
@@ -24,6 +24,10 @@ pub struct Xbleu {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
+    /// Constraints on the weights.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub shape: Shape,
     /// Whether the algorithm learns from n-best lists or from forests.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
@@ -48,6 +52,7 @@ impl Default for Xbleu {
     fn default() -> Self {
         Xbleu {
             stopping: Stopping::default(),
+            shape: Shape::default(),
             learn_from: LearnFrom::default(),
             clip: Clip::Expected,
             brevity: Brevity::Exact,
@@ -105,6 +110,10 @@ impl Algorithm for Xbleu {
         Some(&self.learn_from)
     }
 
+    fn has_l1(&self) -> bool {
+        self.soft.fit.l1.is_some()
+    }
+
     fn objective(&self, context: &Context<'_>) -> Option<Minimize> {
         Some(self.minimize(context))
     }
@@ -113,6 +122,11 @@ impl Algorithm for Xbleu {
 impl Xbleu {
     fn minimize(&self, context: &Context<'_>) -> Minimize {
         let (clip, brevity, references) = (self.clip, self.brevity, context.references.clone());
-        self.soft.minimize(Loss::Xbleu { clip, brevity, references }, SentenceSmoothing::default(), context)
+        self.soft.minimize(
+            Loss::Xbleu { clip, brevity, references },
+            SentenceSmoothing::default(),
+            &self.shape,
+            context,
+        )
     }
 }

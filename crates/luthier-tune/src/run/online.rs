@@ -121,6 +121,7 @@ fn shard(
     }
     let mut state = State::new(start.weights.clone());
     state.epoch = start.epoch;
+    state.spread.clone_from(&start.spread);
     state.pass.aimed = vec![0.0; job.metric.width()];
     state.pass.batches = order.len().div_ceil(batches.size) as u32;
     let kept = start.surrogates.iter().filter(|k| mine(k.0));
