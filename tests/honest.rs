@@ -44,7 +44,7 @@ fn lists(seed: u64) -> NBest {
         for c in 0..CANDIDATES {
             let (h, y) = candidate(&mut stream, NOISE);
             let features: Vec<(&str, f64)> = names.iter().map(String::as_str).zip(h).collect();
-            lists.push(segment, &c.to_string(), &features, &[("y", y)]).unwrap();
+            lists.push(segment, &c.to_string(), &features, &[("y", y)]).expect("a candidate");
         }
     }
     lists
@@ -113,8 +113,8 @@ fn held_out_scores_are_unbiased_and_tuning_scores_are_not() {
 
 /// Number of the nine ratios that an interval covers.
 fn covered(found: &Stability) -> usize {
-    let of = |name: &str| found.features.iter().find(|f| f.name == name).unwrap();
-    let anchor: usize = found.anchor[1..].parse().unwrap();
+    let of = |name: &str| found.features.iter().find(|f| f.name == name).expect("a feature of the lists");
+    let anchor: usize = found.anchor[1..].parse().expect("a name with a number");
     let inside = |i: usize| {
         let truth = TRUTH[i] / TRUTH[anchor].abs();
         let f = of(&format!("f{i}"));

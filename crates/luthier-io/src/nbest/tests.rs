@@ -221,7 +221,7 @@ fn columns_can_be_chosen_and_missing_numbers_given() {
         text: name("mt2"),
         reference: name("source"),
         features: vec!["am".into(), "conf".into()],
-        ignore: Vec::new(),
+        ..Columns::default()
     };
     let options = Options { columns, missing: vec![("conf".into(), -1.0)], ..Options::default() };
     let rows = read_text(text.as_bytes(), &options).unwrap();
