@@ -171,8 +171,10 @@ fn weights_keep_their_constraints() {
         let lm = |v: &Value| v["weights"]["lm"].as_f64().unwrap();
         assert!((lm(&raw) / lm(&far) / 1024.0 - 1.0).abs() < 1e-6, "{algorithm} {} {}", lm(&raw), lm(&far));
     }
-    for (i, algorithm) in ["pro", "apro", "softmax", "risk", "xbleu"].into_iter().enumerate() {
-        let found = tune(&format!("{algorithm} --l1"), &format!("l1-{i}"));
+    let cases = ["pro --l1", "apro --l1", "softmax --l1", "risk --l1", "xbleu --l1", "oro --l1 0.1"];
+    for (i, flags) in cases.into_iter().enumerate() {
+        let algorithm = flags.split(' ').next().unwrap();
+        let found = tune(flags, &format!("l1-{i}"));
         assert_eq!(found["recipe"]["standardize"], true, "{algorithm}");
         let few = tune(&format!("{algorithm} --l1 1e6"), &format!("l1-large-{i}"));
         let weights = few["weights"].as_object().unwrap();
@@ -195,6 +197,10 @@ fn mistakes_in_one_line() {
         (
             "mert --nonnegative nope",
             "--nonnegative names `nope`, which is not a feature; the features are logprob, lm, length",
+        ),
+        (
+            "oro --l1 0.1 --mixing line-search",
+            "--l1 does not go with --mixing line-search, which mixes removed features in again; use --mixing average",
         ),
         ("pro --loss hinge --l1", "--l1 needs a smooth loss; use --loss logistic"),
         (

@@ -54,6 +54,10 @@ pub struct Pass {
     /// weights. The mean of the weights after each visit is the current weights minus this sum divided by
     /// `visits`.
     pub lag: Vec<f64>,
+    /// Sum of the L1 penalties of the epoch's steps, each times its learning rate.
+    pub penalty: f64,
+    /// Sum of the changes of each weight by L1 penalties in this epoch, by position in the weights.
+    pub received: Vec<f64>,
 }
 
 /// The batch of segments that a learner receives in online learning.
@@ -78,6 +82,7 @@ impl State {
         self.weights.replace(&values);
         by(&mut self.means);
         by(&mut self.pass.lag);
+        by(&mut self.pass.received);
         let lists = self.surrogates.values_mut().chain(self.batch.references.iter_mut().flatten());
         lists.for_each(|list| *list = Arc::new(list.scaled(columns)));
     }

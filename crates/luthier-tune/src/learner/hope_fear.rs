@@ -351,7 +351,7 @@ mod tests {
         let (lists, weights) = example();
         let settings = HopeFear::new("bleu".parse().unwrap(), 1);
         let design = FeatureMatrix::new(lists, &weights);
-        let mut pass = Pass::new(&settings, weights.values());
+        let mut pass = Pass::new(&settings, &weights);
         let near = |x: &[f64], y: &[f64]| {
             assert!(x.iter().zip(y).all(|(a, b)| (a - b).abs() < 1e-6), "{x:?} {y:?}");
         };

@@ -262,6 +262,10 @@ pub struct Rank {
     /// Number of features in a batch up to which inner problems are solved by Newton steps, else by dual
     /// coordinate descent; not used with [`Bound::Simplex`].
     pub few: usize,
+    /// Weight of a penalty Σ|w| besides that of the rule, with learning rates only: after each step, every weight of the
+    /// batch has been moved towards 0 by what the penalties of all steps of the epoch add up to, or has stopped at 0
+    /// (Tsuruoka, Tsujii and Ananiadou 2009).
+    pub l1: Option<f64>,
     /// Seed of the oracle search and of the order of dual coordinate descent.
     pub seed: u64,
 }
@@ -276,7 +280,16 @@ impl Rank {
     /// Ranking with oracles by the corpus score of the batch, and inner problems solved to a distance of 10⁻⁴.
     pub fn new(metric: Metric, rule: Rule, seed: u64) -> Self {
         let plus_one = SentenceSmoothing::default();
-        Rank { metric, plus_one, oracle: OracleBy::Corpus, rule, tolerance: TOLERANCE, few: 64, seed }
+        Rank {
+            metric,
+            plus_one,
+            oracle: OracleBy::Corpus,
+            rule,
+            tolerance: TOLERANCE,
+            few: 64,
+            l1: None,
+            seed,
+        }
     }
 }
 
@@ -301,13 +314,14 @@ impl Learner for Rank {
         };
         let problem = Problem::new(lists, &oracle, &state.weights);
         let mut note = None;
-        match self.rule {
+        let eta = match self.rule {
             Rule::Gradient { loss, rate: r, lambda, norm } => {
                 let eta = rate(r, lambda);
                 let step = problem.gradient(loss, norm, &problem.gather(state.weights.values()));
                 shrink(&mut state.weights, 1.0 - lambda * eta);
                 problem.scatter(eta, &step, state.weights.values_mut());
                 project(&mut state.weights, lambda);
+                eta
             }
             Rule::Optimized { loss, rate: r, lambda, bound, pairs, linearize } => {
                 let eta = rate(r, lambda);
@@ -336,6 +350,7 @@ impl Learner for Rank {
                     note = missed;
                 }
                 project(&mut state.weights, lambda);
+                eta
             }
             Rule::Passive { c, margin, scale } => {
                 let pairs = problem.pairs();
@@ -354,7 +369,14 @@ impl Learner for Rank {
                     problem.scatter(1.0, &step, state.weights.values_mut());
                     note = missed;
                 }
+                0.0
             }
+        };
+        if let Some(l1) = self.l1 {
+            state.pass.penalty += l1 * eta;
+            let last = u64::from(state.batch.number) + 1 == batches;
+            let all: Vec<u32> = if last { (0..state.weights.len() as u32).collect() } else { problem.places };
+            penalize(state, &all);
         }
         Ok(note)
     }
@@ -419,6 +441,24 @@ fn project(weights: &mut Weights, lambda: f64) {
     let radius = 1.0 / lambda.sqrt();
     if norm > radius {
         weights.scale(radius / norm);
+    }
+}
+
+/// Moves the weights at `places` towards 0 by the part of the epoch's penalty that they have not received yet; a weight
+/// stops at 0 (Tsuruoka et al. 2009, `ApplyPenalty`).
+fn penalize(state: &mut State, places: &[u32]) {
+    let pass = &mut state.pass;
+    pass.received.resize(state.weights.len().max(pass.received.len()), 0.0);
+    let values = state.weights.values_mut();
+    for &place in places {
+        let (w, received) = (&mut values[place as usize], &mut pass.received[place as usize]);
+        let before = *w;
+        if before > 0.0 {
+            *w = (before - (pass.penalty + *received)).max(0.0);
+        } else if before < 0.0 {
+            *w = (before + (pass.penalty - *received)).min(0.0);
+        }
+        *received += *w - before;
     }
 }
 

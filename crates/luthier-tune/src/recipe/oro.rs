@@ -42,6 +42,13 @@ pub struct Oro {
     /// λ: weight of the regulariser ½‖w‖²; weights are projected onto the ball of radius 1/√λ.
     #[cfg_attr(feature = "clap", arg(long, value_name = "L", default_value_t = Oro::default().lambda, allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "ORO"))]
     pub lambda: f64,
+    /// Weight of an L1 penalty Σ|w| besides it, which removes features that do not matter.
+    ///
+    /// Implies --standardize, and --mixing average, because a line search mixes removed features in again. Steps move
+    /// weights towards 0 by the penalties of all steps so far (Tsuruoka, Tsujii and Ananiadou 2009).
+    #[cfg_attr(feature = "clap", arg(long, value_name = "L", allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "ORO"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub l1: Option<f64>,
     /// η₀: initial learning rate [default: 0.05].
     #[cfg_attr(feature = "clap", arg(long, value_name = "E", allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "ORO"))]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,6 +121,7 @@ impl Default for Oro {
             loss: RankLoss::Hinge,
             optimized: false,
             lambda: 1e-5,
+            l1: None,
             eta0: None,
             alpha: None,
             rate: Decay::Exponential,
@@ -152,6 +160,13 @@ impl Algorithm for Oro {
     fn resolve(&mut self, context: &Context<'_>) -> Result<()> {
         POSITIVE.check("lambda", self.lambda)?;
         POSITIVE.check("eta0", self.eta0)?;
+        POSITIVE.check("l1", self.l1)?;
+        if self.l1.is_some() && self.online.mixing == Some(Mixing::LineSearch) {
+            return Err(Error::new(
+                "--l1 does not go with --mixing line-search, which mixes removed features in again",
+            )
+            .hint("use --mixing average"));
+        }
         SHARE.check("alpha", self.alpha)?;
         let hinge = self.loss == RankLoss::Hinge;
         if self.rate == Decay::Pegasos && (self.eta0.is_some() || self.alpha.is_some()) {
@@ -188,7 +203,8 @@ impl Algorithm for Oro {
         } else if hinge {
             self.normalize.get_or_insert(Norm::Violated);
         }
-        self.online.resolve(&mut self.stopping, INFO.name, (16, Mixing::LineSearch), context)
+        let mixing = if self.l1.is_some() { Mixing::Average } else { Mixing::LineSearch };
+        self.online.resolve(&mut self.stopping, INFO.name, (16, mixing), context)
     }
 
     fn learner(&self, context: &Context<'_>) -> Box<dyn Learner> {
@@ -209,6 +225,7 @@ impl Algorithm for Oro {
             plus_one: self.sentence,
             oracle: self.oracle,
             tolerance: self.tolerance.unwrap_or(TOLERANCE),
+            l1: self.l1,
             ..Rank::new(context.metric.clone(), rule, context.seed)
         })
     }
@@ -233,6 +250,10 @@ impl Algorithm for Oro {
             ],
             _ => Vec::new(),
         }
+    }
+
+    fn has_l1(&self) -> bool {
+        self.l1.is_some()
     }
 
     fn select_share(&self) -> Option<f64> {

@@ -378,3 +378,22 @@ fn batches_without_violation_shrink() {
         close(&learn(rule, &only, &start, 0, 0), &expected, "shrunk");
     }
 }
+
+/// With steps that are independent of the weights, the cumulative penalty of an epoch is one soft threshold, whenever a
+/// weight has been touched before.
+#[test]
+fn penalties_of_an_epoch_add_up() {
+    let mut state = State::new(Weights::parse("w", "a 1\nb -1\nc 0.2\nd -3\n").unwrap());
+    for step in 0..4 {
+        state.pass.penalty += 0.125;
+        penalize(&mut state, if step % 2 == 0 { &[0, 1, 2] } else { &[0, 2] });
+    }
+    assert_eq!(state.weights.values(), [0.5, -0.625, 0.0, -3.0]);
+    penalize(&mut state, &[0, 1, 2, 3]);
+    assert_eq!(state.weights.values(), [0.5, -0.5, 0.0, -2.5]);
+    // A weight that comes back from 0 pays for its steps only.
+    state.weights.values_mut()[2] = 1.0;
+    state.pass.penalty += 0.125;
+    penalize(&mut state, &[2]);
+    assert!((state.weights.values()[2] - (1.0 - 0.625 + 0.2)).abs() < 1e-12);
+}
