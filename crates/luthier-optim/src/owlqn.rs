@@ -188,7 +188,7 @@ mod tests {
             positive in prop::collection::vec(any::<bool>(), 6),
             start in prop::collection::vec(-1.0f64..1.0, 6),
         ) {
-            let mut f = Quadratic { a, b: b };
+            let mut f = Quadratic { a, b };
             let penalty = Penalty { l1: vec![c; 6], nonnegative: positive.clone() };
             let mut w = start;
             let limit = Limit { tolerance: 1e-9, steps: 2000 };
