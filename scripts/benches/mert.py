@@ -53,13 +53,13 @@ def against(before, at):
     old, new = [], []
     for seed in seeds:
         old.append(optimise(before, at, seed, "--restarts", 20))
-        new.append(optimise(LUTHIER, at, seed, "--restarts", 20, "--budget", 700))
-    for name, rows in [("before, 21 starts", old), ("now, 21 starts and MIRA, --budget 700", new)]:
+        new.append(optimise(LUTHIER, at, seed, "--restarts", 20, "--budget", 300))
+    for name, rows in [("before, 21 starts", old), ("now, 21 starts and MIRA and risk, --budget 300", new)]:
         scores, seconds, reading = map(list, zip(*rows))
         print(f"{name}: BLEU {mean(scores):.3f} {scores}, {mean(seconds):.2f} s, reading {min(reading):.2f} s")
     print(f"optimisation: {mean([r[1] for r in old]) / mean([r[1] for r in new]):.2f} times as fast")
     restarts = [("--restarts", 20 * 2**i) for i in range(4)]
-    budgets = [("--budget", 700 * 2**i) for i in range(4)]
+    budgets = [("--budget", 300 * 2**i) for i in range(4)]
     for name, binary, settings in [("before", before, restarts), ("now", LUTHIER, budgets)]:
         times = [time_to(41.10, binary, at, seed, settings) for seed in (1, 2, 3)]
         print(f"time to 41.10 from the initial weights, {name}: {', '.join(f'{t:.1f} s' for t in times)}", flush=True)

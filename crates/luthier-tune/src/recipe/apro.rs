@@ -25,10 +25,6 @@ pub struct Apro {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// Constraints on the weights.
-    #[cfg_attr(feature = "clap", command(flatten))]
-    #[serde(flatten)]
-    pub shape: Shape,
     /// C: weight of the loss relative to the regulariser ½‖w‖² [default: 20; 0.01 with --scale candidates].
     ///
     /// With --scale candidates, the loss is proportional to the length of the lists: 0.01 suits about 3,600 candidates
@@ -52,6 +48,10 @@ pub struct Apro {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub interpolation: Interpolation,
+    /// Constraints on the weights.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub shape: Shape,
 }
 
 /// Mean number of candidates per segment in an accumulated list of Dreyer and Dong (2015, §5.2), taken as the

@@ -29,10 +29,6 @@ pub struct Mert {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// Constraints on the weights.
-    #[cfg_attr(feature = "clap", command(flatten))]
-    #[serde(flatten)]
-    pub shape: Shape,
     /// Whether the algorithm learns from n-best lists or from forests.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
@@ -99,6 +95,10 @@ pub struct Mert {
     #[cfg_attr(feature = "clap", arg(long, value_name = "S", allow_negative_numbers = true, help_heading = "MERT", requires = "certify", value_parser = super::range::flag::positive))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certify_seconds: Option<f64>,
+    /// Constraints on the weights.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub shape: Shape,
 }
 
 impl Default for Mert {

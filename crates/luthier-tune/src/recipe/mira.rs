@@ -53,10 +53,6 @@ pub struct Mira {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// Constraints on the weights.
-    #[cfg_attr(feature = "clap", command(flatten))]
-    #[serde(flatten)]
-    pub shape: Shape,
     /// Whether hope and fear are searched in n-best lists or in forests.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
@@ -126,6 +122,10 @@ pub struct Mira {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub online: Online,
+    /// Constraints on the weights.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub shape: Shape,
 }
 
 /// Maximum number of epochs over the pool per iteration.

@@ -27,10 +27,6 @@ pub struct Oro {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// Constraints on the weights.
-    #[cfg_attr(feature = "clap", command(flatten))]
-    #[serde(flatten)]
-    pub shape: Shape,
     /// Ranking loss.
     #[cfg_attr(feature = "clap", arg(long, value_name = "LOSS", value_enum, default_value_t = Oro::default().loss, help_heading = "ORO"))]
     pub loss: RankLoss,
@@ -110,6 +106,10 @@ pub struct Oro {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub online: Online,
+    /// Constraints on the weights.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub shape: Shape,
 }
 
 impl Default for Oro {

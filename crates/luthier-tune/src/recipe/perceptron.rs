@@ -20,10 +20,6 @@ pub struct Perceptron {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// Constraints on the weights.
-    #[cfg_attr(feature = "clap", command(flatten))]
-    #[serde(flatten)]
-    pub shape: Shape,
     /// Targets of the updates and averaging of the weights.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
@@ -36,6 +32,10 @@ pub struct Perceptron {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub online: Online,
+    /// Constraints on the weights.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub shape: Shape,
 }
 
 const INFO: RecipeInfo = RecipeInfo {

@@ -27,10 +27,6 @@ pub struct Pro {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// Constraints on the weights.
-    #[cfg_attr(feature = "clap", command(flatten))]
-    #[serde(flatten)]
-    pub shape: Shape,
     /// Pairs of candidates to rank.
     #[cfg_attr(feature = "clap", arg(long, value_enum, default_value_t = Pro::default().pairs, help_heading = "PRO"))]
     pub pairs: PairSource,
@@ -74,6 +70,10 @@ pub struct Pro {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub interpolation: Interpolation,
+    /// Constraints on the weights.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub shape: Shape,
 }
 
 /// Maximum number of pairs sampled per segment.

@@ -22,10 +22,6 @@ pub struct Risk {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// Constraints on the weights.
-    #[cfg_attr(feature = "clap", command(flatten))]
-    #[serde(flatten)]
-    pub shape: Shape,
     /// Scale γ, regulariser λ and stopping rule of the minimiser.
     #[cfg_attr(feature = "clap", command(flatten, next_help_heading = "Risk"))]
     #[serde(flatten)]
@@ -38,6 +34,10 @@ pub struct Risk {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub interpolation: Interpolation,
+    /// Constraints on the weights.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub shape: Shape,
 }
 
 const INFO: RecipeInfo = RecipeInfo {

@@ -24,10 +24,6 @@ pub struct Xbleu {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub stopping: Stopping,
-    /// Constraints on the weights.
-    #[cfg_attr(feature = "clap", command(flatten))]
-    #[serde(flatten)]
-    pub shape: Shape,
     /// Whether the algorithm learns from n-best lists or from forests.
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
@@ -46,6 +42,10 @@ pub struct Xbleu {
     #[cfg_attr(feature = "clap", command(flatten))]
     #[serde(flatten)]
     pub interpolation: Interpolation,
+    /// Constraints on the weights.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    #[serde(flatten)]
+    pub shape: Shape,
 }
 
 impl Default for Xbleu {
