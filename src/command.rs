@@ -410,9 +410,3 @@ pub(crate) fn check_names(
     }
     Ok(())
 }
-
-/// Keeps the weights of features that the lists have: Moses' unknown-word penalty, for one, is in none.
-pub(crate) fn keep_features(weights: &mut Weights, rows: &Rows, metric: &Metric) {
-    let read = metric.columns();
-    weights.retain(|key| rows.names.get(key).is_some_and(|n| !read.contains(&n)));
-}

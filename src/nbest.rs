@@ -1,17 +1,18 @@
 //! N-best lists of a text with features and references: the input of tuning and reranking.
 
 use crate::{
-    core::{Error, Fingerprint, Result, Weights},
+    Recipe,
+    core::{Error, FeatureKey, Fingerprint, Names, Result, Weights},
     io::{
         InputFile,
         nbest::{self, Options, Rows},
         text::{Lines, by_segment, read_lines},
     },
-    metric::Metric,
-    tune::{Candidates, Judge, columns, list, lists},
+    metric::{Metric, add},
+    tune::{Candidates, Judge, SourceKind, columns, list, lists, recipe::Context},
 };
 use rayon::prelude::*;
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 /// N-best lists of a text: the candidates of every segment with their features, and optional references.
 ///
@@ -49,6 +50,28 @@ impl NBest {
         rows.count_from_zero();
         let references = own_references(&rows)?;
         Ok(NBest { rows, own: !references.is_empty(), references, options: options.clone() })
+    }
+
+    /// Makes lists of rows, such as those that [`Rows::of_sizes`] makes of columns. Fails if segments differ in their number of
+    /// references.
+    pub fn from_rows(rows: Rows) -> Result<Self> {
+        let references = own_references(&rows)?;
+        Ok(NBest { rows, own: !references.is_empty(), references, options: Options::default() })
+    }
+
+    /// Returns the candidates.
+    pub fn rows(&self) -> &Rows {
+        &self.rows
+    }
+
+    /// Returns the number of references of each segment.
+    pub fn reference_count(&self) -> usize {
+        self.references.len()
+    }
+
+    /// Iterates over the references: each entry has one text per segment.
+    pub fn reference_lines(&self) -> impl ExactSizeIterator<Item = &[String]> {
+        self.references.iter().map(|r| r.lines.as_slice())
     }
 
     /// Adds reference files, one line per segment; each file is one reference of every segment. References that the lists
@@ -130,6 +153,64 @@ impl NBest {
         Ok(groups.iter().zip(best).map(|pair| place(pair).unwrap_or(0)).collect())
     }
 
+    /// Returns the weighted sum of features of every candidate, segment after segment. Fails as [`NBest::rerank`] does.
+    pub fn model_scores(&self, weights: &Weights) -> Result<Vec<f64>> {
+        self.check_weights(weights)?;
+        let columns = columns(&self.rows, None);
+        let mut dense = Vec::new();
+        weights.gather(&columns, &mut dense);
+        let mut all = Vec::with_capacity(self.len());
+        for group in self.rows.by_segment(false)? {
+            let list = list(&self.rows, &columns, &group);
+            let start = all.len();
+            all.resize(start + list.k, 0.0);
+            list.scores(&dense, weights, &mut all[start..]);
+        }
+        Ok(all)
+    }
+
+    /// Returns the corpus score of the candidates with the highest scores under given weights, with its signature. Fails as
+    /// [`NBest::rerank`] does, and if the metric needs references and there are none.
+    pub fn score(&self, weights: &Weights, metric: &Metric) -> Result<(f64, String)> {
+        self.check_weights(weights)?;
+        let lists = self.judged(metric, false)?;
+        let mut dense = Vec::new();
+        let mut total = vec![0.0; metric.width()];
+        for list in &lists {
+            weights.gather(&list.columns, &mut dense);
+            if let Some(best) = list.best(&dense, weights) {
+                add(&mut total, list.stats_of(list.class[best]));
+            }
+        }
+        let signature = metric.signature(Some(self.references.len()), "");
+        Ok((metric.display_score(metric.score(&total)), signature))
+    }
+
+    /// Returns value and gradient of the objective that an algorithm minimises, at given weights. Fails if the algorithm
+    /// minimises none, and as [`NBest::score`] does.
+    ///
+    /// ```
+    /// use luthier::{NBest, Recipe, core::Weights};
+    /// let dev = NBest::read(["examples/quickstart/nbest.txt"])?.with_references(["examples/quickstart/ref.txt"])?;
+    /// let weights = Weights::of([("lm", 1.0)])?;
+    /// let (value, gradient) = dev.loss(&Recipe::named("softmax")?, &weights, &"bleu".parse().unwrap(), 1)?;
+    /// assert!(value > 0.0 && gradient.iter().any(|(name, _)| name == "lm"));
+    /// # Ok::<(), luthier::core::Error>(())
+    /// ```
+    pub fn loss(
+        &self,
+        recipe: &Recipe,
+        weights: &Weights,
+        metric: &Metric,
+        seed: u64,
+    ) -> Result<(f64, Vec<(String, f64)>)> {
+        self.check_weights(weights)?;
+        let lists: Vec<_> = self.judged(metric, true)?.into_iter().map(Arc::new).collect();
+        let references = Some(Arc::new(self.references()?));
+        let context = Context { metric, seed, source: SourceKind::Fixed, references };
+        objective_at(recipe, &context, &lists, weights, &self.rows.names)
+    }
+
     /// Returns the key of the group of each segment: of its group column, or else of its id.
     pub(crate) fn groups(&self, segments: u32) -> Result<Vec<u128>> {
         segment_keys(&self.rows, segments as usize)
@@ -175,15 +256,15 @@ impl NBest {
         Ok(best.collect())
     }
 
-    /// Returns the lists of all segments, with features in columns and with the statistics of a metric. Fails if the
-    /// metric needs references and there are none.
-    pub(crate) fn judged(&self, metric: &Metric) -> Result<Vec<Candidates>> {
+    /// Returns the lists of all segments, with features in columns and with the statistics of a metric; with `distinct`,
+    /// repeated candidates are left out, as in tuning. Fails if the metric needs references and there are none.
+    pub fn judged(&self, metric: &Metric, distinct: bool) -> Result<Vec<Candidates>> {
         if self.references.is_empty() && metric.needs_references() {
             return Err(Error::new(format!("{} needs references, but the lists have none", metric.name()))
                 .hint("add them with NBest::with_references"));
         }
         let references = references_of(&self.references, &self.rows, false)?;
-        let judge = Judge::new(metric, &references, reference_file(&self.references));
+        let judge = Judge { distinct, ..Judge::new(metric, &references, reference_file(&self.references)) };
         lists(&self.rows, &columns(&self.rows, Some(metric)), Some(judge))
     }
 
@@ -192,6 +273,34 @@ impl NBest {
         let references = by_segment(&self.references)?;
         Ok(references.iter().map(|r| r.iter().map(ToString::to_string).collect()).collect())
     }
+}
+
+/// Returns value and gradient of the objective that an algorithm minimises on some lists, at weights whose features outside the
+/// lists do not count. Fails if the algorithm minimises none.
+pub fn objective_at(
+    recipe: &Recipe,
+    context: &Context<'_>,
+    lists: &[Arc<Candidates>],
+    weights: &Weights,
+    names: &Names,
+) -> Result<(f64, Vec<(String, f64)>)> {
+    let objective = recipe.objective(context)?;
+    let mut weights = weights.clone();
+    keep_features(&mut weights, names, context.metric);
+    let name = |key: FeatureKey| names.get(key).unwrap_or_default().to_owned();
+    if let Some(first) = lists.first() {
+        weights.commit(&first.columns, &name)?;
+    }
+    lists.iter().try_for_each(|l| weights.commit(&l.local, &name))?;
+    let mut gradient = vec![0.0; weights.len()];
+    let value = objective.objective(lists, &weights, 0).evaluate(weights.values(), &mut gradient);
+    Ok((value, weights.iter().map(|w| w.0.to_owned()).zip(gradient).collect()))
+}
+
+/// Keeps the weights of features that lists have: Moses' unknown-word penalty, for one, is in none.
+pub fn keep_features(weights: &mut Weights, names: &Names, metric: &Metric) {
+    let read = metric.columns();
+    weights.retain(|key| names.get(key).is_some_and(|n| !read.contains(&n)));
 }
 
 /// Returns the digest of lines in memory.

@@ -5,6 +5,7 @@ use crate::{
     core::{Error, Progress, Result, SegmentId, Weights},
     io::InputFile,
     metric::Metric,
+    nbest::keep_features,
     tune::{
         Bootstrap, Event, FROM_LISTS, FixedLists, Fleet, HeldOut, HeldOutPart, HoldOut, Job, Learned,
         NbestOptions, Outcome, RunDir, RunSpec, RunView, SMALL, Source, SourceKind, Stability, Stop, Subset,
@@ -216,7 +217,8 @@ impl<'a> Tuning<'a> {
     fn run_here(&self) -> Result<Tuned> {
         let metric: Metric = self.metric.parse().map_err(|e| Error::new(format!("{e}")))?;
         let references = Arc::new(self.dev.references()?);
-        let source = |lists: &NBest| Ok(FixedLists::new(lists.judged(&metric)?, lists.rows.names.clone()));
+        let source =
+            |lists: &NBest| Ok(FixedLists::new(lists.judged(&metric, true)?, lists.rows.names.clone()));
         let sources = Sources {
             dev: source(self.dev)?,
             select: self.select.map(source).transpose()?,
@@ -282,7 +284,11 @@ impl<'a> Tuning<'a> {
         let tuner = self.recipe.build(&context)?;
         tuner.recipe.check_features(self.dev.features())?;
         let initial = match (&self.initial, part) {
-            (Some(initial), _) => initial.clone(),
+            (Some(initial), _) => {
+                let mut initial = initial.clone();
+                keep_features(&mut initial, &self.dev.rows.names, metric);
+                initial
+            }
             (None, Some((subset, _))) => subset.initial_weights(metric)?,
             (None, None) => dev.initial_weights(metric)?,
         };

@@ -19,7 +19,7 @@ use std::{
 
 /// Convert n-best lists to another format.
 ///
-/// Segments are written in order, candidates in the order of the input. /// With --json the lists are written as JSON lines; with --output besides, a summary is printed as JSON.
+/// Segments are written in order, candidates in the order of the input. With --json the lists are written as JSON lines; with --output besides, a summary is printed as JSON.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]

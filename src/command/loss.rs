@@ -1,7 +1,7 @@
 //! `luthier loss`.
 
 use super::{
-    Common, Done, check_names, keep_features,
+    Common, Done, check_names,
     recipes::{RecipeInput, WithRecipe, flags_of},
     write_out,
 };
@@ -10,7 +10,7 @@ use crate::{
     talk::Talk,
 };
 use luthier::{
-    core::FeatureKey,
+    nbest::objective_at,
     tune::{
         SourceKind,
         recipe::{Context, Interpolation, LearnFrom, RecipeInfo, Stopping},
@@ -51,22 +51,15 @@ impl RecipeInput for Input {
 
 pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let WithRecipe { recipe, input } = &args.loss;
-    let Judged { metric, rows, columns, lists, references, .. } = input.judged.read(true, talk)?;
+    let Judged { metric, rows, lists, references, .. } = input.judged.read(true, talk)?;
     let (seed, references) = (common.seed.unwrap_or(1), Some(Arc::new(references)));
     let context = Context { metric: &metric, seed, source: SourceKind::Fixed, references };
-    let objective = recipe.objective(&context)?;
-    let mut weights = luthier::io::read_weights(&input.weights)?;
+    let weights = luthier::io::read_weights(&input.weights)?;
     check_names(&weights, &input.weights, &rows, Some(&metric), talk)?;
-    keep_features(&mut weights, &rows, &metric);
-    let name = |key: FeatureKey| rows.names.get(key).unwrap_or_default().to_owned();
-    weights.commit(&columns, &name)?;
-    lists.iter().try_for_each(|l| weights.commit(&l.local, &name))?;
-    let mut gradient = vec![0.0; weights.len()];
-    let value = objective.objective(&lists, &weights, 0).evaluate(weights.values(), &mut gradient);
-    let named = weights.iter().map(|w| w.0).zip(&gradient);
+    let (value, gradient) = objective_at(recipe, &context, &lists, &weights, &rows.names)?;
     let loss = recipe.info().name;
     let text = if common.json {
-        let gradient: serde_json::Map<_, _> = named.map(|(n, g)| (n.to_owned(), json!(g))).collect();
+        let gradient: serde_json::Map<_, _> = gradient.into_iter().map(|(n, g)| (n, json!(g))).collect();
         let candidates: usize = lists.iter().map(|l| l.k).sum();
         let value = json!({
             "loss": loss,
@@ -77,7 +70,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         });
         format!("{value}\n")
     } else {
-        let lines: String = named.map(|(n, g)| format!("{n}\t{g}\n")).collect();
+        let lines: String = gradient.iter().map(|(n, g)| format!("{n}\t{g}\n")).collect();
         format!("{loss}\t{value}\n{lines}")
     };
     write_out(None, text.as_bytes())?;

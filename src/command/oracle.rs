@@ -7,11 +7,10 @@ use crate::{
 };
 use luthier::{
     io::AtomicFile,
-    metric::Metric,
-    tune::{Candidates, Choice, oracle},
+    tune::{Choice, first_score, oracle},
 };
 use serde_json::json;
-use std::{path::PathBuf, process::ExitCode, sync::Arc};
+use std::{path::PathBuf, process::ExitCode};
 
 /// Headroom of n-best lists: best and worst corpus score of one candidate per segment.
 ///
@@ -64,13 +63,4 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     };
     write_out(None, text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Score of the first candidate of each list.
-fn first_score(lists: &[Arc<Candidates>], metric: &Metric) -> f64 {
-    let mut total = vec![0.0; metric.width()];
-    for list in lists.iter().filter(|l| l.k > 0) {
-        luthier::metric::add(&mut total, list.stats_of(list.class[0]));
-    }
-    metric.score(&total)
 }

@@ -68,6 +68,31 @@ impl Weights {
         Ok(weights)
     }
 
+    /// Makes weights of names and values. Fails on a value that is not finite, and on a second weight for one name.
+    ///
+    /// ```
+    /// use luthier_core::{FeatureKey, Weights};
+    /// let weights = Weights::of([("lm", 0.5), ("length", -1.0)])?;
+    /// assert_eq!((weights.len(), weights.get(FeatureKey::of("length"))), (2, -1.0));
+    /// assert!(Weights::of([("lm", 0.5), ("lm", 1.0)]).is_err());
+    /// # Ok::<(), luthier_core::Error>(())
+    /// ```
+    pub fn of<'a>(pairs: impl IntoIterator<Item = (&'a str, f64)>) -> Result<Self> {
+        let mut weights = Weights::default();
+        for (name, value) in pairs {
+            if !value.is_finite() {
+                return Err(Error::new(format!("the weight of {name} is {value}, expected a finite number")));
+            }
+            let key = FeatureKey::of(name);
+            if weights.contains(key) {
+                return Err(Error::new(format!("{name} has two weights")).hint("remove one of the two"));
+            }
+            let place = weights.place(key, name)? as usize;
+            weights.values_mut()[place] = value;
+        }
+        Ok(weights)
+    }
+
     /// Removes the weights of all features that `keep` rejects; places change.
     pub fn retain(&mut self, keep: impl Fn(FeatureKey) -> bool) {
         let kept = std::mem::take(self);

@@ -17,7 +17,7 @@ mod table;
 mod write;
 
 pub use moses_dat::read_scores;
-pub use rows::{RowFile, Rows};
+pub use rows::{RowFile, Rows, Texts};
 pub use sink::{Columns, Usage};
 pub use write::{MosesLine, To, Writer};
 

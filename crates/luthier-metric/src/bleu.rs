@@ -180,6 +180,23 @@ impl Bleu {
         self.combine(total, matched.iter().zip(counted).map(|(&m, &t)| (m, t)), |m, t| 100.0 * m / t)
     }
 
+    /// Returns the smoothed n-gram precisions in per cent, 0 for orders longer than the text, and the brevity penalty of
+    /// summed statistics.
+    ///
+    /// ```
+    /// use luthier_metric::Bleu;
+    /// let (precisions, brevity) = Bleu { order: 2, ..Bleu::default() }.parts(&[3.0, 1.0, 4.0, 2.0, 4.0]);
+    /// assert_eq!((precisions, brevity), (vec![75.0, 50.0], 1.0));
+    /// ```
+    pub fn parts(&self, total: &[f64]) -> (Vec<f64>, f64) {
+        let (matched, counted) = total.split_at(self.order);
+        let orders = matched.iter().zip(counted).map(|(&m, &t)| (m, t));
+        let none = matched.iter().all(|&m| m == 0.0);
+        let precisions = self.precisions(orders, |m, t| 100.0 * m / t);
+        let precisions = precisions.map(|p| if none { 0.0 } else { p.unwrap_or(0.0) }).collect();
+        (precisions, self.brevity(total))
+    }
+
     /// Returns BLEU as sacreBLEU computes it from resampled statistics: with n-gram precisions in `f32`.
     pub(crate) fn single_score(&self, total: &[f32]) -> f64 {
         let (matched, counted) = total.split_at(self.order);
@@ -380,17 +397,12 @@ impl Bleu {
 
     /// Returns precisions, brevity penalty and lengths in sacreBLEU's form.
     pub(crate) fn details(&self, total: &[f64]) -> String {
-        let (matched, counted) = total.split_at(self.order);
-        let none = matched.iter().all(|&m| m == 0.0);
-        let orders = matched.iter().zip(counted).map(|(&m, &t)| (m, t));
-        let precisions: Vec<String> = self
-            .precisions(orders, |m, t| 100.0 * m / t)
-            .map(|p| format!("{:.1}", if none { 0.0 } else { p.unwrap_or(0.0) }))
-            .collect();
+        let (precisions, brevity) = self.parts(total);
+        let precisions: Vec<String> = precisions.iter().map(|p| format!("{p:.1}")).collect();
         format!(
             "{} (BP = {:.3} ratio = {:.3} hyp_len = {} ref_len = {})",
             precisions.join("/"),
-            self.brevity(total),
+            brevity,
             self.length_ratio(total).unwrap_or(0.0),
             total[self.order],
             total[2 * self.order]

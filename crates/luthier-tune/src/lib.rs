@@ -71,7 +71,7 @@ pub use feature_matrix::FeatureMatrix;
 pub use fleet::{Alone, Fleet, Traffic, Wire};
 pub use forest_pool::{ForestPool, SegmentForests};
 pub use learner::{Learner, Note};
-pub use oracle::{Choice, oracle};
+pub use oracle::{Choice, first_score, oracle};
 pub use pool::{Judge, SMALL, columns, list, lists};
 pub use run::{Event, Job, Outcome, Stop, run};
 pub use run_dir::RunDir;

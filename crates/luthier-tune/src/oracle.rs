@@ -14,6 +14,15 @@ pub struct Choice {
     pub score: f64,
 }
 
+/// Returns the corpus score of the first candidates of all lists; higher is better.
+pub fn first_score<L: AsRef<Candidates>>(lists: &[L], metric: &Metric) -> f64 {
+    let mut total = vec![0.0; metric.width()];
+    for list in lists.iter().map(AsRef::as_ref).filter(|l| l.k > 0) {
+        luthier_metric::add(&mut total, list.stats_of(list.class[0]));
+    }
+    metric.score(&total)
+}
+
 /// Largest number of combinations of statistics that is searched exhaustively.
 const EXHAUSTIVE: usize = 100_000;
 

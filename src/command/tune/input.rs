@@ -4,7 +4,7 @@ use crate::{
     command::{
         check_names,
         decode::{check_weights, open_forests},
-        keep_features, read_references,
+        read_references,
     },
     launch,
     lists::{
@@ -25,7 +25,7 @@ use luthier::{
         text::{self, Lines},
     },
     metric::Metric,
-    nbest::segment_keys,
+    nbest::{keep_features, segment_keys},
     tune::{
         Candidates, FROM_LISTS, FixedLists, HoldOut, Judge, NbestOptions, RunSpec, SMALL, Source, SourceKind,
         columns, lists, recipe::Recipe,
@@ -259,7 +259,7 @@ impl Reader<'_> {
         self.spec.recipe.check_features(rows.names.names())?;
         if let Some(path) = &self.start {
             check_names(&self.initial, path, &rows, Some(metric), talk)?;
-            keep_features(&mut self.initial, &rows, metric);
+            keep_features(&mut self.initial, &rows.names, metric);
         }
         record_rows(self.spec, "nbest", &rows);
         talk.say(&format!(

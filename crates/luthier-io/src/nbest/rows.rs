@@ -53,12 +53,14 @@ pub struct RowFile {
 /// A sparse matrix of numbers, by row.
 #[derive(Debug, Clone, Default)]
 struct Cells {
-    /// Column of each cell.
+    /// Column of each cell; those of one row if all rows are full.
     ids: Vec<u32>,
     /// Value of each cell.
     values: Vec<f64>,
-    /// End of each row in `ids` and `values`.
+    /// End of each row in `ids` and `values`; not used if all rows are full.
     end: Vec<usize>,
+    /// Whether every row has a cell in every column, in order.
+    full: bool,
     /// For each column, 1 plus the last row that has a cell there, to detect duplicates in O(1).
     seen: Vec<u32>,
 }
@@ -70,13 +72,42 @@ fn mixed(file: &str, these: &str, those: &str) -> Error {
 }
 
 impl Cells {
-    /// Returns the range of a row in `ids` and `values`.
-    fn range(&self, row: usize) -> std::ops::Range<usize> {
-        (if row == 0 { 0 } else { self.end[row - 1] })..self.end[row]
+    /// Returns a matrix of zeros in which every row has all columns.
+    fn full(rows: usize, columns: usize) -> Self {
+        let ids = (0..columns as u32).collect();
+        Cells { ids, values: vec![0.0; rows * columns], full: columns > 0, ..Cells::default() }
+    }
+
+    /// Returns columns and values of a row.
+    fn row(&self, row: usize) -> (&[u32], &[f64]) {
+        if self.full {
+            let width = self.ids.len();
+            return (&self.ids, &self.values[row * width..(row + 1) * width]);
+        }
+        let range = (if row == 0 { 0 } else { self.end[row - 1] })..self.end[row];
+        (&self.ids[range.clone()], &self.values[range])
+    }
+
+    /// Stores the columns of each row, so that rows can differ.
+    fn loosen(&mut self) {
+        if self.full {
+            let width = self.ids.len();
+            let rows = self.values.len() / width;
+            self.ids = self.ids.repeat(rows);
+            self.end = (1..=rows).map(|row| row * width).collect();
+            self.full = false;
+        }
+    }
+
+    /// Ends a row.
+    fn end_row(&mut self) {
+        self.loosen();
+        self.end.push(self.ids.len());
     }
 
     /// Appends a cell to a row; returns false if the row already has a cell in this column.
     fn push(&mut self, row: usize, id: u32, value: f64) -> bool {
+        self.loosen();
         if self.seen.len() <= id as usize {
             self.seen.resize(id as usize + 1, 0);
         }
@@ -250,8 +281,7 @@ impl Rows {
 
     /// Returns the features of a row's candidate: their numbers in `names`, and their values.
     pub fn features(&self, row: usize) -> (&[u32], &[f64]) {
-        let range = self.features.range(row);
-        (&self.features.ids[range.clone()], &self.features.values[range])
+        self.features.row(row)
     }
 
     /// Iterates over the features of a row's candidate, as name and value.
@@ -263,10 +293,8 @@ impl Rows {
     /// Iterates over the scores of a row's candidate that are not features, as name and value, without the
     /// total score.
     pub fn named_scores(&self, row: usize) -> impl Iterator<Item = (&str, f64)> {
-        let range = self.scores.range(row);
-        let ids = self.scores.ids[range.clone()].iter();
-        ids.zip(&self.scores.values[range])
-            .map(|(&id, &v)| (self.score_names.names()[id as usize].as_str(), v))
+        let (ids, values) = self.scores.row(row);
+        ids.iter().zip(values).map(|(&id, &v)| (self.score_names.names()[id as usize].as_str(), v))
     }
 
     /// Returns the total model score of a row's candidate; `None` if the file has none.
@@ -357,9 +385,11 @@ impl Rows {
         self.text += &other.text;
         self.text_end.extend(other.text_end.iter().map(|e| e + text));
         self.total.extend(other.total);
-        for (mine, theirs, ids) in
+        for (mine, mut theirs, ids) in
             [(&mut self.features, other.features, ids), (&mut self.scores, other.scores, score_ids)]
         {
+            mine.loosen();
+            theirs.loosen();
             let cells = mine.ids.len();
             mine.ids.extend(theirs.ids.iter().map(|&id| ids[id as usize]));
             mine.values.extend(theirs.values);
@@ -481,8 +511,8 @@ impl Rows {
         self.segment.push(segment);
         self.line.push(u32::try_from(line).unwrap_or(u32::MAX));
         self.text_end.push(self.text.len());
-        self.features.end.push(self.features.ids.len());
-        self.scores.end.push(self.scores.ids.len());
+        self.features.end_row();
+        self.scores.end_row();
         self.total.push(total.unwrap_or(f64::NAN));
     }
 
@@ -492,8 +522,8 @@ impl Rows {
         let id = self.names.intern(name)?;
         let mut wider = Cells::default();
         for row in 0..self.len() {
-            let range = self.features.range(row);
-            for (&id, &value) in self.features.ids[range.clone()].iter().zip(&self.features.values[range]) {
+            let (ids, values) = self.features.row(row);
+            for (&id, &value) in ids.iter().zip(values) {
                 wider.push(row, id, value);
             }
             if row >= first && !wider.push(row, id, numbers[row - first]) {
@@ -503,5 +533,159 @@ impl Rows {
         }
         self.features = wider;
         Ok(())
+    }
+
+    /// Makes rows for segments with a number of candidates each, with empty texts, and with room for a number of features and
+    /// of other scores, which [`Rows::fill_feature`] and [`Rows::fill_score`] take as whole columns. Fails if a segment has
+    /// no candidate.
+    ///
+    /// ```
+    /// use luthier_io::nbest::Rows;
+    /// let mut rows = Rows::of_sizes(&[2, 1], 1, 0)?;
+    /// rows.fill_feature("lm", [-1.0, -2.0, -3.0].into_iter())?;
+    /// let mut texts = rows.texts();
+    /// ["a b", "b a", "c"].iter().for_each(|text| texts.push(text));
+    /// texts.finish()?;
+    /// assert_eq!((rows.segment(2), rows.text(1), rows.column(2, "lm")), (1, "b a", Some(-3.0)));
+    /// # Ok::<(), luthier_core::Error>(())
+    /// ```
+    pub fn of_sizes(sizes: &[usize], features: usize, scores: usize) -> Result<Self> {
+        if let Some(segment) = sizes.iter().position(|&n| n == 0) {
+            return Err(
+                Error::new(format!("segment {segment} has no candidate")).hint("leave the segment out")
+            );
+        }
+        let n: usize = sizes.iter().sum();
+        if n > u32::MAX as usize || sizes.len() > MAX_SEGMENT as usize {
+            return Err(Error::new(format!("{n} candidates of {} segments are too many", sizes.len())));
+        }
+        let segment = |(s, &n): (usize, &usize)| std::iter::repeat_n(s as u32, n);
+        Ok(Rows {
+            segment: sizes.iter().enumerate().flat_map(segment).collect(),
+            line: (1..=n as u32).collect(),
+            text_end: vec![0; n],
+            features: Cells::full(n, features),
+            scores: Cells::full(n, scores),
+            total: vec![f64::NAN; n],
+            ..Rows::default()
+        })
+    }
+
+    /// Sets the next feature of rows from [`Rows::of_sizes`], one number per row. Fails if the name is not a valid feature
+    /// name or occurs twice, or if a value is missing or not finite.
+    pub fn fill_feature(&mut self, name: &str, values: impl Iterator<Item = f64>) -> Result<()> {
+        let column = self.names.names().len();
+        if self.names.intern(name)? as usize != column {
+            return Err(Error::new(format!("the feature {name} occurs twice")).hint("remove one of the two"));
+        }
+        self.fill("feature", name, column, values)
+    }
+
+    /// Sets the next score of rows from [`Rows::of_sizes`] that is not a feature, one number per row. Fails as
+    /// [`Rows::fill_feature`] does.
+    pub fn fill_score(&mut self, name: &str, values: impl Iterator<Item = f64>) -> Result<()> {
+        let column = self.score_names.names().len();
+        if self.score_names.intern(name)? as usize != column {
+            return Err(Error::new(format!("the score {name} occurs twice")).hint("remove one of the two"));
+        }
+        self.fill("score", name, column, values)
+    }
+
+    fn fill(
+        &mut self,
+        kind: &str,
+        name: &str,
+        column: usize,
+        values: impl Iterator<Item = f64>,
+    ) -> Result<()> {
+        let n = self.len();
+        let cells = if kind == "feature" { &mut self.features } else { &mut self.scores };
+        let width = cells.ids.len();
+        if !cells.full || column >= width {
+            return Err(Error::new(format!("there is no room for the {kind} {name}")));
+        }
+        let (mut count, mut wrong, mut first) = (0, 0, None);
+        for value in values.take(n) {
+            if !value.is_finite() {
+                wrong += 1;
+                first.get_or_insert((count, value));
+            }
+            cells.values[count * width + column] = value;
+            count += 1;
+        }
+        if count < n {
+            return Err(Error::new(format!("the {kind} {name} has {count} values, expected {n}")));
+        }
+        let Some((row, value)) = first else { return Ok(()) };
+        let segment = self.segment[row];
+        let candidate = self.segment[..row].iter().rev().take_while(|&&s| s == segment).count();
+        Err(Error::new(format!(
+            "{kind} {name}: {wrong} of {n} values are not finite; the first is {value}, of candidate {candidate} of segment {segment}"
+        ))
+        .hint("replace missing values by a number, such as the smallest"))
+    }
+
+    /// Returns a writer of the texts of rows from [`Rows::of_sizes`].
+    pub fn texts(&mut self) -> Texts<'_> {
+        self.text.clear();
+        Texts { rows: self, count: 0 }
+    }
+
+    /// Names all segments. Fails if names do not differ, or if there are not as many as segments.
+    pub fn name_all(&mut self, names: Vec<String>) -> Result<()> {
+        self.check_segments("names", names.len())?;
+        let mut seen = rustc_hash::FxHashSet::default();
+        if let Some(twice) = names.iter().find(|name| !seen.insert(name.as_str())) {
+            return Err(Error::new(format!("two segments are named {twice}")));
+        }
+        self.ids = names;
+        Ok(())
+    }
+
+    /// Sets the groups of all segments, such as their documents. Fails if there are not as many as segments.
+    pub fn group_all(&mut self, groups: Vec<String>) -> Result<()> {
+        self.check_segments("groups", groups.len())?;
+        self.beside.resize(groups.len(), Beside::default());
+        for (beside, group) in self.beside.iter_mut().zip(groups) {
+            beside.group = Some(group);
+        }
+        Ok(())
+    }
+
+    fn check_segments(&self, what: &str, found: usize) -> Result<()> {
+        let segments = self.segment.last().map_or(0, |&s| s as usize + 1);
+        if found == segments {
+            return Ok(());
+        }
+        Err(Error::new(format!("{found} {what} for {segments} segments")))
+    }
+}
+
+/// Writer of the texts of rows, in their order.
+pub struct Texts<'a> {
+    rows: &'a mut Rows,
+    count: usize,
+}
+
+impl Texts<'_> {
+    /// Adds the text of the next row.
+    pub fn push(&mut self, text: &str) {
+        if let Some(end) = self.rows.text_end.get_mut(self.count) {
+            self.rows.text.push_str(text);
+            *end = self.rows.text.len();
+        }
+        self.count += 1;
+    }
+
+    /// Ends the texts. Fails if there are not as many as rows.
+    pub fn finish(self) -> Result<()> {
+        let n = self.rows.len();
+        if self.count == n {
+            return Ok(());
+        }
+        let count = self.count;
+        self.rows.text_end.iter_mut().for_each(|end| *end = 0);
+        self.rows.text.clear();
+        Err(Error::new(format!("{count} texts for {n} candidates")))
     }
 }

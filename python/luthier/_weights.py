@@ -1,0 +1,94 @@
+"""Weights of features."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Union
+
+import numpy as np
+
+from . import _luthier
+
+
+class Weights(Mapping[str, float]):
+    """Weights by the names of features, in a fixed order.
+
+    >>> weights = Weights({"lm": 0.75, "tm": 0.25})
+    >>> weights["lm"], weights.names
+    (0.75, ['lm', 'tm'])
+    >>> weights.array
+    array([0.75, 0.25])
+    """
+
+    def __init__(self, weights: Mapping[str, float] | Sequence[tuple[str, float]] = ()) -> None:
+        pairs = weights.items() if isinstance(weights, Mapping) else weights
+        self._weights: dict[str, float] = {}
+        for name, value in pairs:
+            if not isinstance(name, str):
+                raise _luthier.Error(f"the name of a weight is {name!r}, expected a string")
+            try:
+                self._weights[name] = float(value)
+            except (TypeError, ValueError):
+                raise _luthier.Error(f"the weight of {name} is {value!r}, expected a number") from None
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Weights:
+        """Reads a weights file, as `Weights.write` and the command line write it, or a Moses configuration."""
+        return cls(_luthier.read_weights(os.fspath(path)))
+
+    def write(self, path: str | os.PathLike[str], comments: Sequence[str] = ()) -> None:
+        """Writes a weights file, one `name value` per line, which the command line reads."""
+        _luthier.write_weights(os.fspath(path), self._pairs(), list(comments))
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the features."""
+        return list(self._weights)
+
+    @property
+    def array(self) -> np.ndarray:
+        """The values, in the order of `names`."""
+        return np.array(list(self._weights.values()), dtype=np.float64)
+
+    def _pairs(self) -> list[tuple[str, float]]:
+        return list(self._weights.items())
+
+    def __getitem__(self, name: str) -> float:
+        return self._weights[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._weights)
+
+    def __len__(self) -> int:
+        return len(self._weights)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.array.astype(dtype) if dtype is not None else self.array
+
+    def __repr__(self) -> str:
+        return f"Weights({self._weights!r})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><th>{html.escape(n)}</th><td>{v:.6g}</td></tr>" for n, v in self._weights.items())
+        return f"<table><tbody>{rows}</tbody></table>"
+
+
+#: What is accepted as weights: a `Weights`, a mapping of names, a path of a weights file.
+WeightsLike = Union[Weights, Mapping[str, float], str, "os.PathLike[str]"]
+
+
+def pairs_of(weights: WeightsLike | Any) -> list[tuple[str, float]]:
+    """Returns names and values of anything that is accepted as weights."""
+    if hasattr(weights, "weights"):  # a fit
+        weights = weights.weights
+    if isinstance(weights, Weights):
+        return weights._pairs()
+    if isinstance(weights, Mapping):
+        return Weights(weights)._pairs()
+    if isinstance(weights, (str, os.PathLike)):
+        return Weights.read(weights)._pairs()
+    raise _luthier.Error(
+        f"the weights are of type {type(weights).__name__}, expected a mapping of names to numbers, or the path of a weights file"
+    )
