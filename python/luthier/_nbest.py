@@ -59,6 +59,8 @@ class NBest:
         scores = dict(scores or {})
         sizes, ids = _shape(texts, features, scores, groups)
         total = int(sizes.sum())
+        if total == 0:
+            raise Error("there are no candidates")
         columns = _features(features, names, sizes)
         builder = _luthier.Builder(sizes, len(columns), len(scores))
         for name, column in columns:
@@ -106,8 +108,11 @@ class NBest:
         without them, references in the lists are used. `usage` says what the columns of tables were read as. `missing` gives
         values to features that some candidates do not have.
         """
+        files = _paths("paths", paths)
+        if not files:
+            raise Error("paths is empty, expected at least one file")
         lists = _luthier.Lists.read(
-            _paths("paths", paths),
+            files,
             _paths("references", references),
             format=format,
             per_source=per_source,
@@ -255,7 +260,12 @@ class NBest:
 
 
 def _counted(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+    plural = what[:-1] + "ies" if what.endswith("y") else f"{what}s"
+    return f"{n:,} {what if n == 1 else plural}"
+
+
+def _there(n: int, what: str) -> str:
+    return f"there {'is' if n == 1 else 'are'} {_counted(n, what)}"
 
 
 def _some(names: Sequence[str]) -> str:
@@ -288,7 +298,7 @@ def _paths(what: str, paths: Any) -> list[str]:
 
 def _check_count(what: str, items: Sequence[Any], segments: int) -> None:
     if len(items) != segments:
-        raise Error(f"{what} has {len(items)} entries, but there are {_counted(segments, 'segment')}")
+        raise Error(f"{what} has {_counted(len(items), 'entry')}, but {_there(segments, 'segment')}")
 
 
 def _is_text(value: Any) -> bool:
@@ -365,7 +375,7 @@ def _flat(what: str, column: Any, sizes: np.ndarray, total: int) -> np.ndarray:
     if not isinstance(column, np.ndarray) and not hasattr(column, "__array__") and _nested(column):
         entries = [np.asarray(_numbers(what, entry)) for entry in column]
         if len(entries) != len(sizes):
-            raise Error(f"{what} has {_counted(len(entries), 'entry').replace('entrys', 'entries')}, but there are {_counted(len(sizes), 'segment')}")
+            raise Error(f"{what} has {_counted(len(entries), 'entry')}, but {_there(len(sizes), 'segment')}")
         for segment, (entry, n) in enumerate(zip(entries, sizes)):
             if entry.shape != (n,):
                 found = _counted(len(entry), "value") if entry.ndim == 1 else f"the shape {entry.shape}"
@@ -375,7 +385,7 @@ def _flat(what: str, column: Any, sizes: np.ndarray, total: int) -> np.ndarray:
     if array.ndim == 2 and len(sizes) == array.shape[0] and (sizes == array.shape[1]).all():
         array = array.reshape(-1)
     if array.shape != (total,):
-        raise Error(f"{what} has the shape {array.shape}, but there are {_counted(total, 'candidate')} of {_counted(len(sizes), 'segment')}")
+        raise Error(f"{what} has the shape {array.shape}, but {_there(total, 'candidate')} of {_counted(len(sizes), 'segment')}")
     return array
 
 
@@ -401,7 +411,7 @@ def _flat_texts(texts: Any, sizes: np.ndarray, total: int) -> Iterable[str]:
         texts = texts.to_list()
     if _is_text(_first(texts)) or len(texts) != len(sizes) or not _nested(texts):
         if len(texts) != total:
-            raise Error(f"texts has {len(texts):,} entries, but there are {_counted(total, 'candidate')}")
+            raise Error(f"texts has {_counted(len(texts), 'entry')}, but {_there(total, 'candidate')}")
         return texts
     for segment, (entry, n) in enumerate(zip(texts, sizes)):
         if len(entry) != n:
@@ -417,14 +427,16 @@ def _references(references: Any, segments: int) -> Iterator[list[str]]:
     references = list(references)
     streams = [references] if not references or _is_text(references[0]) else references
     for j, stream in enumerate(streams):
-        stream = list(stream)
         which = "references" if len(streams) == 1 else f"references[{j}]"
+        if isinstance(stream, Mapping) or not isinstance(stream, Iterable):
+            raise Error(f"references has {stream!r} for segment {j}, expected a string")
+        stream = list(stream)
         wrong = next((i for i, text in enumerate(stream) if not isinstance(text, str)), None)
         if wrong is not None:
             raise Error(f"{which} has {stream[wrong]!r} for segment {wrong}, expected a string")
         if len(stream) != segments:
             raise Error(
-                f"{which} has {_counted(len(stream), 'text')}, but there are {_counted(segments, 'segment')}; "
+                f"{which} has {_counted(len(stream), 'text')}, but {_there(segments, 'segment')}; "
                 "several references are references[j][i], the j-th reference of segment i"
             )
         yield stream

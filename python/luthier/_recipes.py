@@ -112,8 +112,7 @@ def _annotation(setting: Mapping[str, Any]) -> str:
 
 def _in_python(text: str) -> str:
     """Help of the command line in terms of keyword arguments."""
-    text = re.sub(r"(?<![\w-])--([a-z][a-z0-9-]*)", lambda m: m[1].replace("-", "_"), text)
-    return text
+    return re.sub(r"(?<![\w-])--([a-z][a-z0-9-]*)", lambda m: _luthier.keyword(m[1]), text)
 
 
 def _default(setting: Mapping[str, Any]) -> str:

@@ -195,6 +195,8 @@ def tune(
     """
     _check_lists(lists, "lists")
     recipe = recipe_of(algorithm, settings)
+    if folds is not None and holdout is not None:
+        raise Error("folds= and holdout= are two ways to hold segments out; give one of them")
     spec, call = metric_of(metric), callback(progress)
     directory = None if run is None else os.fspath(run)
     for name, other in (("select", select), ("test", test)):
@@ -255,8 +257,8 @@ def oracle(lists: NBest, metric: str | Metric = "bleu", *, seed: int = 1, thread
     """Finds the candidates with the best and the worst corpus score; by hill climbing where there are many combinations.
 
     >>> dev = NBest([["a b c d", "d c"], ["e f g h", "e"]], features={"lm": [[0, 1], [1, 0]]}, references=["a b c d", "e f g h"])
-    >>> oracle(dev).best.score
-    100.0
+    >>> round(oracle(dev).best.score, 2), oracle(dev).best.index
+    (100.0, array([0, 0]))
     """
     _check_lists(lists, "lists")
     found = lists._lists.oracle(metric_of(metric), _whole("seed", seed), _at_least("threads", threads, 1))

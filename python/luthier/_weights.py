@@ -81,6 +81,13 @@ WeightsLike = Union[Weights, Mapping[str, float], str, "os.PathLike[str]"]
 
 def pairs_of(weights: WeightsLike | Any) -> list[tuple[str, float]]:
     """Returns names and values of anything that is accepted as weights."""
+    pairs = _pairs_of(weights)
+    if not pairs:
+        raise _luthier.Error("there are no weights; give at least one")
+    return pairs
+
+
+def _pairs_of(weights: WeightsLike | Any) -> list[tuple[str, float]]:
     if hasattr(weights, "weights"):  # a fit
         weights = weights.weights
     if isinstance(weights, Weights):

@@ -121,8 +121,19 @@ fn defect(panic: &(dyn std::any::Any + Send)) -> PyErr {
     Error::new_err(format!("defect in Luthier: {text}; please report it with the call that led to it"))
 }
 
+/// Name of a flag as a keyword argument: with underscores, and with one at the end where Python has a keyword.
+#[pyfunction]
+pub(crate) fn keyword(flag: &str) -> String {
+    match flag {
+        "lambda" => "lambda_".to_owned(),
+        "ref" => "references".to_owned(),
+        "init" => "initial".to_owned(),
+        _ => flag.replace('-', "_"),
+    }
+}
+
 /// Writes the flags in a message as keyword arguments: `--select-share` as `select_share=`.
-fn in_python(message: &str) -> String {
+pub(crate) fn in_python(message: &str) -> String {
     let mut out = String::with_capacity(message.len());
     let mut rest = message;
     while let Some(at) = rest.find("--") {
@@ -138,15 +149,8 @@ fn in_python(message: &str) -> String {
             rest = &rest[at + 2..];
             continue;
         }
-        out.push_str(match flag {
-            "ref" => "references=",
-            "init" => "initial=",
-            _ => "",
-        });
-        if !matches!(flag, "ref" | "init") {
-            out.push_str(&flag.replace('-', "_"));
-            out.push('=');
-        }
+        out.push_str(&keyword(flag));
+        out.push('=');
         rest = &rest[at + 2 + flag.len()..];
     }
     out.push_str(rest);

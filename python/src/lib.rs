@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 mod _luthier {
     #[pymodule_export]
     use super::{
-        call::Error,
+        call::{Error, keyword},
         frame::{columns_of, stream_of},
         lists::{Builder, Lists, read_weights, write_weights},
         metric::{Metric, compare},

@@ -189,7 +189,7 @@ impl Lists {
             Some("jsonl") => To::Json,
             Some("tsv") => To::Tsv,
             Some(other) => {
-                return Err(wrong(format!("format is {other:?}, expected 'moses', 'jsonl' or 'tsv'")));
+                return Err(wrong(format!("format is '{other}', expected 'moses', 'jsonl' or 'tsv'")));
             }
         };
         let rows = self.0.rows();
@@ -351,7 +351,7 @@ impl Lists {
             "none" => Smooth::None,
             "average" => Smooth::Average,
             "max" => Smooth::Max,
-            other => return Err(wrong(format!("smooth is {other:?}, expected 'none', 'average' or 'max'"))),
+            other => return Err(wrong(format!("smooth is '{other}', expected 'none', 'average' or 'max'"))),
         };
         let smoothing = Smoothing { smooth, window };
         if window.is_multiple_of(2) {
@@ -395,6 +395,6 @@ fn dialect(name: &str) -> PyResult<Dialect> {
     let known = Dialect::NAMES.iter().find(|(n, _)| *n == name);
     known.map(|k| k.1).ok_or_else(|| {
         let names = Dialect::NAMES.iter().map(|n| n.0).collect::<Vec<_>>().join(", ");
-        wrong(format!("format is {name:?}, expected one of {names}; leave it out to detect the format"))
+        wrong(format!("format is '{name}', expected one of {names}; leave it out to detect the format"))
     })
 }

@@ -209,7 +209,7 @@ pub(crate) fn compare(
     let test = match test {
         "bootstrap" => Test::Bootstrap,
         "randomization" => Test::Randomization,
-        other => return Err(wrong(format!("test is {other:?}, expected 'bootstrap' or 'randomization'"))),
+        other => return Err(wrong(format!("test is '{other}', expected 'bootstrap' or 'randomization'"))),
     };
     let usual = Question::new(test);
     let question =

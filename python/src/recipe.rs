@@ -1,12 +1,13 @@
 //! Algorithms with their settings: names, help and checks are those of the command line.
 
-use crate::call::{raise, wrong};
+use crate::call::{in_python, keyword, raise, wrong};
 use clap::{Arg, ArgAction, Command, FromArgMatches, Subcommand};
 use luthier::tune::recipe::Recipe as Inner;
 use pyo3::{
     prelude::*,
     types::{PyDict, PyList},
 };
+use std::error::Error as _;
 
 /// An algorithm with its settings.
 #[pyclass(frozen, module = "luthier._luthier")]
@@ -42,9 +43,9 @@ fn flags(name: &str) -> Option<Vec<Arg>> {
     Some(all.find_subcommand(name)?.get_arguments().cloned().collect())
 }
 
-/// Name of a setting in Python: that of the flag, with underscores.
+/// Name of a flag's setting in Python.
 fn setting(arg: &Arg) -> String {
-    arg.get_long().unwrap_or_default().replace('-', "_")
+    keyword(arg.get_long().unwrap_or_default())
 }
 
 /// All algorithms with their settings: name, summary, papers, and for each setting its name, kind, default, choices, help,
@@ -131,11 +132,24 @@ impl Recipe {
     }
 }
 
-/// First paragraph of an error of the parser, with settings as keyword arguments.
+/// Message of an error of the parser, with settings as keyword arguments.
 fn message(error: &clap::Error) -> String {
+    use clap::error::{ContextKind, ContextValue};
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(s)) => Some(s.as_str()),
+        _ => None,
+    };
+    if let (Some(flag), Some(value)) = (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue)) {
+        let name = keyword(flag.trim_start_matches('-').split([' ', '=', '[']).next().unwrap_or(flag));
+        let reason = match error.get(ContextKind::ValidValue) {
+            Some(ContextValue::Strings(known)) => format!(", expected one of {}", known.join(", ")),
+            _ => error.source().map_or_else(String::new, |e| format!(": {e}")),
+        };
+        return format!("{name} is {value}{reason}");
+    }
     let text = error.render().to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     let text = text.split("\n\nUsage").next().unwrap_or(text).split("\n\nFor more").next().unwrap_or(text);
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
-    lines.join("; ")
+    in_python(&lines.join("; "))
 }

@@ -74,8 +74,11 @@ fn mixed(file: &str, these: &str, those: &str) -> Error {
 impl Cells {
     /// Returns a matrix of zeros in which every row has all columns.
     fn full(rows: usize, columns: usize) -> Self {
+        if columns == 0 {
+            return Cells { end: vec![0; rows], ..Cells::default() };
+        }
         let ids = (0..columns as u32).collect();
-        Cells { ids, values: vec![0.0; rows * columns], full: columns > 0, ..Cells::default() }
+        Cells { ids, values: vec![0.0; rows * columns], full: true, ..Cells::default() }
     }
 
     /// Returns columns and values of a row.

@@ -1,0 +1,265 @@
+"""Lists from nested lists, arrays, frames and files, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import luthier as lt
+from conftest import ROOT
+
+FRAME = {
+    "id": ["s1", "s1", "s2", "s2", "s2"],
+    "hyp": ["a b", "b a", "c", "c d", "d"],
+    "lm": [-1.0, -2.0, -1.5, -1.0, -3.0],
+    "length": [2, 2, 1, 2, 1],
+    "comet": [0.9, 0.3, 0.8, 0.9, 0.1],
+    "ref": ["a b", "a b", "c d", "c d", "c d"],
+    "doc": ["x", "x", "y", "y", "y"],
+}
+SETTINGS = {"text": "hyp", "scores": ["comet"], "reference": "ref", "document": "doc"}
+
+
+def shown(lists):
+    """Everything in lists, as plain Python."""
+    columns = {n: lists.column(n).tolist() for n in [*lists.features, *lists.scores]}
+    return lists.ids, lists.sizes.tolist(), lists.texts, columns, lists.references
+
+
+@pytest.fixture
+def expected():
+    return lt.NBest.from_frame(FRAME, **SETTINGS)
+
+
+def test_mapping(expected):
+    ids, sizes, texts, columns, references = shown(expected)
+    assert (ids, sizes) == (["s1", "s2"], [2, 3])
+    assert texts == [["a b", "b a"], ["c", "c d", "d"]]
+    assert columns == {"lm": FRAME["lm"], "length": FRAME["length"], "comet": FRAME["comet"]}
+    assert references == [["a b", "c d"]]
+    assert expected.usage == ["frame: id: id; text: hyp; features: lm, length; scores: comet; reference: ref"]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_frames(library, expected):
+    frames = pytest.importorskip(library)
+    frame = frames.table(FRAME) if library == "pyarrow" else frames.DataFrame(FRAME)
+    assert shown(lt.NBest.from_frame(frame, **SETTINGS)) == shown(expected)
+
+
+def test_categories_and_large_ids():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(FRAME)
+    frame["id"] = frame["id"].astype("category")
+    assert lt.NBest.from_frame(frame, **SETTINGS).ids == ["s1", "s2"]
+    frame["id"] = np.array([2**63 + 1, 2**63 + 1, 2**63 + 2, 2**63 + 2, 2**63 + 2], dtype=np.uint64)
+    assert lt.NBest.from_frame(frame, **SETTINGS).ids == [str(2**63 + 1), str(2**63 + 2)]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_frames_out(library, expected):
+    frames = pytest.importorskip(library)
+    if library == "pyarrow":
+        found = frames.table(expected.frame()).to_pydict()
+    elif library == "polars":
+        found = frames.DataFrame(expected.frame()).to_dict(as_series=False)
+    else:
+        pytest.importorskip("pyarrow")
+        found = frames.DataFrame.from_arrow(expected.frame()).to_dict("list")
+    assert found == expected.frame().to_dict()
+    assert found["text"] == FRAME["hyp"] and found["lm"] == FRAME["lm"]
+
+
+def test_missing_values_in_frames():
+    for library in ["pandas", "polars"]:
+        frames = pytest.importorskip(library)
+        frame = frames.DataFrame({**FRAME, "lm": [-1.0, None, -1.5, None, -3.0]})
+        with pytest.raises(lt.Error, match="2 of 5 values are not finite.*candidate 1 of segment 0"):
+            lt.NBest.from_frame(frame, **SETTINGS)
+        lists = lt.NBest.from_frame(frame, **SETTINGS, missing={"lm": -9.0})
+        assert lists.column("lm").tolist() == [-1.0, -9.0, -1.5, -9.0, -3.0]
+
+
+@pytest.mark.parametrize("name", ["out.txt", "out.jsonl", "out.tsv", "out.jsonl.gz"])
+def test_written_and_read_again(name, expected, tmp_path):
+    expected.write(tmp_path / name)
+    again = lt.NBest.read(tmp_path / name)
+    assert again.texts == expected.texts and again.features == expected.features
+    assert again.column("lm").tolist() == expected.column("lm").tolist()
+
+
+def test_files_of_every_kind(tmp_path):
+    lines = [{"input": "x", "generations": 1}]
+    (tmp_path / "vllm.jsonl").write_text(
+        json.dumps({"request_id": "a", "outputs": [{"text": "hello", "cumulative_logprob": -1.0}, {"text": "hi", "cumulative_logprob": -2.0}]}) + "\n",
+        encoding="utf-8",
+    )
+    lists = lt.NBest.read(tmp_path / "vllm.jsonl")
+    assert lists.texts == [["hello", "hi"]] and "cumulative_logprob" in lists.features
+    assert lists.usage and "cumulative_logprob" in lists.usage[0]
+    (tmp_path / "bad.jsonl").write_text(json.dumps(lines[0]) + "\n", encoding="utf-8")
+    with pytest.raises(lt.Error, match="bad.jsonl"):
+        lt.NBest.read(tmp_path / "bad.jsonl")
+
+
+def test_html(expected, rewards):
+    page = expected._repr_html_()
+    assert "<table>" in page and "a b" in page and "best choice" in page
+    hostile = lt.NBest([["<script>alert(1)</script>"]], features={"<b>": [[1.0]]})
+    assert "<script>" not in hostile._repr_html_() and "<b>" not in hostile._repr_html_()
+    fit = lt.tune(rewards, "softmax", metric="column:reward", folds=3, bootstrap=10)
+    text = fit._repr_html_()
+    assert "held out" in text and "tuning lists (learned from)" in text
+    assert fit.report().startswith("<!doctype html>")
+    assert "<svg" in fit.surface("a")._repr_html_()
+
+
+def test_no_copy_of_views():
+    """A column of an array is read where it is."""
+    x = np.random.default_rng(1).normal(size=(100, 10, 3))
+    lists = lt.NBest(features=x, names=["a", "b", "c"])
+    assert lists.column("b").tolist() == x[:, :, 1].ravel().tolist()
+    assert lt.NBest(features=x[::-1, ::2], names=["a", "b", "c"]).column("c").tolist() == x[::-1, ::2, 2].ravel().tolist()
+
+
+CASES = [
+    (lambda: lt.NBest([["a"], ["b"]], features={"lm": [[1.0]]}), "feature lm has 1 entry, but there are 2 segments"),
+    (lambda: lt.NBest([["a", "b"]], features={"lm": [[1.0]]}), "feature lm has 1 value for segment 0, which has 2 candidates"),
+    (lambda: lt.NBest([["a", "b"]], features={"lm": [[1.0, float("nan")]]}), "not finite; the first is NaN, of candidate 1 of segment 0"),
+    (lambda: lt.NBest([["a", "b"]], features={"lm": [[1.0, float("inf")]]}), "not finite"),
+    (lambda: lt.NBest([["a", "b"]], features={"lm": [["x", "y"]]}), "feature lm is not made of numbers"),
+    (lambda: lt.NBest([["a", 3]], features={"lm": [[1.0, 2.0]]}), "text 1 is of type int"),
+    (lambda: lt.NBest([["a", None]], features={"lm": [[1.0, 2.0]]}), "text 1 is of type NoneType"),
+    (lambda: lt.NBest("text", features={"lm": [[1.0]]}), "texts is a string"),
+    (lambda: lt.NBest(["a", "b"], features={"lm": [1.0, 2.0]}), "groups="),
+    (lambda: lt.NBest([["a"], []], features={"lm": [[1.0], []]}), "segment 1 has no candidate"),
+    (lambda: lt.NBest([], features={"lm": []}), "there are no candidates"),
+    (lambda: lt.NBest(features={}), "no features; give at least one"),
+    (lambda: lt.tune(lt.NBest([["a", "b"]], features={}, references=["a"])), "feature"),
+    (lambda: lt.NBest([["a"]], features={"": [[1.0]]}), "name"),
+    (lambda: lt.NBest([["a"]], features={" a": [[1.0]]}), " a"),
+    (lambda: lt.NBest([["a"]], features={1: [[1.0]]}), "the name of a feature is 1"),
+    (lambda: lt.NBest([["a"]], features={"lm": [[1.0]]}, references=["a", "b"]), "references has 2 texts, but there is 1 segment"),
+    (lambda: lt.NBest([["a"]], features={"lm": [[1.0]]}, references="a"), "references is a string"),
+    (lambda: lt.NBest([["a"]], features={"lm": [[1.0]]}, references=[None]), "references"),
+    (lambda: lt.NBest(["a", "b", "c"], features={"lm": [1, 2, 3]}, groups=[0, 1, 0]), "must follow each other"),
+    (lambda: lt.NBest(["a", "b"], features={"lm": [1, 2]}, groups=[0, None]), "no value in row 1"),
+    (lambda: lt.NBest(["a", "b"], features={"lm": [1, 2]}, groups=[0]), "but there"),
+    (lambda: lt.NBest(features=np.zeros((2, 3))), "shape (2, 3)"),
+    (lambda: lt.NBest(features=np.zeros((2, 3, 2)), names=["a"]), "names has 1 name"),
+    (lambda: lt.NBest(features=np.zeros((2, 3, 2)), names=["a", "a"]), "twice"),
+    (lambda: lt.NBest([["a"]], features={"lm": [[1.0]]}, documents=["x", "y"]), "documents has 2 entries"),
+    (lambda: lt.NBest.read("no such file"), "no such file"),
+    (lambda: lt.NBest.read(ROOT / "README.md"), "README.md"),
+    (lambda: lt.NBest.read([]), "paths is empty"),
+    (lambda: lt.NBest.read(3), "paths is 3"),
+    (lambda: lt.NBest.read(ROOT / "examples/quickstart/nbest.txt", format="x"), "expected one of"),
+    (lambda: lt.NBest.from_frame(FRAME, group="nope"), "no column 'nope'; it has id, hyp"),
+    (lambda: lt.NBest.from_frame([1, 2]), "frame is of type list"),
+    (lambda: lt.NBest.from_frame({"id": [0], "hyp": ["a"]}, text="hyp"), "no column of numbers"),
+    (lambda: lt.NBest.from_frame({**FRAME, "ref": list("abcde")}, text="hyp", reference="ref"), "different values for segment"),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), CASES, ids=[w for _, w in CASES])
+def test_refused(call, words):
+    with pytest.raises(lt.Error) as raised:
+        call()
+    assert words in str(raised.value), str(raised.value)
+    assert isinstance(raised.value, ValueError)
+    assert "defect" not in str(raised.value)
+
+
+TUNE = [
+    (lambda d: lt.tune(d, "mrt"), "mrt"),
+    (lambda d: lt.tune(d, "mert"), "needs references"),
+    (lambda d: lt.tune(d, "mert", metric="column:nope"), "nope"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", restarts=-1), "restarts is -1: -1 is not in"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", restart=3), "no setting restart; did you mean restarts?"),
+    (lambda d: lt.tune(d, lt.Mert(), metric="column:reward", restarts=3), "settings beside a recipe"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", strategy="up"), "strategy is up, expected one of iterated"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", folds=1), "folds is 1"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", folds=3, holdout=0.2), "folds"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", holdout=2), "holdout is 2"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", threads=0), "threads is 0"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", seed=-1), "seed is -1"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", seed=1.5), "seed is 1.5"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", initial={"zz": 1.0}), "zz"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", initial={"a": float("nan")}), "a"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", initial=3), "weights are of type int"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", certify="yes"), "certify"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", fix=["zz"]), "zz"),
+    (lambda d: lt.tune(d, "xbleu", metric="column:reward"), "xbleu"),
+    (lambda d: lt.tune([1], "mert"), "lists is of type list"),
+    (lambda d: lt.tune(d, 3), "algorithm is of type int"),
+    (lambda d: lt.tune(d, "mert", metric=3), "metric is of type int"),
+    (lambda d: lt.rerank(d, {"a": 1.0}, "best"), "what is 'best'"),
+    (lambda d: lt.rerank(d, {}), "no weights"),
+    (lambda d: lt.oracle(d), "references"),
+    (lambda d: lt.surface(d, {"a": 1.0}, "zz", metric="column:reward"), "no feature is named zz"),
+    (lambda d: lt.surface(d, {"a": 1.0}, "b", metric="column:reward", window=2), "window is 2"),
+    (lambda d: lt.surface(d, {"a": 1.0}, "b", metric="column:reward", smooth="much"), "smooth is 'much'"),
+    (lambda d: lt.loss(d, "mert", {"a": 1.0}, metric="column:reward"), "mert"),
+    (lambda d: d.column("zz"), "no feature or score is named zz"),
+    (lambda d: lt.Recipe(), "base of the algorithms"),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), TUNE, ids=[w for _, w in TUNE])
+def test_wrong_calls(call, words, rewards):
+    with pytest.raises(lt.Error) as raised:
+        call(rewards)
+    assert words in str(raised.value), str(raised.value)
+    assert "defect" not in str(raised.value) and "--" not in str(raised.value)
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | st.binary(max_size=2),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(texts=anything, features=anything, scores=anything, references=anything, groups=anything, names=anything)
+def test_no_panic_in_constructors(texts, features, scores, references, groups, names):
+    try:
+        lt.NBest(texts, features=features, scores=scores, references=references, groups=groups, names=names)
+    except (lt.Error, TypeError, ValueError, OverflowError, AttributeError) as error:
+        assert "defect" not in str(error)
+
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 4), min_size=1, max_size=5),
+    width=st.integers(1, 4),
+    algorithm=st.sampled_from(["mert", "pro", "apro", "mira", "perceptron", "oro", "softmax", "risk"]),
+    draw=st.data(),
+)
+def test_no_panic_in_tuning(sizes, width, algorithm, draw):
+    total = sum(sizes)
+    values = draw.draw(st.lists(st.lists(finite, min_size=total, max_size=total), min_size=width + 1, max_size=width + 1))
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    try:
+        lists = lt.NBest(features={f"f{i}": v for i, v in enumerate(values[1:])}, scores={"y": values[0]}, groups=groups)
+        fit = lt.tune(lists, algorithm, metric="column:y", threads=1)
+        assert np.isfinite(fit.weights.array).all()
+    except lt.Error as error:
+        assert "defect" not in str(error)
+
+
+@settings(max_examples=200, deadline=None)
+@given(hypotheses=st.lists(st.text(max_size=20), min_size=1, max_size=4), draw=st.data())
+def test_no_panic_in_metrics(hypotheses, draw):
+    n = len(hypotheses)
+    references = draw.draw(st.lists(st.lists(st.text(max_size=20), min_size=n, max_size=n), min_size=1, max_size=3))
+    for metric in [lt.BLEU(), lt.BLEU(tokenize="intl", lowercase=True), lt.CHRF(word_order=2), lt.TER(normalized=True)]:
+        try:
+            metric.corpus_score(hypotheses, references)
+        except lt.Error as error:
+            assert "defect" not in str(error)
