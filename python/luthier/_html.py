@@ -32,7 +32,8 @@ def lists(lists: NBest) -> str:
     """The first candidates, and what is known about all of them."""
     names = [*lists.features, *lists.scores][:12]
     columns = {name: lists.column(name) for name in names}
-    rows, row = [], 0
+    rows: list[list[str]] = []
+    row = 0
     for segment, (name, n) in enumerate(zip(lists.ids, lists.sizes)):
         texts = lists._lists.segment_texts(segment)
         for i in range(n):

@@ -84,10 +84,10 @@ class BLEUScore(Score):
         super().__init__("BLEU", metric.score(totals))
         self.counts = [int(x) for x in totals[:order]]
         self.totals = [int(x) for x in totals[order : 2 * order]]
-        self.precisions, self.bp = metric.precisions(totals)
+        self.precisions, self.bp = metric.precisions(totals) or ([], 0.0)
         self.sys_len, self.ref_len = self.totals[0], int(totals[2 * order])
         self.ratio = self.sys_len / self.ref_len if self.ref_len else 0.0
-        self._verbose = metric.details(totals)
+        self._verbose = metric.details(totals) or ""
         self.prec_str = "/".join(f"{p:.1f}" for p in self.precisions)
 
 
@@ -333,6 +333,7 @@ def compare(
     >>> compare(["a b c d e", "f g h"], ["a b c d f", "f g h"], [["a b c d f", "f g h"]], samples=100).columns
     ['system', 'score', 'difference', 'mean', 'interval', 'p_value']
     """
+    texts: list[Any]
     if isinstance(systems, dict):
         names, texts = list(systems), list(systems.values())
     else:

@@ -242,6 +242,18 @@ class NBest:
         """All candidates as a stream of the Arrow PyCapsule protocol."""
         return self.frame().__arrow_c_stream__(requested_schema)
 
+    def __reduce__(self) -> Any:
+        """Lists can be pickled if every candidate has every feature and score."""
+        names = {name: self.column(name) for name in [*self.features, *self.scores]}
+        sparse = [name for name, column in names.items() if np.isnan(column).any()]
+        if sparse:
+            raise Error(f"lists with missing values cannot be pickled: {_some(sparse)}; write them to a file instead")
+        features, scores = {n: names[n] for n in self.features}, {n: names[n] for n in self.scores}
+        numbered = self.ids == [str(i) for i in range(len(self))]
+        ids = [i for i, n in zip(range(len(self)) if numbered else self.ids, self.sizes) for _ in range(n)]
+        texts = [text for texts in self.texts for text in texts]
+        return _rebuild, (texts, features, scores, self.references, ids, self._lists.groups(), self._usage)
+
     def __len__(self) -> int:
         """The number of segments."""
         return len(self.sizes)
@@ -257,6 +269,21 @@ class NBest:
         from ._html import lists
 
         return lists(self)
+
+
+def _rebuild(
+    texts: list[str],
+    features: dict[str, np.ndarray],
+    scores: dict[str, np.ndarray],
+    references: list[list[str]],
+    ids: list[Any],
+    documents: list[str] | None,
+    usage: list[str],
+) -> NBest:
+    """Unpickles lists."""
+    lists = NBest(texts, features=features, scores=scores, references=references or None, groups=ids, documents=documents)
+    lists._usage = usage
+    return lists
 
 
 def _counted(n: int, what: str) -> str:

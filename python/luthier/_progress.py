@@ -26,7 +26,8 @@ def callback(progress: ProgressLike) -> Any:
 
 class _Bar:
     def __init__(self, tqdm: Any) -> None:
-        self.tqdm, self.bar, self.what = tqdm, None, ""
+        self.tqdm, self.what = tqdm, ""
+        self.bar: Any = None
 
     def __call__(self, what: str, done: int, total: int, value: float | None) -> None:
         if what != self.what or self.bar is None:

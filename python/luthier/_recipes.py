@@ -51,7 +51,7 @@ def _restore(name: str, settings: dict[str, Any]) -> Recipe:
 def _words(algorithm: str, settings: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     """Returns the settings as words of the command line."""
     known = {s["name"]: s for s in ALGORITHMS[algorithm]._info["settings"]}
-    words = []
+    words: list[tuple[str, list[str]]] = []
     for name, value in settings.items():
         setting = known.get(name)
         if setting is None:

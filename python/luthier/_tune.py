@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -119,7 +120,8 @@ class Fit:
         self.recipe = recipe
         #: All settings of the algorithm, with the values that were used.
         self.settings: dict[str, Any] = found["recipe"]
-        self._lists, self._spec, self._events, self._run = lists, metric, found["history"], run
+        self._lists: NBest | None = lists
+        self._spec, self._events, self._run = metric, found["history"], run
 
     @property
     def cv(self) -> HeldOut | None:
@@ -140,7 +142,10 @@ class Fit:
 
     def surface(self, direction: str | Mapping[str, float], lists: NBest | None = None, **settings: Any) -> Surface:
         """Returns the score along a line through the weights, as `luthier.surface` does; on the tuning lists by default."""
-        return surface(lists or self._lists, self.weights, direction, metric=self._spec, **settings)
+        lists = lists if lists is not None else self._lists
+        if lists is None:
+            raise Error("this result was pickled, and has no lists since; give them with lists=")
+        return surface(lists, self.weights, direction, metric=self._spec, **settings)
 
     def report(self, path: str | os.PathLike[str] | None = None) -> str:
         """Returns a page in HTML with weights, scores and curves, and writes it to a file if a path is given."""
@@ -151,6 +156,10 @@ class Fit:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
         return text
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A pickled result is without the lists that it was tuned on."""
+        return {**self.__dict__, "_lists": None}
 
     def __repr__(self) -> str:
         held = "" if self.held_out is None else f", held out {self.held_out.score:.2f}"
@@ -237,7 +246,8 @@ def rerank(lists: NBest, weights: WeightsLike | Fit, what: str = "text", *, thre
     return texts if what == "text" else indices
 
 
-class Choice(NamedTuple):
+@dataclass(frozen=True)
+class Choice:
     """One candidate per segment: their corpus score, and their positions."""
 
     score: float

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import BaseEstimator  # type: ignore[import-untyped,unused-ignore]
+from sklearn.utils.validation import check_is_fitted, validate_data  # type: ignore[import-untyped,unused-ignore]
 
 from ._luthier import Error
 from ._nbest import NBest
@@ -58,13 +58,15 @@ class Reranker(BaseEstimator):
     def fit(self, X: Any, y: Any, groups: Any = None) -> Reranker:
         """Learns weights from candidates X with scores y. Rows of a group must follow each other."""
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        if len(X) == 1:
+            raise ValueError("X has n_samples = 1; weights are learned from groups of at least two rows")
         starts = self._starts(X, groups)
         used = self._used()
         if not len(used):
             raise ValueError("X has no column besides the groups")
         sizes = np.diff(np.append(starts, len(X)))
         segments = np.repeat(np.arange(len(starts)), sizes)
-        names = [f"x{i}" for i in used]
+        names = [f"x{i}" for i in range(len(used))]
         columns = {name: X[:, i] for name, i in zip(names, used)}
         lists = NBest(features=columns, scores={"y": np.asarray(y, dtype=np.float64)}, groups=segments)
         self.fit_ = tune(lists, self.algorithm, metric="column:y", seed=self.seed, threads=self.threads, **(self.settings or {}))

@@ -234,7 +234,13 @@ impl Lists {
         Ok((0..groups.len() as u32).map(|s| rows.id(s)).collect())
     }
 
-    /// Rows of all segments in their order, for the methods below.
+    /// Document of each segment; `None` without any.
+    fn groups(&self) -> PyResult<Option<Vec<String>>> {
+        let groups = self.0.rows().groups().map_err(|e| raise(&e))?;
+        Ok(groups.map(|all| all.into_iter().map(str::to_owned).collect()))
+    }
+
+    /// Texts of all candidates, a list per segment.
     fn texts(&self) -> PyResult<Vec<Vec<String>>> {
         let rows = self.0.rows();
         let groups = rows.by_segment(true).map_err(|e| raise(&e))?;

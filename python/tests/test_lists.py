@@ -116,6 +116,19 @@ def test_html(expected, rewards):
     assert "<svg" in fit.surface("a")._repr_html_()
 
 
+def test_lists_and_results_are_pickled(expected):
+    import pickle
+
+    again = pickle.loads(pickle.dumps(expected))
+    assert shown(again) == shown(expected) and again.usage == expected.usage
+    fit = lt.tune(expected, "mert", metric="column:comet")
+    again = pickle.loads(pickle.dumps(fit))
+    assert dict(again.weights) == dict(fit.weights) and again.history == fit.history
+    assert again.surface("lm", expected).best == fit.surface("lm").best
+    with pytest.raises(lt.Error, match="lists="):
+        again.surface("lm")
+
+
 def test_no_copy_of_views():
     """A column of an array is read where it is."""
     x = np.random.default_rng(1).normal(size=(100, 10, 3))
