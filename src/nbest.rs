@@ -2,16 +2,17 @@
 
 use crate::{
     Recipe,
-    core::{Error, FeatureKey, Fingerprint, Names, Result, Weights},
+    core::{Error, FeatureKey, Fingerprint, Names, Progress, Result, Weights, math},
     io::{
         InputFile,
         nbest::{self, Options, Rows},
         text::{Lines, by_segment, read_lines},
     },
-    metric::{Metric, add},
+    metric::{Hypothesis, Metric, Scratch, add},
     tune::{Candidates, Judge, SourceKind, columns, list, lists, recipe::Context},
 };
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 use std::{path::Path, sync::Arc};
 
 /// N-best lists of a text: the candidates of every segment with their features, and optional references.
@@ -186,6 +187,61 @@ impl NBest {
         Ok((metric.display_score(metric.score(&total)), signature))
     }
 
+    /// Returns the expected utility of every candidate, segment after segment, for decoding by minimum Bayes risk: Σ_j p_j ·
+    /// utility(candidate, candidate j), a score per sentence, where p_j ∝ exp(γ w·h_j) within the segment; without weights, all
+    /// candidates are equally likely. Error rates have positive values. Takes time quadratic in the number of different texts of
+    /// a segment. Fails if the metric reads columns, if γ is not finite, and as [`NBest::rerank`] does.
+    ///
+    /// ```
+    /// use luthier::{NBest, core::Progress};
+    /// let mut lists = NBest::default();
+    /// for text in ["a b c", "a b d", "x y z"] {
+    ///     lists.push(0, text, &[], &[])?;
+    /// }
+    /// let utilities = lists.expected_utilities(&"chrf".parse().unwrap(), None, 1.0, Progress::NONE)?;
+    /// assert!(utilities[0] > utilities[2] && utilities[1] > utilities[2]);
+    /// # Ok::<(), luthier::core::Error>(())
+    /// ```
+    pub fn expected_utilities(
+        &self,
+        utility: &Metric,
+        weights: Option<&Weights>,
+        gamma: f64,
+        progress: Progress<'_>,
+    ) -> Result<Vec<f64>> {
+        if !utility.needs_references() || !utility.columns().is_empty() {
+            let problem = format!("{} does not compare two texts", utility.name());
+            return Err(Error::new(problem).hint("take a metric such as chrf or bleu"));
+        }
+        if !gamma.is_finite() {
+            return Err(Error::new(format!("gamma is {gamma}, expected a finite number")));
+        }
+        let metric = utility.for_sentences();
+        let scores = weights.map(|w| self.model_scores(w)).transpose()?;
+        if scores.iter().flatten().any(|s| !(gamma * s).is_finite()) {
+            return Err(
+                Error::new("gamma times model score is beyond the range of numbers").hint("lower gamma")
+            );
+        }
+        let groups = self.rows.by_segment(false)?;
+        let mut start = 0;
+        let work: Vec<(&Vec<u32>, usize)> = groups
+            .iter()
+            .map(|group| {
+                start += group.len();
+                (group, start - group.len())
+            })
+            .collect();
+        let of_segment = |(group, start): (&Vec<u32>, usize)| {
+            progress.poll()?;
+            let scores = scores.as_ref().map(|s| &s[start..start + group.len()]);
+            let texts: Vec<&str> = group.iter().map(|&row| self.rows.text(row as usize)).collect();
+            Ok(utilities(&metric, &texts, scores, gamma))
+        };
+        let all: Result<Vec<Vec<f64>>> = work.into_par_iter().map(of_segment).collect();
+        Ok(all?.concat())
+    }
+
     /// Returns value and gradient of the objective that an algorithm minimises, at given weights. Fails if the algorithm
     /// minimises none, and as [`NBest::score`] does.
     ///
@@ -273,6 +329,38 @@ impl NBest {
         let references = by_segment(&self.references)?;
         Ok(references.iter().map(|r| r.iter().map(ToString::to_string).collect()).collect())
     }
+}
+
+/// Returns the expected utility of each text, with probabilities from model scores; equal texts are compared once.
+fn utilities(metric: &Metric, texts: &[&str], scores: Option<&[f64]>, gamma: f64) -> Vec<f64> {
+    let best = scores.map_or(0.0, |s| s.iter().map(|s| gamma * s).fold(f64::NEG_INFINITY, f64::max));
+    let mass = |i: usize| scores.map_or(1.0, |s| math::exp(gamma * s[i] - best));
+    let mut numbers: FxHashMap<&str, usize> = FxHashMap::default();
+    let (mut distinct, mut masses) = (Vec::new(), Vec::new());
+    let number_of = texts.iter().enumerate().map(|(i, &text)| {
+        let number = *numbers.entry(text).or_insert(distinct.len());
+        if number == distinct.len() {
+            distinct.push(text);
+            masses.push(0.0);
+        }
+        masses[number] += mass(i);
+        number
+    });
+    let number_of: Vec<usize> = number_of.collect();
+    let total: f64 = masses.iter().sum();
+    let mut scratch = Scratch::default();
+    let (mut stats, mut wide) = (vec![0.0; metric.width()], Vec::new());
+    let mut expected = vec![0.0; distinct.len()];
+    for (reference, mass) in distinct.iter().zip(&masses) {
+        let prepared = metric.prepare(&[reference], &mut scratch);
+        for (text, sum) in distinct.iter().zip(&mut expected) {
+            metric.stats(&prepared, Hypothesis { text, columns: &[] }, &mut scratch, &mut stats);
+            wide.clear();
+            wide.extend(stats.iter().map(|&x| f64::from(x)));
+            *sum += mass / total * metric.score(&wide);
+        }
+    }
+    number_of.into_iter().map(|n| metric.display_score(expected[n])).collect()
 }
 
 /// Returns value and gradient of the objective that an algorithm minimises on some lists, at weights whose features outside the

@@ -21,14 +21,14 @@ from ._metrics import BLEU, CHRF, TER, BLEUScore, CHRFScore, Comparison, Metric,
 from ._nbest import NBest
 from ._recipes import Apro, Mert, Mira, Oro, Perceptron, Pro, Recipe, Risk, Softmax, Xbleu
 from ._translate import Translation, Translator, train
-from ._tune import Fit, HeldOut, Loss, Oracle, Stability, Surface, loss, oracle, rerank, surface, tune
+from ._tune import Fit, HeldOut, Loss, MbrChoice, Oracle, Stability, Surface, loss, mbr, oracle, rerank, surface, tune
 from ._weights import Weights
 
 __all__ = [
-    "BLEU", "CHRF", "TER", "Apro", "BLEUScore", "CHRFScore", "Comparison", "Error", "Fit", "Frame", "HeldOut", "Loss", "Mert",
+    "BLEU", "CHRF", "TER", "Apro", "BLEUScore", "CHRFScore", "Comparison", "Error", "Fit", "Frame", "HeldOut", "Loss", "MbrChoice", "Mert",
     "Metric", "Mira", "NBest", "Oracle", "Oro", "Perceptron", "Pro", "Recipe", "Risk", "Score", "Signature", "Softmax",
     "Stability", "Surface", "TERScore", "Translation", "Translator", "Weights", "Xbleu", "__version__", "compare", "loss",
-    "oracle", "rerank", "surface", "train", "tune",
+    "mbr", "oracle", "rerank", "surface", "train", "tune",
 ]
 
 for _name in __all__:

@@ -7,7 +7,6 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__: list[str]
 __version__: str
 
 _Path: TypeAlias = str | PathLike[str]
@@ -67,6 +66,14 @@ class Lists:
     def rerank(self, weights: _Pairs, threads: int | None = None) -> tuple[NDArray[np.int64], list[str]]: ...
     def model_scores(self, weights: _Pairs) -> NDArray[np.float64]: ...
     def corpus_score(self, weights: _Pairs, metric: str, threads: int | None = None) -> tuple[float, str]: ...
+    def expected_utilities(
+        self,
+        utility: str,
+        weights: _Pairs | None,
+        gamma: float,
+        threads: int | None = None,
+        progress: _Progress | None = None,
+    ) -> tuple[NDArray[np.float64], bool]: ...
     def oracle(
         self, metric: str, seed: int = 1, threads: int | None = None
     ) -> tuple[tuple[float, NDArray[np.int64]], tuple[float, NDArray[np.int64]], float, str]: ...

@@ -276,6 +276,47 @@ def oracle(lists: NBest, metric: str | Metric = "bleu", *, seed: int = 1, thread
     return Oracle(Choice(*best), Choice(*worst), first, Signature(signature))
 
 
+@dataclass(frozen=True)
+class MbrChoice:
+    """Choice by minimum Bayes risk: positions of the chosen candidates, their texts, and expected utilities of all candidates."""
+
+    index: np.ndarray
+    texts: list[str]
+    utilities: list[np.ndarray]
+
+
+def mbr(
+    lists: NBest,
+    utility: str | Metric = "chrf",
+    *,
+    weights: WeightsLike | Fit | None = None,
+    gamma: float = 1.0,
+    threads: int | None = None,
+    progress: ProgressLike = False,
+) -> MbrChoice:
+    """Chooses the candidate of each segment with the highest expected utility: the one most similar to the others.
+
+    Every candidate counts as a possible reference, with a probability proportional to exp(`gamma` · model score) under `weights`; without weights
+    all are equally likely, as samples are. `utility` is a metric of two sentences. The time is quadratic in the number of different candidates.
+
+    >>> lists = NBest([["a b c", "a b d", "x y z"]], features={"logprob": [[-2.0, -2.1, -1.0]]})
+    >>> mbr(lists, "chrf").texts
+    ['a b c']
+    >>> mbr(lists, "chrf", weights={"logprob": 1.0}, gamma=5.0).texts
+    ['x y z']
+    """
+    _check_lists(lists, "lists")
+    if isinstance(gamma, bool) or not isinstance(gamma, (int, float, np.number)):
+        raise Error(f"gamma is {gamma!r}, expected a number")
+    pairs, call = None if weights is None else pairs_of(weights), callback(progress)
+    found, less = lists._lists.expected_utilities(metric_of(utility), pairs, float(gamma), _at_least("threads", threads, 1), call)
+    finish(call)
+    utilities = np.split(found, np.cumsum(lists.sizes)[:-1])
+    index = np.array([(u.argmin() if less else u.argmax()) for u in utilities], dtype=np.int64)
+    texts = [entry[i] for entry, i in zip(lists.texts, index)]
+    return MbrChoice(index, texts, utilities)
+
+
 class Loss(NamedTuple):
     """Value and gradient of an algorithm's objective."""
 

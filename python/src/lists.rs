@@ -312,6 +312,25 @@ impl Lists {
         work(py, threads, None, |_| self.0.score(&weights, &metric))
     }
 
+    /// Expected utility of every candidate, segment after segment, and whether less is better.
+    #[pyo3(signature = (utility, weights, gamma, threads=None, progress=None))]
+    fn expected_utilities<'py>(
+        &self,
+        py: Python<'py>,
+        utility: &str,
+        weights: Option<Pairs>,
+        gamma: f64,
+        threads: Option<usize>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(Bound<'py, PyArray1<f64>>, bool)> {
+        let metric = metric_of(utility)?;
+        let weights = weights.map(|pairs| weights_of(&pairs)).transpose()?;
+        let all = work(py, threads, progress, |progress| {
+            self.0.expected_utilities(&metric, weights.as_ref(), gamma, progress)
+        })?;
+        Ok((all.into_pyarray(py), metric.is_error()))
+    }
+
     /// Best and worst choice of one candidate per segment, and the score of the first candidates.
     #[pyo3(signature = (metric, seed=1, threads=None))]
     #[expect(clippy::type_complexity, reason = "a tuple for Python")]

@@ -12,13 +12,12 @@ import luthier as lt
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def skip(reason):
-    """Skips a test and says so where scripts/check looks for it."""
+def pytest_runtest_logreport(report):
+    """Says which tests were skipped where scripts/check looks for it."""
     log = os.environ.get("LUTHIER_SKIPPED")
-    if log:
+    if log and report.skipped:
         with open(log, "a", encoding="utf-8") as file:
-            file.write(f"python: {reason}\n")
-    pytest.skip(reason)
+            file.write(f"python: {report.nodeid}: {report.longrepr[2]}\n")
 
 
 @pytest.fixture(scope="session")
@@ -26,7 +25,7 @@ def binary():
     """Path of the command-line program."""
     path = os.environ.get("LUTHIER_BIN") or shutil.which("luthier")
     if path is None:
-        skip("no luthier binary; set LUTHIER_BIN")
+        pytest.skip("no luthier binary; set LUTHIER_BIN")
     return path
 
 
@@ -35,7 +34,7 @@ def data():
     """Directory of real data."""
     path = Path(os.environ.get("LUTHIER_DATA", ROOT.parent / "shared" / "data"))
     if not path.is_dir():
-        skip("no real data; set LUTHIER_DATA")
+        pytest.skip("no real data; set LUTHIER_DATA")
     return path
 
 

@@ -129,6 +129,21 @@ def test_lists_and_results_are_pickled(expected):
         again.surface("lm")
 
 
+@pytest.mark.parametrize("utility", ["chrf", "bleu", "ter"])
+def test_minimum_bayes_risk_is_its_definition(utility):
+    texts = [["a b c d", "a b c", "a b c d", "x y"], ["e f", "e g"]]
+    scores = [[-1.0, -2.0, -1.5, -0.5], [-1.0, -1.0]]
+    lists = lt.NBest(texts, features={"lp": scores})
+    metric = lt.Metric(utility if utility != "bleu" else "bleu:tokenize=none")
+    found = lt.mbr(lists, utility, weights={"lp": 1.0}, gamma=2.0)
+    for entry, values, utilities, index in zip(texts, scores, found.utilities, found.index):
+        p = np.exp(2 * np.array(values))
+        expected = metric.pairwise(entry, entry) @ (p / p.sum())
+        assert utilities == pytest.approx(expected)
+        assert index == (expected.argmin() if utility == "ter" else expected.argmax())
+    assert found.texts == [entry[i] for entry, i in zip(texts, found.index)]
+
+
 def test_no_copy_of_views():
     """A column of an array is read where it is."""
     x = np.random.default_rng(1).normal(size=(100, 10, 3))
@@ -215,6 +230,10 @@ TUNE = [
     (lambda d: lt.surface(d, {"a": 1.0}, "b", metric="column:reward", window=2), "window is 2"),
     (lambda d: lt.surface(d, {"a": 1.0}, "b", metric="column:reward", smooth="much"), "smooth is 'much'"),
     (lambda d: lt.loss(d, "mert", {"a": 1.0}, metric="column:reward"), "mert"),
+    (lambda d: lt.mbr(d, "column:reward"), "does not compare two texts"),
+    (lambda d: lt.mbr(d, gamma=float("nan")), "gamma is NaN"),
+    (lambda d: lt.mbr(d, gamma="much"), "gamma is 'much'"),
+    (lambda d: lt.mbr(d, gamma=1e308, weights={"a": 1e308}), "lower gamma"),
     (lambda d: d.column("zz"), "no feature or score is named zz"),
     (lambda d: lt.Recipe(), "base of the algorithms"),
 ]
