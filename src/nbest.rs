@@ -187,9 +187,9 @@ impl NBest {
         Ok((metric.display_score(metric.score(&total)), signature))
     }
 
-    /// Returns the expected utility of every candidate, segment after segment, for decoding by minimum Bayes risk: Σ_j p_j ·
-    /// utility(candidate, candidate j), a score per sentence, where p_j ∝ exp(γ w·h_j) within the segment; without weights, all
-    /// candidates are equally likely. Error rates have positive values. Takes time quadratic in the number of different texts of
+    /// Returns the expected utility of every candidate, segment after segment, for decoding by minimum Bayes risk: the
+    /// sum over all candidates j of the segment of pⱼ · utility(candidate, candidate j), a score per sentence, where pⱼ ∝ exp(γ w·hⱼ);
+    /// without weights, all candidates are equally likely. Error rates have positive values. Takes time quadratic in the number of different texts of
     /// a segment. Fails if the metric reads columns, if γ is not finite, and as [`NBest::rerank`] does.
     ///
     /// ```
