@@ -9,7 +9,7 @@ use crate::{
         text::{Lines, by_segment, read_lines},
     },
     metric::{Hypothesis, Metric, Scratch, add},
-    tune::{Candidates, Judge, SourceKind, columns, list, lists, recipe::Context},
+    tune::{Candidates, Judge, SourceKind, columns, learner::Minimize, list, lists, recipe::Context},
 };
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -264,7 +264,7 @@ impl NBest {
         let lists: Vec<_> = self.judged(metric, true)?.into_iter().map(Arc::new).collect();
         let references = Some(Arc::new(self.references()?));
         let context = Context { metric, seed, source: SourceKind::Fixed, references };
-        objective_at(recipe, &context, &lists, weights, &self.rows.names)
+        objective_at(&recipe.objective(&context)?, metric, &lists, weights, &self.rows.names)
     }
 
     /// Returns the key of the group of each segment: of its group column, or else of its id.
@@ -363,18 +363,17 @@ fn utilities(metric: &Metric, texts: &[&str], scores: Option<&[f64]>, gamma: f64
     number_of.into_iter().map(|n| metric.display_score(expected[n])).collect()
 }
 
-/// Returns value and gradient of the objective that an algorithm minimises on some lists, at weights whose features outside the
-/// lists do not count. Fails if the algorithm minimises none.
+/// Returns value and gradient of an objective on some lists, at weights whose features outside the lists do not count. Fails if
+/// two names of features have the same key.
 pub fn objective_at(
-    recipe: &Recipe,
-    context: &Context<'_>,
+    objective: &Minimize,
+    metric: &Metric,
     lists: &[Arc<Candidates>],
     weights: &Weights,
     names: &Names,
 ) -> Result<(f64, Vec<(String, f64)>)> {
-    let objective = recipe.objective(context)?;
     let mut weights = weights.clone();
-    keep_features(&mut weights, names, context.metric);
+    keep_features(&mut weights, names, metric);
     let name = |key: FeatureKey| names.get(key).unwrap_or_default().to_owned();
     if let Some(first) = lists.first() {
         weights.commit(&first.columns, &name)?;

@@ -65,5 +65,6 @@ def compare(question):
     }
 
 
-question = json.load(sys.stdin)
-print(json.dumps(score(question) if question["ask"] == "score" else compare(question)))
+if __name__ == "__main__":
+    question = json.load(sys.stdin)
+    print(json.dumps(score(question) if question["ask"] == "score" else compare(question)))

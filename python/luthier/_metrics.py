@@ -228,6 +228,8 @@ class BLEU(Metric):
 class CHRF(Metric):
     """chrF, and chrF++ with `word_order=2`, as sacreBLEU computes it.
 
+    White space at the end of a text does not count, as on sacreBLEU's command line; sacreBLEU's class counts it with `whitespace=True`.
+
     >>> CHRF(word_order=2).corpus_score(["The house is very small."], [["The house is small."]])
     chrF2++ = 77.31
     """

@@ -127,7 +127,9 @@ def _make(info: Mapping[str, Any]) -> type[Recipe]:
     parameters = [
         inspect.Parameter(s["name"], inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_annotation(s)) for s in settings
     ]
-    lines = [_in_python(info["summary"]), "", f"{info['papers']}. {_in_python(info['note'])}".rstrip(), "", "Settings:"]
+    sentence = lambda text: f"{text[:1].upper()}{text[1:]}." if text else ""
+    about = [sentence(_in_python(info["summary"])), sentence(info["papers"]), sentence(_in_python(info["note"]))]
+    lines = [about[0], "", " ".join(about[1:]).rstrip(), "", "Settings:"]
     for s in settings:
         first, *rest = _in_python(s["help"]).split("\n\n")
         lines.append(f"  {s['name']}: {first.rstrip('.')}{_default(s)}.")

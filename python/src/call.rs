@@ -135,7 +135,8 @@ pub(crate) fn keyword(flag: &str) -> String {
 /// Writes the flags in a message as keyword arguments: `--select-share` as `select_share=`.
 pub(crate) fn in_python(message: &str) -> String {
     let mut out = String::with_capacity(message.len());
-    let mut rest = message;
+    let message = message.replace("--select-nbest and --select-ref", "--select");
+    let mut rest = &*message;
     while let Some(at) = rest.find("--") {
         let before = rest[..at].chars().next_back();
         let flag: String = rest[at + 2..]
@@ -149,9 +150,20 @@ pub(crate) fn in_python(message: &str) -> String {
             rest = &rest[at + 2..];
             continue;
         }
-        out.push_str(&keyword(flag));
-        out.push('=');
         rest = &rest[at + 2 + flag.len()..];
+        match flag {
+            "nbest" => out.push_str("n-best lists"),
+            // Decoders are on the command line only.
+            "model" | "command" | "source" | "nbest-size" => {
+                out.push_str(&format!("`--{flag}` of the command line"));
+            }
+            "on" | "constraints" | "pairs" | "loss" | "update" => {
+                let value = rest.strip_prefix(' ').unwrap_or(rest);
+                out.push_str(&format!("{}=", keyword(flag)));
+                rest = value;
+            }
+            _ => out.push_str(&format!("{}=", keyword(flag))),
+        }
     }
     out.push_str(rest);
     out

@@ -1,11 +1,13 @@
 """Metrics print what sacreBLEU prints."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
 
 import luthier as lt
+from conftest import ROOT
 
 sacrebleu = pytest.importorskip("sacrebleu")
 
@@ -151,18 +153,49 @@ def test_wrong_calls(call, words):
     assert words in str(raised.value)
 
 
-def test_conformance_cases(data):
-    """The cases of the command line: three systems on real text."""
+def odd_texts():
+    """Words of the odd text in tests/score.rs, in random order, three quarters of them near a reference."""
+    import random
+    import re
+
+    source = (ROOT / "tests" / "score.rs").read_text(encoding="utf-8")
+    source = source[source.index("const WORDS") :]
+    quoted = re.findall(r'^        "(.*)",$', source[: source.index("];")], re.MULTILINE)
+    words = [re.sub(r"\\u\{([0-9a-f]+)\}", lambda m: chr(int(m[1], 16)), w) for w in quoted]
+    assert len(words) > 40
+    rng = random.Random(1)
+    draw = lambda: [rng.choice(words) for _ in range(rng.choice([0, 1, 1, 4, 8, 15, 30]))]
+    references = [[" ".join(draw()) for _ in range(150)] for _ in range(2)]
+    near = lambda text: " ".join(w if rng.random() > 0.2 else rng.choice(words) for w in text.split(" "))
+    return [near(r) if rng.random() > 0.25 else " ".join(draw()) for r in references[0]], references
+
+
+def same_as_sacrebleu(hypotheses, references):
+    """Compares all metrics and settings that the command line is compared with, on texts without white space at their ends."""
+    hypotheses, references = [t.rstrip() for t in hypotheses], [[t.rstrip() for t in stream] for stream in references]
+    sys.path.insert(0, str(ROOT / "tests"))
+    try:
+        from ask_sacrebleu import metrics
+    finally:
+        sys.path.pop(0)
+    names = []
+    for name, theirs in metrics(references):
+        ours = lt.Metric(name)
+        found, expected = ours.corpus_score(hypotheses, references), theirs.corpus_score(hypotheses, None)
+        assert found.score == pytest.approx(expected.score, rel=1e-10), name
+        assert found.format(score_only=True) == expected.format(score_only=True), name
+        assert _without_version(str(ours.get_signature())) == _without_version(theirs.get_signature().format()), name
+        names.append(name)
+    assert len(names) >= 20
+
+
+def test_cases_of_the_command_line_on_odd_text():
+    same_as_sacrebleu(*odd_texts())
+
+
+def test_cases_of_the_command_line_on_real_text(data):
     import gzip
 
-    read = lambda path: gzip.open(path, "rt", encoding="utf-8").read().splitlines()
-    references = read(data / "multi30k/test.en.gz")
+    references = gzip.open(data / "multi30k/test.en.gz", "rt", encoding="utf-8").read().splitlines()
     hypotheses = (data / "moses/test.mert.out").read_text(encoding="utf-8").splitlines()
-    for ours, theirs in [
-        (lt.BLEU(tokenize="none"), sacrebleu.BLEU(tokenize="none", force=True)),
-        (lt.CHRF(word_order=2), sacrebleu.CHRF(word_order=2)),
-        (lt.TER(), sacrebleu.TER()),
-    ]:
-        assert str(ours.corpus_score(hypotheses, [references])) == str(theirs.corpus_score(hypotheses, [references]))
-
-
+    same_as_sacrebleu(hypotheses, [references])

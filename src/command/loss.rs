@@ -54,9 +54,10 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     let Judged { metric, rows, lists, references, .. } = input.judged.read(true, talk)?;
     let (seed, references) = (common.seed.unwrap_or(1), Some(Arc::new(references)));
     let context = Context { metric: &metric, seed, source: SourceKind::Fixed, references };
+    let objective = recipe.objective(&context)?;
     let weights = luthier::io::read_weights(&input.weights)?;
     check_names(&weights, &input.weights, &rows, Some(&metric), talk)?;
-    let (value, gradient) = objective_at(recipe, &context, &lists, &weights, &rows.names)?;
+    let (value, gradient) = objective_at(&objective, &metric, &lists, &weights, &rows.names)?;
     let loss = recipe.info().name;
     let text = if common.json {
         let gradient: serde_json::Map<_, _> = gradient.into_iter().map(|(n, g)| (n, json!(g))).collect();
