@@ -371,7 +371,7 @@ class Surface:
         """Draws the score along the line with matplotlib, and returns the axes."""
         if ax is None:
             try:
-                import matplotlib.pyplot as plt
+                import matplotlib.pyplot as plt  # type: ignore[import-not-found,unused-ignore]
             except ImportError:
                 raise ImportError("Surface.plot needs matplotlib: pip install matplotlib") from None
             ax = plt.gca()

@@ -144,6 +144,14 @@ def test_minimum_bayes_risk_is_its_definition(utility):
     assert found.texts == [entry[i] for entry, i in zip(texts, found.index)]
 
 
+def test_surfaces_are_drawn(rewards):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    fit = lt.tune(rewards, "mert", metric="column:reward")
+    axes = fit.surface("a").plot()
+    assert axes.get_xlabel() == "step" and axes.get_title() == "along a"
+
+
 def test_no_copy_of_views():
     """A column of an array is read where it is."""
     x = np.random.default_rng(1).normal(size=(100, 10, 3))
