@@ -53,8 +53,8 @@ def against(before, at):
     old, new = [], []
     for seed in seeds:
         old.append(optimise(before, at, seed, "--restarts", 20))
-        new.append(optimise(LUTHIER, at, seed, "--restarts", 20, "--budget", 300))
-    for name, rows in [("before, 21 starts", old), ("now, 21 starts and MIRA and risk, --budget 300", new)]:
+        new.append(optimise(LUTHIER, at, seed, "--restarts", 20, "--budget", 450))
+    for name, rows in [("before, 21 starts", old), ("now, 21 starts and MIRA and risk, --budget 450", new)]:
         scores, seconds, reading = map(list, zip(*rows))
         print(f"{name}: BLEU {mean(scores):.3f} {scores}, {mean(seconds):.2f} s, reading {min(reading):.2f} s")
     print(f"optimisation: {mean([r[1] for r in old]) / mean([r[1] for r in new]):.2f} times as fast")
