@@ -68,7 +68,8 @@ def fit(fit: Fit) -> str:
 
 
 def _scores(fit: Fit) -> str:
-    rows = [["tuning lists (learned from)", f"{fit.initial:.2f}", f"{fit.score:.2f}", ""]]
+    what = "tuning lists (learned from)" if fit.score_of == "tuning" else "selection lists (choose the iteration)"
+    rows = [[what, f"{fit.initial:.2f}", f"{fit.score:.2f}", ""]]
     if fit.held_out is not None:
         h = fit.held_out
         rows.append([f"held out ({h.segments} segments)", f"{h.initial:.2f}", f"{h.score:.2f} ± {h.interval:.2f}", f"{h.p_value:.3f}"])

@@ -89,11 +89,13 @@ class Fit:
     `fit.cv`) their scores on held-out segments. `fit.rerank(lists)` chooses candidates.
     """
 
-    def __init__(self, found: Mapping[str, Any], lists: NBest, metric: str, recipe: Recipe, run: str | None) -> None:
+    def __init__(self, found: Mapping[str, Any], lists: NBest, metric: str, recipe: Recipe, run: str | None, selected: bool = False) -> None:
         #: Tuned weights.
         self.weights = Weights([(n, v) for n, v in found["weights"]])
         #: Score of the tuned weights: on the selection set if there is one, else on the tuning lists (a training score).
         self.score: float = found["score"]
+        #: Lists that `score` and `initial` are of: "tuning", a training score, or "selection".
+        self.score_of: str = "selection" if selected else "tuning"
         #: Score of the initial weights on the same lists.
         self.initial: float = found["initial"]
         #: Score of the tuned weights on the test lists; None without them.
@@ -163,7 +165,7 @@ class Fit:
 
     def __repr__(self) -> str:
         held = "" if self.held_out is None else f", held out {self.held_out.score:.2f}"
-        return f"<luthier.Fit of {self.recipe!r}: {self.metric} {self.initial:.2f} -> {self.score:.2f} on the tuning lists{held}>"
+        return f"<luthier.Fit of {self.recipe!r}: {self.metric} {self.initial:.2f} -> {self.score:.2f} on the {self.score_of} lists{held}>"
 
     def _repr_html_(self) -> str:
         from ._html import fit
@@ -227,7 +229,7 @@ def tune(
         progress=call,
     )
     finish(call)
-    return Fit(json.loads(found), lists, spec, recipe, directory)
+    return Fit(json.loads(found), lists, spec, recipe, directory, select is not None)
 
 
 def rerank(lists: NBest, weights: WeightsLike | Fit, what: str = "text", *, threads: int | None = None) -> Any:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import luthier as lt
-from conftest import ROOT
+from conftest import ROOT, columns
 
 FRAME = {
     "id": ["s1", "s1", "s2", "s2", "s2"],
@@ -142,6 +142,14 @@ def test_minimum_bayes_risk_is_its_definition(utility):
         assert utilities == pytest.approx(expected)
         assert index == (expected.argmin() if utility == "ter" else expected.argmax())
     assert found.texts == [entry[i] for entry, i in zip(texts, found.index)]
+
+
+def test_scores_are_named_as_what_they_are(rewards):
+    x, y = columns(seed=9)
+    other = lt.NBest(features=x, names=["a", "b", "c", "d"], scores={"reward": y})
+    fit = lt.tune(rewards, "mert", metric="column:reward", select=other)
+    assert fit.score_of == "selection" and "on the selection lists" in repr(fit)
+    assert "selection lists" in fit._repr_html_() and "tuning lists" not in fit._repr_html_()
 
 
 def test_surfaces_are_drawn(rewards):
