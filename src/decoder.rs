@@ -6,6 +6,7 @@ use crate::{
     decode::{Decoder, Forests, Found, Limits, Model},
     forest::{Derivation, Forest, KBest},
     metric::{Metric, Prepared, Scratch, SentenceSmoothing},
+    text::{self, Side, TextModel},
     tune::{Candidate, Candidates, Evidence, ForestPool, Goal, SegmentForests, Source, SourceKind},
 };
 use rayon::prelude::*;
@@ -178,6 +179,8 @@ pub struct InProcess {
     plus_one: SentenceSmoothing,
     references: Vec<Vec<String>>,
     prepared: Vec<Arc<Prepared>>,
+    /// Of a model that translates raw text: what restores raw text from tokens, and the sentences as it has prepared them.
+    raw: Option<(Arc<TextModel>, Vec<text::Prepared>)>,
     /// Maximum number of edges per source word of the forests to learn from; `None` to learn from lists.
     density: Option<usize>,
     /// Saved forests of the sentences, which replace parsing.
@@ -211,9 +214,32 @@ impl InProcess {
             plus_one: SentenceSmoothing::default(),
             forests: None,
             density: None,
+            raw: None,
             references: references.to_vec(),
             prepared: references.iter().map(prepare).collect(),
         }
+    }
+
+    /// Takes sentences and references as raw text: the model of the text prepares them for the decoder, and candidates are
+    /// scored as raw text.
+    #[must_use]
+    pub fn on_raw_text(mut self, text: Option<Arc<TextModel>>) -> Self {
+        let Some(text) = text else { return self };
+        let sentences: Vec<text::Prepared> =
+            self.sentences.par_iter().map(|line| text.prepare(Side::Source, line)).collect();
+        self.references.par_iter_mut().zip(&sentences).for_each(|(references, sentence)| {
+            for r in references {
+                *r = text.prepare_reference(sentence, r).tokens;
+            }
+        });
+        self.sentences = sentences.iter().map(|s| s.tokens.clone()).collect();
+        self.raw = Some((text, sentences));
+        self
+    }
+
+    /// Returns the sentences as the decoder takes them.
+    pub fn sentences(&self) -> &[String] {
+        &self.sentences
     }
 
     /// Rescores saved forests of the sentences, in the same order, instead of parsing the sentences in every iteration.
@@ -273,7 +299,11 @@ impl InProcess {
         let Some(lattice) = lattice else { return Ok(Arc::new(Candidates::empty(&columns.local))) };
         let mut found = translations(decoder, (lattice, &lattice.forest()), k, progress)?;
         for t in &mut found {
-            t.text = for_lists(&t.text);
+            let raw = self
+                .raw
+                .as_ref()
+                .map(|(text, sentences)| text.restore(Side::Target, &t.text, &sentences[at]));
+            t.text = for_lists(raw.as_ref().unwrap_or(&t.text));
         }
         let features: Vec<Vec<(FeatureKey, f64)>> = found
             .iter()

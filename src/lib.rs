@@ -57,6 +57,7 @@ pub use luthier_lm as lm;
 pub use luthier_metric as metric;
 pub use luthier_optim as optim;
 pub use luthier_table as table;
+pub use luthier_text as text;
 pub use luthier_train as train;
 pub use luthier_tune::{
     self as tune,

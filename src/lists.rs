@@ -142,10 +142,10 @@ impl ListArgs {
 pub(crate) struct MetricArgs {
     /// Metric, such as bleu, chrf, ter, wer or column:comet.
     ///
-    /// BLEU splits candidates and references at spaces unless --tokenize is given.
+    /// BLEU splits candidates and references at spaces unless --tokenize is given or the model translates raw text.
     #[arg(long, short, default_value = "bleu", value_name = "METRIC")]
     metric: String,
-    /// Tokeniser of BLEU [default: none].
+    /// Tokeniser of BLEU [default: none; with a model that translates raw text 13a].
     #[arg(long, value_name = "NAME", hide_possible_values = true, long_help = TOKENIZE)]
     tokenize: Option<Tokenizer>,
 }
@@ -155,13 +155,27 @@ const TOKENIZE: &str = "Tokeniser of BLEU: 13a (sacreBLEU's default), intl, zh, 
 impl MetricArgs {
     /// Parses the metric.
     pub(crate) fn parse(&self) -> Result<Metric> {
-        let tokenize = self.tokenize.unwrap_or_default();
-        Metric::parse(&self.metric, tokenize).map_err(|e| metric_error(&e))
+        self.parse_with(Tokenizer::None)
     }
 
-    /// The name to record: as it was typed, with the tokeniser if one was given.
+    /// Parses the metric, whose tokeniser is `default` unless it is given.
+    pub(crate) fn parse_with(&self, default: Tokenizer) -> Result<Metric> {
+        Metric::parse(&self.metric, self.tokenize.unwrap_or(default)).map_err(|e| metric_error(&e))
+    }
+
+    /// Whether a tokeniser is given.
+    pub(crate) fn has_tokenizer(&self) -> bool {
+        self.tokenize.is_some()
+    }
+
+    /// The name to record: as it was typed, with the tokeniser unless it is the default.
     pub(crate) fn name(&self, metric: &Metric) -> String {
-        if self.tokenize.is_some() { metric.to_string() } else { self.metric.clone() }
+        let typed = Metric::parse(&self.metric, Tokenizer::None);
+        if self.tokenize.is_some() || typed.as_ref() != Ok(metric) {
+            metric.to_string()
+        } else {
+            self.metric.clone()
+        }
     }
 
     /// Warns about text that looks untokenised although BLEU does not tokenise it.

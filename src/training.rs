@@ -1,12 +1,15 @@
 //! Training of a translation model from parallel text: word alignment, a phrase or rule table, a language model and
 //! initial weights, written to a model directory that a decoder can open.
 //!
-//! Training has five stages: `text` (reads both sides), `align` (writes `alignment.gz`), `table` (`table.bin`), `lm`
+//! Text is tokenised, or raw with [`Settings::raw`]: it is then cleaned and tokenised, and the model translates raw text.
+//!
+//! Training has five stages: `text` (reads both sides; for raw text also `text.toml`, `source.gz` and `target.gz`), `align` (writes `alignment.gz`), `table` (`table.bin`), `lm`
 //! (`lm0.bin`) and `weights` (`weights.txt` and `luthier.toml`). Each complete stage has a line in `train.jsonl`;
 //! interrupted training resumes after the last of them, with the same settings, which are stored in `train.toml`. The
 //! files are bit-for-bit reproducible for any number of threads and any amount of memory. Text and word alignment are
 //! held in memory; phrase extraction and n-gram counting sort on disk if memory is not sufficient.
 
+mod raw;
 mod spec;
 mod stages;
 
@@ -16,6 +19,7 @@ use crate::{
     io::{AtomicFile, Input, sort::SortSettings},
     lm,
     table::Builder,
+    text::{Cleaning, is_placeholder},
     train::{
         Corpus, Link, PhraseSettings, RuleLimits,
         align::{self, Settings as AlignSettings},
@@ -23,6 +27,8 @@ use crate::{
         links,
     },
 };
+use raw::RawText;
+pub use raw::{Languages, Parallel};
 use spec::TrainSpec;
 use stages::Stages;
 pub use stages::{
@@ -47,6 +53,8 @@ use std::{
 pub struct Settings {
     /// Translation units of the model, phrases or hierarchical rules, with the limits of their extraction.
     pub what: What,
+    /// Languages of raw text; `None` if the text is tokenised.
+    pub raw: Option<Languages>,
     /// Maximum number of words on a side of a sentence pair, from 1 to 1000; longer pairs are skipped, except by the
     /// language model.
     pub max_words: u16,
@@ -67,6 +75,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             what: What::Phrases(PhraseSettings::default()),
+            raw: None,
             max_words: 100,
             alignment: Alignment::default(),
             lm: LanguageModels::default(),
@@ -166,6 +175,8 @@ impl LanguageModels {
 /// An event during training, for programs that report progress.
 #[derive(Debug)]
 pub enum Event<'a> {
+    /// Raw text has been cleaned, which has left out these numbers of sentence pairs.
+    Cleaned(&'a Cleaning),
     /// The parallel text has been read; nothing has been written yet.
     Read(&'a Corpus),
     /// A stage that is not complete begins.
@@ -211,8 +222,7 @@ type Observer<'a> = &'a (dyn Fn(&Event<'_>) + Sync);
 /// ```
 #[derive(Clone)]
 pub struct Training<'a> {
-    source: PathBuf,
-    target: PathBuf,
+    parallel: Parallel,
     model: PathBuf,
     settings: Settings,
     threads: Option<usize>,
@@ -223,7 +233,7 @@ pub struct Training<'a> {
 impl fmt::Debug for Training<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Training");
-        out.field("source", &self.source).field("target", &self.target).field("model", &self.model);
+        out.field("parallel", &self.parallel).field("model", &self.model);
         out.field("settings", &self.settings).finish_non_exhaustive()
     }
 }
@@ -232,9 +242,13 @@ impl<'a> Training<'a> {
     /// Prepares training on a source text and its translation, one tokenised sentence per line, with default
     /// settings. The model directory is created, or resumed if it exists.
     pub fn new(source: impl AsRef<Path>, target: impl AsRef<Path>, model: impl AsRef<Path>) -> Self {
+        Self::on(Parallel::Files(source.as_ref().to_owned(), target.as_ref().to_owned()), model)
+    }
+
+    /// Prepares training on parallel text in one file or two, like [`Training::new`].
+    pub fn on(parallel: Parallel, model: impl AsRef<Path>) -> Self {
         Training {
-            source: source.as_ref().to_owned(),
-            target: target.as_ref().to_owned(),
+            parallel,
             model: model.as_ref().to_owned(),
             settings: Settings::default(),
             threads: None,
@@ -283,14 +297,14 @@ impl<'a> Training<'a> {
         let clock = Instant::now();
         self.check()?;
         // Errors in the input are reported before anything is written.
-        let corpus = self.read()?;
+        let (corpus, raw) = self.read()?;
         let given = match &self.settings.alignment {
             Alignment::Train(_) => None,
             Alignment::Given(path) => Some(links::read(path, &corpus)?),
         };
-        let spec = TrainSpec::new(&self.source, &self.target, &self.settings)?;
+        let spec = TrainSpec::new(&self.parallel, &self.settings)?;
         let mut stages = Stages::open(&self.model, &spec, self.observer)?;
-        match self.train(&mut stages, &corpus, given, clock) {
+        match self.train(&mut stages, (&corpus, raw.as_ref()), given, clock) {
             Ok(trained) => Ok(trained),
             Err(e) => {
                 stages.abandon();
@@ -305,19 +319,36 @@ impl<'a> Training<'a> {
             Alignment::Train(_) => None,
             Alignment::Given(path) => Some(path),
         };
-        for path in [&self.source, &self.target].into_iter().chain(alignment).chain(self.settings.lm.given())
-        {
+        for path in self.parallel.paths().into_iter().chain(alignment.map(PathBuf::as_path)) {
             check_regular(path)?;
         }
+        self.settings.lm.given().iter().try_for_each(|path| check_regular(path))?;
         self.settings.check()
     }
 
-    /// Reads the parallel text.
-    fn read(&self) -> Result<Corpus> {
-        let (mut source, mut target) = (Input::open(&self.source)?, Input::open(&self.target)?);
+    /// Reads the parallel text; raw text is cleaned and tokenised.
+    fn read(&self) -> Result<(Corpus, Option<RawText>)> {
+        let raw = match (&self.settings.raw, &self.parallel) {
+            (Some(languages), parallel) => Some(RawText::read(parallel, languages, self.progress)?),
+            (None, Parallel::Files(..)) => None,
+            (None, Parallel::Bitext(path)) => {
+                return Err(Error::in_file(
+                    path.display().to_string(),
+                    "is raw text, but training is on tokenised text",
+                )
+                .hint("train on raw text, or give two tokenised files"));
+            }
+        };
+        if let Some(raw) = &raw {
+            self.tell(&Event::Cleaned(&raw.cleaning));
+        }
+        let [mut source, mut target] = match (&raw, &self.parallel) {
+            (Some(raw), _) => raw.inputs()?,
+            (None, parallel) => parallel.inputs()?,
+        };
         let corpus = Corpus::read(&mut source, &mut target, self.settings.max_words.into(), self.progress)?;
         self.tell(&Event::Read(&corpus));
-        Ok(corpus)
+        Ok((corpus, raw))
     }
 
     fn tell(&self, event: &Event<'_>) {
@@ -330,17 +361,24 @@ impl<'a> Training<'a> {
     fn train(
         &self,
         stages: &mut Stages<'_>,
-        corpus: &Corpus,
+        (corpus, raw): (&Corpus, Option<&RawText>),
         given: Option<Vec<Vec<Link>>>,
         clock: Instant,
     ) -> Result<Trained> {
-        let text = stages.stage(Stage::Text, |_| Ok((TextFigures::new(corpus), Vec::new())))?;
+        let text = stages.stage(Stage::Text, |stages| {
+            let files = raw.map_or(Ok(Vec::new()), |raw| raw.write(stages))?;
+            Ok((TextFigures::new(corpus, raw.map(|raw| raw.cleaning)), files))
+        })?;
         let mut links = given;
         let align = stages.stage(Stage::Align, |stages| {
-            let (made, perplexity) = match links.take() {
+            let (mut made, perplexity) = match links.take() {
                 Some(given) => (given, None),
                 None => self.align(corpus)?,
             };
+            if raw.is_some() {
+                // A protected span must not be lost or doubled by any phrase.
+                links::pin(corpus, &mut made, is_placeholder);
+            }
             let file = "alignment.gz";
             AtomicFile::write_all_to(&stages.path(file), links::to_text(corpus, &made).as_bytes())?;
             let figures = AlignFigures { perplexity, links: made.iter().map(Vec::len).sum() };
@@ -354,7 +392,11 @@ impl<'a> Training<'a> {
             };
             self.table(stages, corpus, &links)
         })?;
-        let lm = stages.stage(Stage::Lm, |stages| self.language_models(stages))?;
+        let target = match &self.parallel {
+            Parallel::Files(_, target) if raw.is_none() => target.clone(),
+            _ => stages.path(raw::TARGET),
+        };
+        let lm = stages.stage(Stage::Lm, |stages| self.language_models(stages, &target))?;
         let weights = stages.stage(Stage::Weights, |stages| self.configure(stages, &lm.figures))?;
         let seconds = clock.elapsed().as_secs_f64();
         Ok(Trained { model: self.model.clone(), text, align, table, lm, weights, seconds })
@@ -408,13 +450,13 @@ impl<'a> Training<'a> {
     }
 
     /// Estimates the language model of the target text, or converts given ARPA files to binaries.
-    fn language_models(&self, stages: &Stages<'_>) -> Result<(LmFigures, Vec<String>)> {
+    fn language_models(&self, stages: &Stages<'_>, target: &Path) -> Result<(LmFigures, Vec<String>)> {
         let (mut models, mut files) = (Vec::new(), Vec::new());
         let arpa = if self.settings.text_tables { "lm.arpa.gz" } else { "lm.arpa" };
         let estimated = self.settings.lm_settings().map(|settings| (stages.path(arpa), settings));
         let paths = match &estimated {
             Some((path, settings)) => {
-                let report = lm::estimate_file(&self.target, settings, path, self.progress)?;
+                let report = lm::estimate_file(target, settings, path, self.progress)?;
                 self.tell(&Event::Estimated(&report));
                 std::slice::from_ref(path)
             }
@@ -431,7 +473,7 @@ impl<'a> Training<'a> {
                 file
             };
             let model = lm::Model::open(&stages.path(&file))?;
-            let perplexity = model.perplexity(&mut Input::open(&self.target)?, self.progress)?;
+            let perplexity = model.perplexity(&mut Input::open(target)?, self.progress)?;
             models.push(LmFile::new(file, &model, perplexity));
         }
         if let Some((path, _)) = &estimated {
@@ -449,6 +491,7 @@ impl<'a> Training<'a> {
     fn configure(&self, stages: &Stages<'_>, lm: &LmFigures) -> Result<(NoFigures, Vec<String>)> {
         let config = ModelConfig {
             lm: lm.models.iter().map(|m| PathBuf::from(&m.file)).collect(),
+            text: self.settings.raw.is_some().then(|| raw::TEXT.into()),
             oov: self.settings.oov,
             ..ModelConfig::new(self.settings.kind())
         };

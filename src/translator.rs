@@ -5,6 +5,7 @@ use crate::{
     decode::{Decoder, FeatureSelection, Limits, Model, ModelConfig, ModelDir},
     decoder::{sparse_names, translations},
     io::{Meter, read_weights},
+    text::{Prepared, Side, TextModel},
 };
 use rayon::prelude::*;
 use std::{ops::ControlFlow, path::Path};
@@ -39,6 +40,7 @@ use std::{ops::ControlFlow, path::Path};
 /// ```
 pub struct Translator {
     model: Model,
+    text: Option<TextModel>,
     config: ModelConfig,
     weights: Weights,
     limits: Limits,
@@ -47,7 +49,7 @@ pub struct Translator {
 /// A translation with its score and its features by name: an entry of an n-best list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScoredTranslation {
-    /// The words of the translation, separated by blanks.
+    /// The translation: raw text if the model translates raw text, else tokens separated by blanks.
     pub text: String,
     /// Model score, higher is better: weights times features, plus `fixed_score`.
     pub score: f64,
@@ -66,8 +68,9 @@ impl Translator {
         let file = dir.weights();
         let weights = read_weights(&file)?;
         let model = Model::open(&dir)?;
+        let text = dir.text().map(|path| TextModel::load(&path)).transpose()?;
         let limits = Limits::default().resolve(&dir.config);
-        let translator = Translator { model, config: dir.config, weights: Weights::default(), limits };
+        let translator = Translator { model, text, config: dir.config, weights: Weights::default(), limits };
         translator.weighted(weights, &file.display().to_string())
     }
 
@@ -96,6 +99,11 @@ impl Translator {
         &self.model
     }
 
+    /// Returns the tokenisers and truecasers of a model that translates raw text; `None` if its text is tokenised.
+    pub fn text(&self) -> Option<&TextModel> {
+        self.text.as_ref()
+    }
+
     /// Returns the weights of the model's features.
     pub fn weights(&self) -> &Weights {
         &self.weights
@@ -107,33 +115,34 @@ impl Translator {
         Decoder::new(&self.model, &self.weights, self.limits)
     }
 
-    /// Translates tokenised sentences in parallel and returns tokenised translations in the same order; they do not
-    /// depend on the number of threads. The translation of an empty sentence is empty.
+    /// Translates sentences in parallel and returns translations in the same order; they do not depend on the number of
+    /// threads. Both are raw text if the model was trained on raw text, else tokens separated by blanks. The translation of
+    /// an empty sentence is empty.
     pub fn translate<S: AsRef<str> + Sync>(&self, sentences: &[S]) -> Result<Vec<String>> {
         self.translate_with(sentences, Progress::NONE)
     }
 
-    /// Translates tokenised sentences like [`Translator::translate`] and reports progress in `sentences`. Fails with an
+    /// Translates sentences like [`Translator::translate`] and reports progress in `sentences`. Fails with an
     /// error of kind `Interrupted` if `progress` answers *stop*.
     pub fn translate_with<S: AsRef<str> + Sync>(
         &self,
         sentences: &[S],
         progress: Progress<'_>,
     ) -> Result<Vec<String>> {
-        let best = |decoder: &Decoder<'_>, sentence: &str, progress: Progress<'_>| {
-            let found = decoder.search(sentence, progress)?;
-            Ok(found.best().unwrap_or_default().0)
+        let best = |decoder: &Decoder<'_>, sentence: &Prepared, progress: Progress<'_>| {
+            let found = decoder.search(&sentence.tokens, progress)?;
+            Ok(self.restored(found.best().unwrap_or_default().0, sentence))
         };
         self.each(sentences, progress, best)
     }
 
-    /// Returns the `k` best translations of a tokenised sentence that are distinct as text, best first; fewer if the
+    /// Returns the `k` best translations of a sentence that are distinct as tokens, best first; fewer if the
     /// search has found fewer.
     pub fn nbest(&self, sentence: &str, k: usize) -> Result<Vec<ScoredTranslation>> {
         Ok(self.nbest_with(&[sentence], k, Progress::NONE)?.pop().unwrap_or_default())
     }
 
-    /// Returns the `k` best translations of each of several tokenised sentences, like [`Translator::nbest`], in
+    /// Returns the `k` best translations of each of several sentences, like [`Translator::nbest`], in
     /// parallel. Reports progress in `sentences`. Fails with an error of kind `Interrupted` if `progress` answers
     /// *stop*.
     pub fn nbest_with<S: AsRef<str> + Sync>(
@@ -142,7 +151,29 @@ impl Translator {
         k: usize,
         progress: Progress<'_>,
     ) -> Result<Vec<Vec<ScoredTranslation>>> {
-        self.each(sentences, progress, |decoder, sentence, progress| scored(decoder, sentence, k, progress))
+        self.each(sentences, progress, |decoder, sentence, progress| {
+            let mut list = scored(decoder, &sentence.tokens, k, progress)?;
+            for t in &mut list {
+                t.text = self.restored(std::mem::take(&mut t.text), sentence);
+            }
+            Ok(list)
+        })
+    }
+
+    /// Returns a sentence as the decoder takes it.
+    fn prepared(&self, sentence: &str) -> Prepared {
+        match &self.text {
+            Some(text) => text.prepare(Side::Source, sentence),
+            None => Prepared { tokens: sentence.to_owned(), ..Prepared::default() },
+        }
+    }
+
+    /// Returns a translation of the decoder as the user takes it.
+    fn restored(&self, tokens: String, sentence: &Prepared) -> String {
+        match &self.text {
+            Some(text) => text.restore(Side::Target, &tokens, sentence),
+            None => tokens,
+        }
     }
 
     /// Applies a function to each sentence in parallel and returns the results in order.
@@ -150,7 +181,7 @@ impl Translator {
         &self,
         sentences: &[S],
         progress: Progress<'_>,
-        work: impl Fn(&Decoder<'_>, &str, Progress<'_>) -> Result<T> + Sync,
+        work: impl Fn(&Decoder<'_>, &Prepared, Progress<'_>) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         let decoder = self.decoder();
         let meter = Meter::new(progress, "sentences", sentences.len());
@@ -160,7 +191,7 @@ impl Translator {
             Err(_) => ControlFlow::Break(()),
         };
         let answers = sentences.par_iter().map(|sentence| {
-            let answer = work(&decoder, sentence.as_ref(), Progress::new(&ask))?;
+            let answer = work(&decoder, &self.prepared(sentence.as_ref()), Progress::new(&ask))?;
             meter.add(1)?;
             Ok(answer)
         });

@@ -14,8 +14,9 @@ use luthier::{
     },
     decoder::{Translation, for_lists, sparse_names, translations},
     forest::{Forest, text::write_json},
-    io::{AtomicFile, Input, nbest::MosesLine, text},
+    io::{AtomicFile, Input, nbest::MosesLine, text as lines},
     metric::SentenceSmoothing,
+    text::{Prepared, Side, TextModel},
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -30,7 +31,7 @@ use std::{
 
 /// Translate text with a model directory of `train` or `import`.
 ///
-/// Input is tokenised, one sentence per line; translations are written in the same order, as soon as they are ready. With
+/// Input has one sentence per line, tokenised unless the model was trained with --raw; translations are written in the same order, as soon as they are ready. With
 /// --json, each translation is a JSON object on its own line, on standard output or in --output: `{"id":0,"text":"…","score":…,"features":{…}}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -89,9 +90,9 @@ enum Goal<'m> {
     /// The translation with the highest model score.
     Model,
     /// Forced decoding of these references.
-    Force(text::Lines),
+    Force(lines::Lines),
     /// The translation with the highest sentence BLEU against these references, found by a decoder without scores.
-    MaxBleu(Vec<text::Lines>, Box<Decoder<'m>>),
+    MaxBleu(Vec<lines::Lines>, Box<Decoder<'m>>),
 }
 
 impl<'m> Goal<'m> {
@@ -103,17 +104,17 @@ impl<'m> Goal<'m> {
             ));
         }
         if let Some(path) = &args.force {
-            return Ok(Goal::Force(text::read_lines(path)?));
+            return Ok(Goal::Force(lines::read_lines(path)?));
         }
         if args.max_bleu.is_empty() {
             return Ok(Goal::Model);
         }
-        let files = args.max_bleu.iter().map(|p| text::read_lines(p)).collect::<Result<Vec<_>, _>>()?;
+        let files = args.max_bleu.iter().map(|p| lines::read_lines(p)).collect::<Result<Vec<_>, _>>()?;
         Ok(Goal::MaxBleu(files, Box::new(Decoder::blind(model, limits))))
     }
 
     /// Returns the reference files.
-    fn files(&self) -> &[text::Lines] {
+    fn files(&self) -> &[lines::Lines] {
         match self {
             Goal::Model => &[],
             Goal::Force(file) => std::slice::from_ref(file),
@@ -124,7 +125,7 @@ impl<'m> Goal<'m> {
     /// Fails if a reference file has fewer lines than `sentences`; with `all`, after the last sentence, also if it has
     /// more.
     fn check(&self, sentences: usize, all: bool) -> Result<(), Error> {
-        let odd = |f: &&text::Lines| f.lines.len() < sentences || (all && f.lines.len() > sentences);
+        let odd = |f: &&lines::Lines| f.lines.len() < sentences || (all && f.lines.len() > sentences);
         match self.files().iter().find(odd) {
             None => Ok(()),
             Some(f) => {
@@ -141,15 +142,22 @@ impl<'m> Goal<'m> {
     fn search<'d>(
         &self,
         decoder: &'d Decoder<'_>,
-        line: &str,
+        text: Option<&TextModel>,
+        sentence: &Prepared,
         id: usize,
         progress: Progress<'_>,
     ) -> Result<Option<Found<'d>>, Error> {
+        let line = &sentence.tokens;
+        let reference = |file: &lines::Lines| match text {
+            Some(text) => text.prepare_reference(sentence, &file.lines[id]).tokens,
+            None => file.lines[id].clone(),
+        };
         match self {
             Goal::Model => decoder.search_segment(id, line, progress).map(Some),
-            Goal::Force(file) => force(decoder, line, &[&file.lines[id]], progress),
+            Goal::Force(file) => force(decoder, line, &[&reference(file)], progress),
             Goal::MaxBleu(files, blind) => {
-                let references: Vec<&str> = files.iter().map(|f| f.lines[id].as_str()).collect();
+                let references: Vec<String> = files.iter().map(reference).collect();
+                let references: Vec<&str> = references.iter().map(String::as_str).collect();
                 let best =
                     max_bleu(blind, decoder, line, &references, SentenceSmoothing::default(), progress)?;
                 Ok(best.map(|f| f.1))
@@ -191,6 +199,8 @@ struct Opened {
     asked: Limits,
     /// Search limits as used: with --force and --max-bleu those of forced decoding.
     limits: Limits,
+    /// Tokenisers and truecasers of a model that translates raw text.
+    text: Option<TextModel>,
     /// Saved forests, which replace parsing.
     forests: Option<Forests>,
 }
@@ -227,7 +237,14 @@ impl Opened {
         let limits = if one { Forced::limits(asked) } else { asked };
         let open = |path| open_forests(path, &dir.digests()?, &model, limits);
         let forests = args.forests.as_deref().map(open).transpose()?;
-        Ok(Opened { dir, weights, model, asked, limits, forests })
+        let text = dir.text().map(|path| TextModel::load(&path)).transpose()?;
+        if text.is_some() && args.forests.is_some() {
+            return Err(Error::new(
+                "--forests has the model's tokens only, but the model translates raw text",
+            )
+            .hint("give the text with --input"));
+        }
+        Ok(Opened { dir, weights, model, asked, limits, text, forests })
     }
 
     /// Returns everything that the output depends on.
@@ -266,7 +283,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         return save(args, json, &dir, talk, progress);
     }
     let opened = launch::agree(Opened::new(args, dir, talk))?;
-    let Opened { weights, model, limits, forests, .. } = &opened;
+    let Opened { weights, model, limits, text, forests, .. } = &opened;
     let goal = launch::agree(Goal::new(args, model, opened.asked))?;
     if !fleet.is_alone() {
         launch::same(&launch::agree(opened.spec(args, json, &goal))?)?;
@@ -293,7 +310,8 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         Ok(lines)
     }))?;
     let clock = Instant::now();
-    let done = translate(args, json, &decoder, &goal, (lines.as_ref(), out), progress)?;
+    let work = Work { args, json, decoder: &decoder, text: text.as_ref(), goal: &goal, progress };
+    let done = translate(&work, lines.as_ref(), out)?;
     if matches!(goal, Goal::Force(_)) {
         talk.say(&format!(
             "{} of {} references are reachable ({:.1} %)",
@@ -323,14 +341,8 @@ struct Tally {
 
 /// Translates all lines and writes the results in order. The first process has the lines and the outputs; the others
 /// have neither.
-fn translate(
-    args: &Args,
-    json: bool,
-    decoder: &Decoder<'_>,
-    goal: &Goal<'_>,
-    (lines, mut out): (Option<&Lines>, Option<Outputs<'_>>),
-    progress: Progress<'_>,
-) -> Result<Tally, Failure> {
+fn translate(work: &Work<'_>, lines: Option<&Lines>, mut out: Option<Outputs<'_>>) -> Result<Tally, Failure> {
+    let goal = work.goal;
     let fleet = launch::fleet();
     let mut done = Tally::default();
     let mut trouble = None;
@@ -348,10 +360,8 @@ fn translate(
         done.sentences += batch.len();
         goal.check(done.sentences, false).map_err(|e| fleet.known_to_all(e))?;
         let mine = fleet.mine(batch.len() as u32);
-        let answers: Result<Vec<Answer>, Error> = mine
-            .into_par_iter()
-            .map(|k| answer(args, json, decoder, goal, (&batch[k as usize], first + k as usize), progress))
-            .collect();
+        let answers: Result<Vec<Answer>, Error> =
+            mine.into_par_iter().map(|k| work.answer(&batch[k as usize], first + k as usize)).collect();
         let answers = fleet.collect(answers)?.into_iter().collect::<Result<Vec<_>, _>>()?;
         for a in answers.iter().flatten() {
             done.stats += a.stats;
@@ -457,13 +467,17 @@ fn save(args: &Args, json: bool, dir: &ModelDir, talk: Talk, progress: Progress<
         .hint("use --forest-kind search")
         .into());
     }
+    let text = dir.text().map(|path| TextModel::load(&path)).transpose()?;
     let lines = read_ahead(Input::open(&args.input)?);
     let mut writer = ForestsWriter::create(path, model, &dir.digests()?, limits.span())?;
     let mut sentences = 0;
     loop {
-        let (batch, failed) = next_batch(&lines, 1);
+        let (mut batch, failed) = next_batch(&lines, 1);
         if let Some(e) = failed {
             return Err(e.into());
+        }
+        if let Some(text) = &text {
+            batch.iter_mut().for_each(|line| *line = text.prepare(Side::Source, line).tokens);
         }
         if batch.is_empty() {
             break;
@@ -612,16 +626,32 @@ fn next_batch(lines: &Lines, processes: usize) -> (Vec<String>, Option<Error>) {
     (batch, None)
 }
 
-/// Translates one sentence and formats the outputs.
-fn answer(
-    args: &Args,
+/// Everything that the translation of a sentence needs.
+struct Work<'a> {
+    args: &'a Args,
     json: bool,
-    decoder: &Decoder<'_>,
-    goal: &Goal<'_>,
-    (line, id): (&str, usize),
-    progress: Progress<'_>,
-) -> Result<Answer, Error> {
-    let Some(lattice) = goal.search(decoder, line, id, progress)? else {
+    decoder: &'a Decoder<'a>,
+    /// Tokenisers and truecasers of a model that translates raw text.
+    text: Option<&'a TextModel>,
+    goal: &'a Goal<'a>,
+    progress: Progress<'a>,
+}
+
+impl Work<'_> {
+    /// Translates one line of the input and formats the outputs.
+    fn answer(&self, line: &str, id: usize) -> Result<Answer, Error> {
+        let sentence = match self.text {
+            Some(text) => text.prepare(Side::Source, line),
+            None => Prepared { tokens: line.to_owned(), ..Prepared::default() },
+        };
+        answer(self, &sentence, id)
+    }
+}
+
+/// Translates one sentence and formats the outputs.
+fn answer(work: &Work<'_>, sentence: &Prepared, id: usize) -> Result<Answer, Error> {
+    let &Work { args, json, decoder, text: raw, goal, progress } = work;
+    let Some(lattice) = goal.search(decoder, raw, sentence, id, progress)? else {
         let text = if json { format!("{}\n", object!({"id": id, "text": null})) } else { "\n".to_owned() };
         let forest = if args.forest_out.is_some() { empty_forest(id) } else { String::new() };
         return Ok(Answer { text, forest, ..Answer::default() });
@@ -630,13 +660,21 @@ fn answer(
     let names = decoder.model().names();
     let k = args.nbest.unwrap_or(0) as usize;
     let forest = (k > 0 || json || args.forest_out.is_some()).then(|| lattice.forest());
-    let list = match &forest {
+    let mut list = match &forest {
         Some(forest) if k > 0 || json => translations(decoder, (&lattice, forest), k.max(1), progress)?,
         _ => Vec::new(),
     };
+    let restored =
+        |tokens: String| raw.map_or(tokens.clone(), |raw| raw.restore(Side::Target, &tokens, sentence));
+    for t in &mut list {
+        t.text = restored(std::mem::take(&mut t.text));
+    }
     let (text, score) = match list.first() {
         Some(best) => (best.text.clone(), best.score),
-        None => lattice.best().unwrap_or_default(),
+        None => {
+            let (tokens, score) = lattice.best().unwrap_or_default();
+            (restored(tokens), score)
+        }
     };
     answer.score = score;
     let sparse = sparse_names(&lattice, &list);

@@ -1,10 +1,6 @@
 //! `luthier train`: a translation model from parallel text.
 
-use super::{
-    Common, Done,
-    align::{self, TextArgs},
-    extract, lm, write_out,
-};
+use super::{Common, Done, align, extract, lm, write_out};
 use crate::{
     phases::{Phases, counted},
     talk::{Remark, Talk, thousands},
@@ -15,8 +11,9 @@ use luthier::{
     decode::ModelKind,
     io::sort::SortSettings,
     lm::{MAX_ORDER, Settings as LmSettings},
+    text::{Cleaning, Language},
     train::{PhraseSettings, RuleLimits, align::Settings as AlignSettings, extract::What},
-    training::{Alignment, Event, LanguageModels, Settings, Stage},
+    training::{Alignment, Event, LanguageModels, Languages, Parallel, Settings, Stage},
 };
 use std::{
     fmt::Write as _,
@@ -30,10 +27,37 @@ use std::{
 /// Writes alignment.gz, table.bin (phrases with reordering, or rules), lm0.bin, weights.txt (initial weights), luthier.toml,
 /// which names them, and train.jsonl, one line per stage. Re-run the same command to resume. The language model is estimated
 /// from all lines of the target text, including lines that alignment skips.
+///
+/// With --raw, text is neither tokenised nor lower-cased: it is cleaned and tokenised, and the model translates raw text.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    #[command(flatten)]
-    text: TextArgs,
+    /// Source text, one sentence per line: tokenised, or raw with --raw.
+    #[arg(
+        long,
+        value_name = "FILE",
+        required_unless_present = "corpus",
+        requires = "target",
+        help_heading = "Input"
+    )]
+    source: Option<PathBuf>,
+    /// Translation of the source text, line by line.
+    #[arg(long, value_name = "FILE", requires = "source", help_heading = "Input")]
+    target: Option<PathBuf>,
+    /// Text is raw: clean it, learn tokenisation and casing from it, and train a model that translates raw text.
+    #[arg(long, help_heading = "Input")]
+    raw: bool,
+    /// One bilingual file instead of two: tab-separated columns, TMX 1.4, XLIFF 1.2 or 2, or PO (with --raw).
+    #[arg(long, value_name = "FILE", requires = "raw", conflicts_with_all = ["source", "alignment"], help_heading = "Input")]
+    corpus: Option<PathBuf>,
+    /// Language of the source text, such as en or pt-BR (with --raw) [default: the extension of the file].
+    #[arg(long, value_name = "CODE", requires = "raw", value_parser = language, help_heading = "Input")]
+    source_lang: Option<Language>,
+    /// Language of the target text (with --raw) [default: the extension of the file].
+    #[arg(long, value_name = "CODE", requires = "raw", value_parser = language, help_heading = "Input")]
+    target_lang: Option<Language>,
+    /// Skip sentence pairs with more words than this on a side.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = "Input")]
+    max_words: u16,
     /// Model directory; created, or resumed if it exists.
     #[arg(long, value_name = "DIR", help_heading = "Model")]
     model: PathBuf,
@@ -65,15 +89,43 @@ pub(crate) struct Args {
     sort: SortSettings,
 }
 
+/// Parses a language code.
+fn language(code: &str) -> Result<Language, String> {
+    Language::new(code).map_err(|e| e.to_string())
+}
+
 impl Args {
+    /// Returns the files of the text.
+    fn parallel(&self) -> Parallel {
+        match (&self.corpus, &self.source, &self.target) {
+            (Some(corpus), ..) => Parallel::Bitext(corpus.clone()),
+            (None, source, target) => {
+                Parallel::Files(source.clone().unwrap_or_default(), target.clone().unwrap_or_default())
+            }
+        }
+    }
+
+    /// Returns the languages of raw text: those given, else those that the extensions of the files name, else general rules.
+    fn languages(&self) -> Option<Languages> {
+        let choose = |given: &Option<Language>, file: &Option<PathBuf>| {
+            let named = || file.as_deref().and_then(Language::of_file);
+            given.clone().or_else(named).unwrap_or_else(Language::general)
+        };
+        self.raw.then(|| Languages {
+            source: choose(&self.source_lang, &self.source),
+            target: choose(&self.target_lang, &self.target),
+        })
+    }
+
     /// Returns the settings of training for these flags.
     fn settings(&self) -> Settings {
         Settings {
+            raw: self.languages(),
             what: match self.kind {
                 ModelKind::Phrase => What::Phrases(self.phrases.unwrap_or_default()),
                 ModelKind::Hiero => What::Rules(self.rules.unwrap_or_default()),
             },
-            max_words: self.text.max_words,
+            max_words: self.max_words,
             alignment: match &self.alignment {
                 Some(path) => Alignment::Given(path.clone()),
                 None => Alignment::Train(self.align.clone()),
@@ -95,15 +147,47 @@ impl Args {
                 ("--max-span, --max-symbols, --min-gap and --loose are", "hiero")
             }
             ModelKind::Hiero if self.phrases.is_some() => ("--max-length and --smoothing are", "phrase"),
-            _ => return Ok(()),
+            _ => return self.check_raw(),
         };
         Err(Error::new(format!("{stray} for --kind {kind}")).hint("leave them out, or change the kind"))
     }
 }
 
+impl Args {
+    /// Fails on settings that raw text does not go with.
+    fn check_raw(&self) -> Result<(), Error> {
+        if self.raw && self.alignment.is_some() {
+            return Err(Error::new(
+                "--alignment is for tokenised text, but --raw cleans and tokenises the text",
+            )
+            .hint("leave one of them out"));
+        }
+        let missing = self.source_lang.is_none() || self.target_lang.is_none();
+        if self.corpus.is_some() && missing {
+            return Err(
+                Error::new("--corpus needs both languages").hint("give --source-lang and --target-lang")
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Returns a line about the languages of raw text and their rules.
+fn rules(languages: &Languages) -> String {
+    let rules = |language: &Language| match (language.has_rules(), language == &Language::general()) {
+        (true, _) => format!("rules for {}", language.code()),
+        (false, true) => "general rules (no language given)".to_owned(),
+        (false, false) => format!("general rules ({} has none of its own)", language.code()),
+    };
+    format!("source: {}; target: {}", rules(&languages.source), rules(&languages.target))
+}
+
 pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
     args.check()?;
     let settings = args.settings();
+    if let Some(languages) = &settings.raw {
+        talk.say(&rules(languages));
+    }
     let shown = Mutex::new(Shown { words: 0, stage: Stage::Text });
     let line = |step: &Step| shown.lock().unwrap_or_else(PoisonError::into_inner).line(step);
     let phases = Phases::new(talk, &line);
@@ -116,7 +200,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
             phases.begin();
         }
     };
-    let training = Training::new(&args.text.source, &args.text.target, &args.model);
+    let training = Training::on(args.parallel(), &args.model);
     let training = training.settings(settings.clone()).progress(Progress::new(&show)).observe(&observe);
     let trained = training.run()?;
     drop(phases);
@@ -153,6 +237,7 @@ impl Shown {
     /// Returns the messages about an event.
     fn told(&mut self, event: &Event<'_>, settings: &Settings) -> Vec<Remark> {
         match event {
+            Event::Cleaned(cleaning) => vec![Remark::Line(cleaned(cleaning))],
             Event::Read(corpus) => {
                 self.words = corpus.source.tokens() + corpus.target.tokens();
                 align::told(corpus, settings.max_words)
@@ -171,6 +256,23 @@ impl Shown {
             }
         }
     }
+}
+
+/// Returns a line with the number of sentence pairs that cleaning keeps, and the reasons why others are left out.
+fn cleaned(cleaning: &Cleaning) -> String {
+    let kept = cleaning.pairs - cleaning.dropped();
+    let mut line = format!("cleaned: {} of {} pairs", thousands(kept), thousands(cleaning.pairs));
+    let reasons = [
+        (cleaning.empty, "with an empty side"),
+        (cleaning.identical, "with equal sides"),
+        (cleaning.ratio, "with very different lengths"),
+        (cleaning.duplicate, "that occur twice"),
+        (cleaning.language, "in the wrong language"),
+    ];
+    for (n, why) in reasons.iter().filter(|r| r.0 > 0) {
+        line += &format!("; left out: {} {why}", thousands(*n));
+    }
+    line
 }
 
 /// Returns the summary as text.

@@ -12,10 +12,10 @@ use crate::{
     launch,
     talk::{Talk, thousands},
 };
-use input::{Input, Loaded, load};
+use input::{Input, Loaded, RawText, load};
 use luthier::{
     core::{Error, Progress, SegmentId, Weights},
-    metric::Metric,
+    metric::{Metric, Tokenizer},
     tune::{
         Bootstrap, Event, FixedLists, Fleet, Goal, HeldOut, HeldOutPart, HoldOut, Job, Learned, Outcome,
         RunDir, RunSpec, RunView, Source, SourceKind, Stability, Subset, check_resampling,
@@ -96,7 +96,7 @@ struct Prepared {
 fn prepare(
     recipe: &Recipe,
     input: &Input,
-    metric: &Metric,
+    (metric, raw): (&Metric, Option<&RawText>),
     seed: u64,
     talk: Talk,
 ) -> Result<Prepared, Error> {
@@ -105,7 +105,7 @@ fn prepare(
             Error::new("--select-share has no effect with a selection set").hint("leave one of them out")
         );
     }
-    let (files, rows) = input.read_references(metric, talk)?;
+    let (files, rows) = input.read_references((metric, raw), talk)?;
     let references = Arc::new(input::by_segment(&files)?);
     let only_statistics = input.has_statistics();
     let source = match input.kind() {
@@ -116,18 +116,32 @@ fn prepare(
     let tuner = recipe.build(&Context { metric, seed, source, references: known })?;
     let reference_count = (!only_statistics).then_some(files.len());
     let mut spec = RunSpec::new(tuner.recipe.clone(), &input.metric.name(metric), seed);
-    spec.signature = metric.signature(reference_count, "");
-    let loaded = load(input, metric, (&files, rows), &references, &mut spec, talk)?;
+    spec.signature = signature(metric, reference_count, raw);
+    let loaded = load(input, (metric, raw), (&files, rows), &references, &mut spec, talk)?;
     Ok(Prepared { tuner, loaded, references, reference_count, spec })
+}
+
+/// Returns the signature of scores. Forests of a model that translates raw text are scored on the tokens of the model.
+fn signature(metric: &Metric, reference_count: Option<usize>, raw: Option<&RawText>) -> String {
+    let signature = metric.signature(reference_count, "");
+    if raw.is_some_and(|raw| raw.as_tokens) {
+        signature.replace("|tok:none", "|tok:model")
+    } else {
+        signature
+    }
 }
 
 /// Reads, runs the loop, and prints the result.
 fn execute(recipe: &Recipe, input: &Input, common: &Common, talk: Talk) -> Done {
-    let (metric, seed) = (input.metric.parse()?, common.seed.unwrap_or(1));
+    let raw = input.raw_text(recipe)?;
+    // Raw text is tokenised as for published scores.
+    let is_raw = raw.as_ref().is_some_and(|raw| !raw.as_tokens);
+    let default = if is_raw { Tokenizer::V13a } else { Tokenizer::None };
+    let (metric, seed) = (input.metric.parse_with(default)?, common.seed.unwrap_or(1));
     let fleet = launch::fleet();
     let standard = std::env::args_os().any(|a| a == "-" || a.to_string_lossy().ends_with("=-"));
-    let prepared =
-        launch::no_standard_input(standard).and_then(|()| prepare(recipe, input, &metric, seed, talk));
+    let prepared = launch::no_standard_input(standard)
+        .and_then(|()| prepare(recipe, input, (&metric, raw.as_ref()), seed, talk));
     let prepared = launch::agree(prepared)?;
     launch::same(&prepared.spec)?;
     show::processes(&prepared.tuner.schedule, fleet, talk);
@@ -383,8 +397,8 @@ impl Session<'_> {
         }
     }
 
-    fn signature(&self) -> String {
-        self.metric.signature(self.prepared.reference_count, "")
+    fn signature(&self) -> &str {
+        &self.prepared.spec.signature
     }
 
     /// The result of a run as JSON.

@@ -1,6 +1,6 @@
 //! The settings and inputs that a trained model depends on, as stored in `train.toml` of the model directory.
 
-use super::{Alignment, LanguageModels, Settings};
+use super::{Alignment, LanguageModels, Languages, Parallel, Settings};
 use crate::{
     core::Result,
     decode::ModelKind,
@@ -8,7 +8,6 @@ use crate::{
     train::{PhraseSettings, RuleLimits, align, extract::What},
 };
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 
 /// Settings and inputs of a trained model. Keys are the flags of `luthier train`.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -17,6 +16,8 @@ pub(super) struct TrainSpec {
     format: u32,
     version: String,
     kind: ModelKind,
+    #[serde(flatten)]
+    raw: Option<Languages>,
     max_words: u16,
     #[serde(flatten)]
     align: Option<align::Settings>,
@@ -34,12 +35,17 @@ pub(super) struct TrainSpec {
 impl TrainSpec {
     /// Returns the specification of training on a text. Reads all inputs for their digests; fails if one cannot be
     /// read.
-    pub(super) fn new(source: &Path, target: &Path, settings: &Settings) -> Result<Self> {
+    pub(super) fn new(parallel: &Parallel, settings: &Settings) -> Result<Self> {
         let (phrases, rules) = match settings.what {
             What::Phrases(phrases) => (Some(phrases), None),
             What::Rules(rules) => (None, Some(rules)),
         };
-        let mut inputs = vec![InputFile::read("source", source)?, InputFile::read("target", target)?];
+        let mut inputs = match parallel {
+            Parallel::Files(source, target) => {
+                vec![InputFile::read("source", source)?, InputFile::read("target", target)?]
+            }
+            Parallel::Bitext(path) => vec![InputFile::read("corpus", path)?],
+        };
         let align = match &settings.alignment {
             Alignment::Train(settings) => Some(settings.clone()),
             Alignment::Given(path) => {
@@ -58,6 +64,7 @@ impl TrainSpec {
             format: 2,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             kind: settings.kind(),
+            raw: settings.raw.clone(),
             max_words: settings.max_words,
             align,
             phrases,
@@ -84,6 +91,7 @@ mod tests {
             format: 2,
             version: "0.1.0".to_owned(),
             kind,
+            raw: None,
             max_words: 100,
             align: aligned.then(align::Settings::default),
             phrases: (kind == ModelKind::Phrase).then(PhraseSettings::default),

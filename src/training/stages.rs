@@ -5,6 +5,7 @@ use crate::{
     core::{Error, Result},
     io::{AtomicFile, WorkDir, WorkKind},
     lm,
+    text::Cleaning,
     train::{Corpus, Dropped},
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned, ser::SerializeStruct};
@@ -96,6 +97,9 @@ pub struct TextFigures {
     pub lines: usize,
     /// Number of sentence pairs that are kept for training.
     pub kept: usize,
+    /// Numbers of sentence pairs of raw text that cleaning has left out; `None` for tokenised text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cleaning: Option<Cleaning>,
     /// Numbers of sentence pairs that are skipped, by reason.
     pub dropped: Dropped,
     /// Number of source words in the pairs that are kept.
@@ -109,9 +113,10 @@ pub struct TextFigures {
 }
 
 impl TextFigures {
-    pub(super) fn new(corpus: &Corpus) -> Self {
+    pub(super) fn new(corpus: &Corpus, cleaning: Option<Cleaning>) -> Self {
         TextFigures {
             lines: corpus.total,
+            cleaning,
             kept: corpus.len(),
             dropped: corpus.dropped,
             source_words: corpus.source.tokens(),

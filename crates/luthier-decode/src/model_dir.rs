@@ -39,6 +39,10 @@ pub struct ModelConfig {
     pub weights: PathBuf,
     /// File names of the language models.
     pub lm: Vec<PathBuf>,
+    /// File name of the tokenisers and truecasers of a model that translates raw text; `None` if the model's text is
+    /// tokenised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<PathBuf>,
     /// Whether the model has a feature per language model that counts its out-of-vocabulary words.
     #[serde(default)]
     pub oov: bool,
@@ -70,6 +74,7 @@ impl ModelConfig {
             table: TABLE.into(),
             weights: WEIGHTS.into(),
             lm: Vec::new(),
+            text: None,
             oov: false,
             glue: None,
             span_limit: None,
@@ -205,10 +210,15 @@ impl ModelDir {
         self.path.join(&self.config.weights)
     }
 
-    /// Returns digests of the contents of the table and of each language model, in this order. Reads these files
-    /// completely; fails if one cannot be read.
+    /// Path of the tokenisers and truecasers of a model that translates raw text.
+    pub fn text(&self) -> Option<PathBuf> {
+        self.config.text.as_ref().map(|name| self.path.join(name))
+    }
+
+    /// Returns digests of the contents of the table, of each language model and, if it has them, of the tokenisers and
+    /// truecasers, in this order. Reads these files completely; fails if one cannot be read.
     pub fn digests(&self) -> Result<Vec<String>> {
-        let files = std::iter::once(self.table()).chain(self.lms());
+        let files = std::iter::once(self.table()).chain(self.lms()).chain(self.text());
         files.map(|path| Input::open(&path)?.digest()).collect()
     }
 }

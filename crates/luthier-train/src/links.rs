@@ -6,7 +6,7 @@
 //! words costs O(I·J); growing stops when a round adds no link.
 
 use crate::Corpus;
-use luthier_core::{Error, Result};
+use luthier_core::{Error, Result, Vocabulary};
 use luthier_io::Input;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -141,6 +141,48 @@ pub fn read(path: &Path, corpus: &Corpus) -> Result<Vec<Vec<Link>>> {
         .hint("expected one line of links per line of text"));
     }
     Ok(all)
+}
+
+/// Links words that occur on both sides of a sentence pair to each other and to nothing else, if `is_pinned` says so of
+/// them; the first occurrence on one side to the first on the other, and so on. Phrases and rules that are extracted from
+/// such links have each of these words as often on the source side as on the target side.
+///
+/// ```
+/// use luthier_core::Progress;
+/// use luthier_io::Input;
+/// use luthier_train::{Corpus, links};
+/// let input = |text: &'static str| Input::new("text", text.as_bytes()).unwrap();
+/// let corpus = Corpus::read(&mut input("a X1 X2\n"), &mut input("X2 b X1\n"), 100, Progress::NONE)?;
+/// let mut aligned = vec![vec![(0, 0), (1, 0), (2, 2)]];
+/// links::pin(&corpus, &mut aligned, |word| word.starts_with('X'));
+/// assert_eq!(aligned, [[(1, 2), (2, 0)]]);
+/// # luthier_core::Result::Ok(())
+/// ```
+pub fn pin(corpus: &Corpus, aligned: &mut [Vec<Link>], is_pinned: impl Fn(&str) -> bool) {
+    let pinned = |vocabulary: &Vocabulary| -> Vec<bool> {
+        (0..vocabulary.len() as u32).map(|w| is_pinned(vocabulary.word(w))).collect()
+    };
+    let (source, target) = (&corpus.source.vocabulary, &corpus.target.vocabulary);
+    let (of_source, of_target) = (pinned(source), pinned(target));
+    for (s, links) in aligned.iter_mut().enumerate() {
+        let mut free: Vec<(usize, u32)> = corpus
+            .target
+            .sentence(s)
+            .iter()
+            .copied()
+            .enumerate()
+            .filter(|w| of_target[w.1 as usize])
+            .collect();
+        for (i, &word) in corpus.source.sentence(s).iter().enumerate() {
+            let same = |w: &(usize, u32)| source.word(word) == target.word(w.1);
+            if let Some(at) = free.iter().position(same).filter(|_| of_source[word as usize]) {
+                let pair = (i as u16, free.remove(at).0 as u16);
+                links.retain(|l| l.0 != pair.0 && l.1 != pair.1);
+                links.push(pair);
+            }
+        }
+        links.sort_unstable();
+    }
 }
 
 /// Combines the links of both directions, each sorted, of a sentence pair with these numbers of source and

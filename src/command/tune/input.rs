@@ -26,6 +26,7 @@ use luthier::{
     },
     metric::Metric,
     nbest::{keep_features, segment_keys},
+    text::{Side, TextModel},
     tune::{
         Candidates, FROM_LISTS, FixedLists, HoldOut, Judge, NbestOptions, RunSpec, SMALL, Source, SourceKind,
         columns, lists, recipe::Recipe,
@@ -181,13 +182,49 @@ pub(super) struct Loaded {
     pub(super) groups: Vec<u128>,
 }
 
+/// Tokenisers and truecasers of a model that translates raw text.
+#[derive(Clone)]
+pub(super) struct RawText {
+    model: Arc<TextModel>,
+    /// Whether forests are learned from: then texts are scored as the model's tokens, else as raw text.
+    pub(super) as_tokens: bool,
+}
+
+impl RawText {
+    /// Replaces reference lines by the model's tokens if texts are scored as tokens.
+    fn prepare_references(&self, files: &mut [Lines], sentences: &[String]) {
+        if !self.as_tokens {
+            return;
+        }
+        for (s, sentence) in sentences.iter().enumerate() {
+            let sentence = self.model.prepare(Side::Source, sentence);
+            for line in files.iter_mut().filter_map(|f| f.lines.get_mut(s)) {
+                *line = self.model.prepare_reference(&sentence, line).tokens;
+            }
+        }
+    }
+
+    /// Returns the sentences as [`InProcess`] takes them.
+    fn prepare_sentences(&self, sentences: Vec<String>) -> Vec<String> {
+        if !self.as_tokens {
+            return sentences;
+        }
+        sentences.iter().map(|line| self.model.prepare(Side::Source, line).tokens).collect()
+    }
+
+    /// Returns the model if texts are scored as raw text.
+    fn for_decoder(&self) -> Option<Arc<TextModel>> {
+        (!self.as_tokens).then(|| self.model.clone())
+    }
+}
+
 /// More features than this are beyond MERT's reach, and slow for line searches.
 const MANY: usize = 50;
 
 /// Reads everything that a run needs but its references, which are given, and records it in `spec`.
 pub(super) fn load(
     input: &Input,
-    metric: &Metric,
+    (metric, raw): (&Metric, Option<&RawText>),
     (files, rows): (&[Lines], Option<Rows>),
     references: &[Vec<String>],
     spec: &mut RunSpec,
@@ -201,8 +238,19 @@ pub(super) fn load(
     let own = dir.as_ref().map(ModelDir::weights);
     let start = input.init.clone().or(input.moses_ini.clone()).or(own);
     let initial = start.as_deref().map_or(Ok(Weights::default()), read_weights)?;
-    let mut reader =
-        Reader { input, metric, files, rows, references, spec, start, initial, groups: Vec::new(), talk };
+    let mut reader = Reader {
+        input,
+        metric,
+        raw,
+        files,
+        rows,
+        references,
+        spec,
+        start,
+        initial,
+        groups: Vec::new(),
+        talk,
+    };
     let (source, [select, test]) = match (&input.source, &input.command, &dir) {
         (None, ..) => reader.lists()?,
         (Some(text), Some(command), _) => reader.by_command(command, text)?,
@@ -228,6 +276,8 @@ type Sources = (Box<dyn Source>, [Option<Box<dyn Source>>; 2]);
 struct Reader<'a> {
     input: &'a Input,
     metric: &'a Metric,
+    /// Tokenisers of the model, if it translates raw text.
+    raw: Option<&'a RawText>,
     files: &'a [Lines],
     /// Lists that have been read for their references.
     rows: Option<Rows>,
@@ -313,26 +363,34 @@ impl Reader<'_> {
     /// Prepares the built-in decoder for all sets. Initial weights of features that the model does not have are dropped.
     fn by_model(&mut self, dir: &ModelDir, path: &Path) -> Result<Sources> {
         let sentences = self.source(path)?;
-        let (input, metric) = (self.input, self.metric);
+        let (input, metric, raw) = (self.input, self.metric, self.raw);
+        let sentences = raw.map_or_else(|| sentences.clone(), |raw| raw.prepare_sentences(sentences.clone()));
         let (model, limits, digests) = self.open_model(dir)?;
         let held = input.held_out.each(|set| {
-            let Some((_, sentences, files)) = set.text(metric, self.spec)? else { return Ok(None) };
+            let Some((_, mut sentences, mut files)) = set.text(metric, self.spec)? else { return Ok(None) };
+            if let Some(raw) = raw {
+                raw.prepare_references(&mut files, &sentences);
+                sentences = raw.prepare_sentences(sentences);
+            }
             let references = by_segment(&files)?;
             let made = InProcess::new(model.clone(), sentences, limits, 1, metric, &references);
-            Ok(Some(Box::new(made) as Box<dyn Source>))
+            Ok(Some(Box::new(made.on_raw_text(raw.and_then(RawText::for_decoder))) as Box<dyn Source>))
         })?;
         self.place_weights(&model)?;
         self.spec.recipe.check_features(model.names())?;
+        let recipe = &self.spec.recipe;
+        let own =
+            InProcess::new(model.clone(), sentences, limits, input.k() as usize, metric, self.references)
+                .on_raw_text(raw.and_then(RawText::for_decoder));
         let forests = match &input.forests {
             Some(path) => {
                 let forests = open_forests(path, &digests, &model, limits)?;
-                check_sentences(path, &forests, &sentences)?;
+                check_sentences(path, &forests, own.sentences())?;
                 Some(forests)
             }
             None => None,
         };
-        let recipe = &self.spec.recipe;
-        let own = InProcess::new(model, sentences, limits, input.k() as usize, metric, self.references)
+        let own = own
             .with_forests(forests)
             .on_forests(recipe.forest_density())
             .smoothed(recipe.sentence_smoothing());
@@ -636,8 +694,28 @@ impl Input {
         !self.moses_scores.is_empty()
     }
 
+    /// Tokenisers and truecasers of --model; `None` without it, or if its text is tokenised.
+    pub(super) fn raw_text(&self, recipe: &Recipe) -> Result<Option<RawText>> {
+        let Some(path) = self.model.as_deref().map(ModelDir::open).transpose()?.and_then(|dir| dir.text())
+        else {
+            return Ok(None);
+        };
+        let as_tokens = recipe.forest_density().is_some();
+        if as_tokens && self.metric.has_tokenizer() {
+            return Err(Error::new(
+                "--tokenize has no effect with --on forest, which scores the tokens of the model",
+            )
+            .hint("leave it out, or use --on nbest"));
+        }
+        Ok(Some(RawText { model: Arc::new(TextModel::load(&path)?), as_tokens }))
+    }
+
     /// The references to tune with.
-    pub(super) fn read_references(&self, metric: &Metric, talk: Talk) -> Result<(Vec<Lines>, Option<Rows>)> {
+    pub(super) fn read_references(
+        &self,
+        (metric, raw): (&Metric, Option<&RawText>),
+        talk: Talk,
+    ) -> Result<(Vec<Lines>, Option<Rows>)> {
         check_distinct(&self.nbest.nbest, &self.references)?;
         let mut files = read_references(&self.references)?;
         let mut rows = None;
@@ -648,6 +726,9 @@ impl Input {
         }
         if !self.has_statistics() {
             check_references(&files, metric)?;
+        }
+        if let (Some(raw), Some(source)) = (raw, &self.source) {
+            raw.prepare_references(&mut files, &text::read_lines(source)?.lines);
         }
         if let Some(first) = files.first() {
             MetricArgs::check_tokens(metric, &first.file, first.lines.iter().map(String::as_str), talk);

@@ -1,0 +1,87 @@
+//! Unicode normalisation and repair of a line of text.
+
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
+
+/// Returns a line in Unicode's composed form (NFC), with white space folded to single blanks and ends trimmed. Control
+/// and invisible characters (byte order marks, zero-width spaces, soft hyphens) are removed, and UTF-8 that was once
+/// read as Windows-1252 (`Ã©` for `é`) is repaired. Joiners, which some scripts need, are kept.
+///
+/// ```
+/// use luthier_text::normalise;
+///
+/// assert_eq!(normalise("\u{feff} a\u{a0}\u{200b}b\t e\u{301} "), "a b é");
+/// assert_eq!(normalise("cafÃ© â€™ naïve Ã"), "café ’ naïve Ã");
+/// ```
+pub fn normalise(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    for c in line.chars() {
+        if c.is_whitespace() {
+            if !out.is_empty() && !out.ends_with(' ') {
+                out.push(' ');
+            }
+        } else if !is_invisible(c) {
+            out.push(c);
+        }
+    }
+    out.truncate(out.trim_end_matches(' ').len());
+    if out.is_ascii() {
+        return out;
+    }
+    if let Some(repaired) = repaired(&out) {
+        out = repaired;
+    }
+    if is_nfc_quick(out.chars()) == IsNormalized::Yes { out } else { out.nfc().collect() }
+}
+
+/// Whether a character has no glyph and no effect that a translation would need.
+fn is_invisible(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{fffe}')
+}
+
+/// Returns the text with sequences of characters replaced that are UTF-8 read as Windows-1252; `None` if there are none.
+fn repaired(text: &str) -> Option<String> {
+    let starts = |c: char| matches!(c, 'Ã' | 'Â' | 'â' | 'Ä' | 'Å');
+    if !text.contains(starts) {
+        return None;
+    }
+    let chars: Vec<char> = text.chars().collect();
+    let (mut out, mut at, mut changed) = (String::with_capacity(text.len()), 0, false);
+    while at < chars.len() {
+        match decoded(&chars[at..]) {
+            Some((c, length)) => {
+                out.push(c);
+                at += length;
+                changed = true;
+            }
+            None => {
+                out.push(chars[at]);
+                at += 1;
+            }
+        }
+    }
+    changed.then_some(out)
+}
+
+/// Decodes a character of two or three bytes, each read as one character of Windows-1252. Returns the character and
+/// the number of characters that it was read as. Only sequences that hardly occur in text are decoded.
+fn decoded(chars: &[char]) -> Option<(char, usize)> {
+    let length = match chars.first()? {
+        'Ã' | 'Â' | 'Ä' | 'Å' => 2,
+        'â' => 3,
+        _ => return None,
+    };
+    let bytes: Option<Vec<u8>> = chars.get(..length)?.iter().map(|&c| windows_1252(c)).collect();
+    let bytes = bytes?;
+    let c = std::str::from_utf8(&bytes).ok()?.chars().next()?;
+    (!c.is_control()).then_some((c, length))
+}
+
+/// Returns the byte of a character in Windows-1252; `None` if it has none.
+fn windows_1252(c: char) -> Option<u8> {
+    const HIGH: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
+    if let Some(at) = HIGH.chars().position(|h| h == c) {
+        return Some(0x80 + at as u8);
+    }
+    u8::try_from(c as u32).ok()
+}
