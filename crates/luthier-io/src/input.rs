@@ -113,7 +113,7 @@ impl Input {
     }
 
     /// Reads all bytes that are left, without a byte order mark. Fails if reading fails or compressed data are damaged.
-    #[cfg(feature = "nbest")]
+    #[cfg(any(feature = "bitext", feature = "nbest"))]
     pub(crate) fn rest(&mut self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.reader.read_to_end(&mut bytes).map_err(|e| self.broken(&e))?;

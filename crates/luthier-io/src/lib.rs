@@ -1,8 +1,8 @@
 //! Input and output of Luthier: text files with errors that name file and line, transparent decompression,
-//! n-best lists, weights files, memory-mapped containers, external sorting and work directories.
+//! n-best lists, bilingual files, weights files, memory-mapped containers, external sorting and work directories.
 //!
-//! Compression formats (`gz`, `bz2`, `xz`, `zstd`), n-best lists (`nbest`) and work directories (`work-dir`)
-//! are Cargo features, so that a library compiles only what it uses.
+//! Compression formats (`gz`, `bz2`, `xz`, `zstd`), n-best lists (`nbest`), bilingual files (`bitext`) and work
+//! directories (`work-dir`) are Cargo features, so that a library compiles only what it uses.
 //!
 //! ```
 //! let dir = tempfile::tempdir().unwrap();
@@ -12,6 +12,8 @@
 //! assert_eq!(weights.iter().collect::<Vec<_>>(), [("lm", 0.5), ("length", -1.0)]);
 //! ```
 
+#[cfg(feature = "bitext")]
+pub mod bitext;
 pub mod container;
 mod input;
 mod meter;
