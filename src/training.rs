@@ -16,7 +16,7 @@ mod stages;
 use crate::{
     core::{Error, Progress, Result},
     decode::{DenseFeature, ModelConfig, ModelDir, ModelKind},
-    io::{AtomicFile, Input, sort::SortSettings},
+    io::{AtomicFile, Input, bitext::Skipped, sort::SortSettings},
     lm,
     table::Builder,
     text::{Cleaning, is_placeholder},
@@ -175,8 +175,13 @@ impl LanguageModels {
 /// An event during training, for programs that report progress.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// Raw text has been cleaned, which has left out these numbers of sentence pairs.
-    Cleaned(&'a Cleaning),
+    /// Raw text has been cleaned.
+    Cleaned {
+        /// Numbers of sentence pairs that were left out.
+        cleaning: &'a Cleaning,
+        /// Numbers of entries of a bilingual file that are not sentence pairs.
+        skipped: &'a Skipped,
+    },
     /// The parallel text has been read; nothing has been written yet.
     Read(&'a Corpus),
     /// A stage that is not complete begins.
@@ -340,7 +345,7 @@ impl<'a> Training<'a> {
             }
         };
         if let Some(raw) = &raw {
-            self.tell(&Event::Cleaned(&raw.cleaning));
+            self.tell(&Event::Cleaned { cleaning: &raw.cleaning, skipped: &raw.skipped });
         }
         let [mut source, mut target] = match (&raw, &self.parallel) {
             (Some(raw), _) => raw.inputs()?,

@@ -237,7 +237,10 @@ impl Shown {
     /// Returns the messages about an event.
     fn told(&mut self, event: &Event<'_>, settings: &Settings) -> Vec<Remark> {
         match event {
-            Event::Cleaned(cleaning) => vec![Remark::Line(cleaned(cleaning))],
+            Event::Cleaned { cleaning, skipped } => {
+                let entries = (skipped.total() > 0).then(|| Remark::Line(format!("not read: {skipped}")));
+                entries.into_iter().chain([Remark::Line(cleaned(cleaning))]).collect()
+            }
             Event::Read(corpus) => {
                 self.words = corpus.source.tokens() + corpus.target.tokens();
                 align::told(corpus, settings.max_words)

@@ -3,7 +3,7 @@
 use super::stages::Stages;
 use crate::{
     core::{Error, Progress, Result},
-    io::{AtomicFile, Input, Meter},
+    io::{AtomicFile, Input, Meter, bitext::{Skipped, read_bitext}},
     text::{Cleaning, Language, TextModel, clean},
 };
 use rayon::prelude::*;
@@ -59,11 +59,12 @@ impl Parallel {
         }
     }
 
-    /// Reads all sentence pairs. Fails if two files differ in their number of lines.
-    fn pairs(&self, languages: &Languages, progress: Progress<'_>) -> Result<Vec<(String, String)>> {
+    /// Reads all sentence pairs, with the numbers of entries of a bilingual file that are not pairs. Fails if two files differ
+    /// in their number of lines.
+    fn pairs(&self, languages: &Languages, progress: Progress<'_>) -> Result<(Vec<(String, String)>, Skipped)> {
         if let Parallel::Bitext(path) = self {
-            let languages = (languages.source.code(), languages.target.code());
-            return Ok(read_bitext(path, Some(languages))?.pairs);
+            let read = read_bitext(path, Some((languages.source.code(), languages.target.code())))?;
+            return Ok((read.pairs, read.skipped));
         }
         let [mut source, mut target] = self.inputs()?;
         let meter = Meter::new(progress, "lines", 0);
@@ -84,7 +85,7 @@ impl Parallel {
             }
             meter.add(1)?;
         }
-        Ok(pairs)
+        Ok((pairs, Skipped::default()))
     }
 }
 
@@ -94,6 +95,8 @@ pub(super) struct RawText {
     model: TextModel,
     /// Numbers of sentence pairs that cleaning has left out.
     pub(super) cleaning: Cleaning,
+    /// Numbers of entries of a bilingual file that are not sentence pairs.
+    pub(super) skipped: Skipped,
     /// Tokens of both sides, one line per sentence pair.
     sides: [Vec<u8>; 2],
     /// Names of the files, for messages.
@@ -103,7 +106,7 @@ pub(super) struct RawText {
 impl RawText {
     /// Reads, cleans and tokenises a raw text. Fails if a file cannot be read, or if cleaning leaves nothing.
     pub(super) fn read(parallel: &Parallel, languages: &Languages, progress: Progress<'_>) -> Result<Self> {
-        let mut pairs = parallel.pairs(languages, progress)?;
+        let (mut pairs, skipped) = parallel.pairs(languages, progress)?;
         let cleaning = clean(&mut pairs);
         let name = |path: &Path| path.display().to_string();
         let paths = parallel.paths();
@@ -127,7 +130,7 @@ impl RawText {
                 side.push(b'\n');
             }
         }
-        Ok(RawText { model, cleaning, sides, names })
+        Ok(RawText { model, cleaning, skipped, sides, names })
     }
 
     /// Returns the tokens as inputs.
@@ -144,13 +147,4 @@ impl RawText {
         }
         Ok([TEXT, SOURCE, TARGET].map(str::to_owned).into())
     }
-}
-
-/// Both sides of a bilingual file.
-struct Bitext {
-    pairs: Vec<(String, String)>,
-}
-
-fn read_bitext(path: &Path, _: Option<(&str, &str)>) -> Result<Bitext> {
-    Err(Error::in_file(path.display().to_string(), "not yet"))
 }
