@@ -3,7 +3,10 @@
 use super::stages::Stages;
 use crate::{
     core::{Error, Progress, Result},
-    io::{AtomicFile, Input, Meter, bitext::{Skipped, read_bitext}},
+    io::{
+        AtomicFile, Input, Meter,
+        bitext::{Skipped, read_bitext},
+    },
     text::{Cleaning, Language, TextModel, clean},
 };
 use rayon::prelude::*;
@@ -61,7 +64,11 @@ impl Parallel {
 
     /// Reads all sentence pairs, with the numbers of entries of a bilingual file that are not pairs. Fails if two files differ
     /// in their number of lines.
-    fn pairs(&self, languages: &Languages, progress: Progress<'_>) -> Result<(Vec<(String, String)>, Skipped)> {
+    fn pairs(
+        &self,
+        languages: &Languages,
+        progress: Progress<'_>,
+    ) -> Result<(Vec<(String, String)>, Skipped)> {
         if let Parallel::Bitext(path) = self {
             let read = read_bitext(path, Some((languages.source.code(), languages.target.code())))?;
             return Ok((read.pairs, read.skipped));

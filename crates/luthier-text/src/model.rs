@@ -318,7 +318,7 @@ impl TextModel {
             match place {
                 Some(i) => self.append_span(&mut line, side, &source.spans[*i], (piece.left, piece.right)),
                 None if piece.text.starts_with(BLANK) && piece.text.chars().count() == 1 => {
-                    line.push(&piece.text)
+                    line.push(&piece.text);
                 }
                 None => line.append(&piece.text, piece.left, piece.right),
             }

@@ -48,17 +48,11 @@ fn repaired(text: &str) -> Option<String> {
     let chars: Vec<char> = text.chars().collect();
     let (mut out, mut at, mut changed) = (String::with_capacity(text.len()), 0, false);
     while at < chars.len() {
-        match decoded(&chars[at..]) {
-            Some((c, length)) => {
-                out.push(c);
-                at += length;
-                changed = true;
-            }
-            None => {
-                out.push(chars[at]);
-                at += 1;
-            }
-        }
+        let found = decoded(&chars[at..]);
+        let (c, length) = found.unwrap_or((chars[at], 1));
+        out.push(c);
+        at += length;
+        changed |= found.is_some();
     }
     changed.then_some(out)
 }

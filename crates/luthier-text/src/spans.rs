@@ -1,5 +1,7 @@
 //! Protected spans: parts of a line that a translation must contain unchanged, such as URLs, placeholders and tags.
 
+use crate::tokenise::is_character;
+
 /// Joiner: marks a token that is attached to its left or right neighbour (before or after the token's own text).
 pub const JOINER: char = '\u{ffed}';
 
@@ -192,7 +194,8 @@ fn format_item(rest: &str) -> Option<usize> {
 /// Length of `{}`, `{0}`, `{name}`, `{0:.2f}` or `{name!r}`.
 fn braces(bytes: &[u8], is_name: impl Fn(&u8) -> bool) -> Option<usize> {
     let name = 1 + bytes[1..].iter().take_while(|b| is_name(b)).count();
-    let begins = bytes[1].is_ascii_alphanumeric() || matches!(bytes[1], b'_' | b'}' | b':' | b'!');
+    let begins =
+        bytes.get(1).is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'}' | b':' | b'!'));
     let end = match bytes.get(name)? {
         b'}' => name,
         b':' | b'!' => name + bytes[name..].iter().take(20).position(|b| matches!(b, b'}' | b' ' | b'{'))?,
@@ -243,7 +246,7 @@ fn url(rest: &str) -> Option<usize> {
     let scheme = SCHEMES.iter().find(|s| lower.starts_with(**s)).map(|s| s.len());
     let scheme = scheme.or_else(|| lower.starts_with("www.").then_some(4))?;
     let end = rest.find(|c: char| {
-        c.is_whitespace() || matches!(c, '<' | '>' | '"' | '`' | '“' | '”' | '»' | '«' | '，' | '。')
+        c.is_whitespace() || is_character(c) || matches!(c, '<' | '>' | '"' | '`' | '“' | '”' | '»' | '«')
     });
     let length = without_punctuation(&rest[..end.unwrap_or(rest.len())]);
     let host = rest
@@ -306,7 +309,7 @@ const MORE: [&str; 6] = ["xml", "xz", "yaml", "yml", "zip", "zst"];
 
 /// Length of a path or of a file name with a common extension.
 fn file(rest: &str) -> Option<usize> {
-    let is_part = |c: char| c.is_alphanumeric() || "_.+@%=~*$-/\\:#{}".contains(c);
+    let is_part = |c: char| (c.is_alphanumeric() && !is_character(c)) || "_.+@%=~*$-/\\:#{}".contains(c);
     let end = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
     let length = without_punctuation(&rest[..end]);
     let text = &rest[..length];

@@ -256,7 +256,8 @@ impl Cutter<'_> {
         let at_end = !self.line[after..].chars().any(char::is_alphanumeric);
         let mut letters = word.chars();
         let is_initial = letters.next().is_some_and(char::is_uppercase) && letters.next().is_none();
-        !at_end && (is_initial || self.rules.abbreviations.contains(word))
+        let is_listed = |word: &str| self.rules.abbreviations.contains(word);
+        !at_end && (is_initial || is_listed(word) || is_listed(&word.to_lowercase()))
     }
 }
 
@@ -312,11 +313,11 @@ fn attach(line: &str, atoms: &mut [Atom]) {
 
 /// Whether a mark opens what follows it: a bracket, or a quotation mark that is not attached to the token before.
 fn is_opening(mark: &str, atom: &Atom) -> bool {
-    match mark.chars().next() {
-        Some('(' | '[' | '{' | '¿' | '¡' | '“' | '‘' | '«' | '„' | '‚' | '‹') => {
-            mark.chars().count() == 1
-        }
-        Some('"' | '\'' | '`' | '*' | '_') => !atom.left,
+    let mut chars = mark.chars();
+    match (chars.next(), chars.next()) {
+        (Some('(' | '[' | '{' | '¿' | '¡' | '„' | '‚'), None) => true,
+        // Languages use these in different directions.
+        (Some('"' | '\'' | '`' | '*' | '“' | '‘' | '«' | '»' | '‹' | '›'), _) => !atom.left,
         _ => false,
     }
 }
@@ -373,13 +374,15 @@ impl Line {
 
     /// Appends the text of a token that is attached as stated.
     pub(crate) fn append(&mut self, text: &str, left: bool, right: bool) {
-        self.begin(left || text.starts_with(is_character));
+        let mut chars = text.chars();
+        let single = chars.next().is_some_and(is_character) && chars.next().is_none();
+        self.begin(left || single);
         if text.contains(INNER_BLANK) {
             self.text.extend(text.chars().map(|c| if c == INNER_BLANK { ' ' } else { c }));
         } else {
             self.text.push_str(text);
         }
-        self.open = right || text.ends_with(is_character);
+        self.open = right || single;
     }
 
     /// Appends a protected span, whose characters stand for themselves.

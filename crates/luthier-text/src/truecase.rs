@@ -212,11 +212,9 @@ fn capitalise(text: &mut String) {
 impl Truecaser {
     /// Changes the words of a line to their usual forms where its casing can be restored, and returns the casing.
     pub(crate) fn truecase(&self, pieces: &mut [Piece]) -> Casing {
-        let attempts: [fn(&Self, &mut [Piece]) -> Option<Casing>; 3] =
-            [Self::from_capitals, Self::from_title, Self::from_sentences];
-        for attempt in attempts {
+        for style in [Style::Capitals, Style::Title, Style::Sentences] {
             let mut changed = pieces.to_vec();
-            let Some(casing) = attempt(self, &mut changed) else { continue };
+            let Some(casing) = self.remove(style, &mut changed) else { continue };
             let mut back = changed.clone();
             self.restore(&mut back, casing);
             if back == pieces {
@@ -232,36 +230,37 @@ impl Truecaser {
         self.forms.get(&word.to_lowercase()).map(String::as_str)
     }
 
-    fn from_capitals(&self, pieces: &mut [Piece]) -> Option<Casing> {
-        if !is_capitals(pieces) {
-            return None;
+    /// Removes the casing of a style from a line and returns it; `None` if the line does not have the style.
+    fn remove(&self, style: Style, pieces: &mut [Piece]) -> Option<Casing> {
+        let all = Casing { style, first: true, later: true };
+        match style {
+            Style::Capitals if is_capitals(pieces) => {
+                for p in pieces.iter_mut().filter(|p| p.is_ordinary()) {
+                    p.text = self.form(&p.text).map_or_else(|| p.text.to_lowercase(), str::to_owned);
+                }
+                Some(all)
+            }
+            Style::Title if is_title(pieces) => {
+                pieces.iter_mut().filter(|p| p.is_ordinary()).for_each(|p| self.lower(p));
+                Some(all)
+            }
+            Style::Sentences => Some(self.remove_from_sentences(pieces)),
+            Style::Capitals | Style::Title => None,
         }
-        for p in pieces.iter_mut().filter(|p| p.is_ordinary()) {
-            p.text = self.form(&p.text).map_or_else(|| p.text.to_lowercase(), str::to_owned);
-        }
-        Some(Casing { style: Style::Capitals, first: true, later: true })
     }
 
-    fn from_title(&self, pieces: &mut [Piece]) -> Option<Casing> {
-        if !is_title(pieces) {
-            return None;
-        }
-        let ordinary = pieces.iter_mut().filter(|p| p.is_ordinary());
-        ordinary.for_each(|p| self.lower(p));
-        Some(Casing { style: Style::Title, first: true, later: true })
-    }
-
-    fn from_sentences(&self, pieces: &mut [Piece]) -> Option<Casing> {
+    /// Changes the first words of sentences to their usual forms.
+    fn remove_from_sentences(&self, pieces: &mut [Piece]) -> Casing {
         let starts = starts(pieces);
         let is_lower = |&i: &usize| pieces[i].is_ordinary() && pieces[i].is_lower();
         let first = !starts.first().is_some_and(is_lower);
-        let later = !starts.iter().skip(1).any(|i| is_lower(i));
+        let later = !starts.iter().skip(1).any(is_lower);
         for (n, &i) in starts.iter().enumerate() {
             if (if n == 0 { first } else { later }) && pieces[i].is_ordinary() {
                 self.lower(&mut pieces[i]);
             }
         }
-        Some(Casing { style: Style::Sentences, first, later })
+        Casing { style: Style::Sentences, first, later }
     }
 
     /// Changes a capitalised word to small letters if that is its usual form.
