@@ -16,12 +16,13 @@ use luthier::{
     forest::{Forest, text::write_json},
     io::{AtomicFile, Input, nbest::MosesLine, text as lines},
     metric::SentenceSmoothing,
-    text::{Prepared, Side, TextModel},
+    text::{Prepared, Side, TextModel, is_placeholder},
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json as object};
 use std::{
+    collections::BTreeMap,
     io::Write as _,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -181,6 +182,8 @@ struct Answer {
     stats: Stats,
     /// Model score of the translation.
     score: f64,
+    /// Words without a translation, for --stats.
+    unknown: Vec<String>,
 }
 
 /// Number of sentences per thread that are translated before results are written.
@@ -321,7 +324,7 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         ));
     }
     if args.stats {
-        tell(talk, &done, (clock.elapsed().as_secs_f64(), opened));
+        tell(talk, &done, (clock.elapsed().as_secs_f64(), opened), *limits);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -337,6 +340,8 @@ struct Tally {
     stats: Stats,
     /// Sum of the model scores.
     score: f64,
+    /// Numbers of occurrences of words without a translation.
+    unknown: BTreeMap<String, usize>,
 }
 
 /// Translates all lines and writes the results in order. The first process has the lines and the outputs; the others
@@ -367,6 +372,9 @@ fn translate(work: &Work<'_>, lines: Option<&Lines>, mut out: Option<Outputs<'_>
             done.stats += a.stats;
             done.reached += usize::from(a.reached);
             done.score += a.score;
+            for word in &a.unknown {
+                *done.unknown.entry(word.clone()).or_insert(0) += 1;
+            }
             if let Some(out) = out.as_mut().filter(|_| trouble.is_none()) {
                 trouble = out.write([&a.text, &a.nbest, &a.forest]).err();
             }
@@ -477,7 +485,9 @@ fn save(args: &Args, json: bool, dir: &ModelDir, talk: Talk, progress: Progress<
             return Err(e.into());
         }
         if let Some(text) = &text {
-            batch.iter_mut().for_each(|line| *line = text.prepare(Side::Source, line).tokens);
+            for line in &mut batch {
+                *line = text.prepare(Side::Source, line).tokens;
+            }
         }
         if batch.is_empty() {
             break;
@@ -502,8 +512,9 @@ fn save(args: &Args, json: bool, dir: &ModelDir, talk: Talk, progress: Progress<
 }
 
 /// Prints speed and search statistics.
-fn tell(talk: Talk, done: &Tally, (seconds, opened): (f64, f64)) {
+fn tell(talk: Talk, done: &Tally, (seconds, opened): (f64, f64), limits: Limits) {
     let total = done.stats;
+    let copied = if limits.drop_unknown { "dropped" } else { "copied" };
     talk.say(&format!(
         "{} sentences, {} words ({} unknown) in {seconds:.2} s, {:.0} words per second; model opened in {opened:.2} s",
         thousands(done.sentences),
@@ -518,12 +529,24 @@ fn tell(talk: Talk, done: &Tally, (seconds, opened): (f64, f64)) {
         thousands(total.kept as usize),
         done.score / done.sentences.max(1) as f64
     ));
+    if !done.unknown.is_empty() {
+        talk.say(&format!("unknown words, {}: {}", copied, most_frequent(&done.unknown)));
+    }
     if total.rule_seconds > 0.0 {
         talk.say(&format!(
             "parsing {:.2} s, scoring rules {:.2} s, both summed over threads",
             total.parse_seconds, total.rule_seconds
         ));
     }
+}
+
+/// Returns the twenty most frequent words with their counts.
+fn most_frequent(words: &BTreeMap<String, usize>) -> String {
+    let mut sorted: Vec<(&String, &usize)> = words.iter().collect();
+    sorted.sort_by_key(|w| std::cmp::Reverse(w.1));
+    let shown: Vec<String> = sorted.iter().take(20).map(|(word, n)| format!("{word} ({n})")).collect();
+    let more = sorted.len().saturating_sub(20);
+    shown.join(", ") + &if more > 0 { format!(" and {} more", thousands(more)) } else { String::new() }
 }
 
 /// Outputs for translations, n-best list and forests.
@@ -669,13 +692,16 @@ fn answer(work: &Work<'_>, sentence: &Prepared, id: usize) -> Result<Answer, Err
     for t in &mut list {
         t.text = restored(std::mem::take(&mut t.text));
     }
-    let (text, score) = match list.first() {
-        Some(best) => (best.text.clone(), best.score),
-        None => {
-            let (tokens, score) = lattice.best().unwrap_or_default();
-            (restored(tokens), score)
-        }
+    let (text, score) = if let Some(best) = list.first() {
+        (best.text.clone(), best.score)
+    } else {
+        let (tokens, score) = lattice.best().unwrap_or_default();
+        (restored(tokens), score)
     };
+    if args.stats && answer.stats.unknown > 0 {
+        let words = sentence.tokens.split_ascii_whitespace().filter(|w| !decoder.model().translates(w));
+        answer.unknown = words.filter(|w| raw.is_none() || !is_placeholder(w)).map(str::to_owned).collect();
+    }
     answer.score = score;
     let sparse = sparse_names(&lattice, &list);
     let name_of = |key: &FeatureKey| sparse.get(key).map_or("", String::as_str);

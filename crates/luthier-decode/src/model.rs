@@ -162,6 +162,12 @@ impl Model {
         self.sparse.as_ref().map(|s| s.on).unwrap_or_default()
     }
 
+    /// Returns whether the table has a translation of a source word by itself. The decoder copies or drops other words.
+    pub fn translates(&self, word: &str) -> bool {
+        let node = self.table.source_word(word).and_then(|id| self.table.step(self.table.root(), id));
+        node.is_some_and(|node| !node.entries().is_empty())
+    }
+
     /// Whether the model is hierarchical, not phrase-based.
     pub fn is_hierarchical(&self) -> bool {
         self.table.shape().hierarchical
