@@ -685,7 +685,13 @@ fn in_a_browser() {
     ok_in(dir, "report phrase.mert phrase.pro hiero.mert hiero.pro -o four.html -q");
     ok_in(dir, "report phrase.mert -o one.html -q");
     let quick = common::root().join("examples/quickstart");
-    ok_in(dir, &format!("tune apro --nbest {0}/nbest.txt --ref {0}/ref.txt --run lists -q", quick.display()));
+    ok_in(
+        dir,
+        &format!(
+            "tune apro --nbest {0}/nbest.txt --ref {0}/ref.txt --run lists --folds 4 --bootstrap 20 -q",
+            quick.display()
+        ),
+    );
     ok_in(dir, "report lists -o lists.html -q");
     let done = Command::new(python)
         .arg(common::root().join("scripts/browser.py"))

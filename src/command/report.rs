@@ -20,9 +20,10 @@ use std::{
 
 /// Write an HTML report of runs.
 ///
-/// Shows learning curves, weights, length ratios and settings, and the claims of an experiment with their verdicts; where lists are available, also the score of each run's choices,
-/// the headroom, significance, the score along each feature, and every sentence with the features that decided. The lists are
-/// those that the runs have saved or were given, merged, so that all runs choose from the same candidates.
+/// Shows learning curves, held-out scores, weights and their intervals, length ratios and settings, and the claims of an
+/// experiment with their verdicts; where lists are available, also the score of each run's choices, the headroom, significance,
+/// the score along each feature, and every sentence with the features that decided. The lists are those that the runs have
+/// saved or were given, merged, so that all runs choose from the same candidates.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Run directories, or directories that contain runs, such as that of an experiment.
@@ -133,6 +134,7 @@ impl Run {
             "settings": self.view.settings, "events": events,
             "stop": self.view.end.map(|e| e.stop.name()), "best": self.view.end.map(|e| e.best),
             "weights": {"names": self.trace.names, "all": self.trace.all, "steps": self.trace.steps},
+            "heldOut": self.view.validation(), "stability": self.view.bootstrap(),
         })
     }
 }

@@ -164,6 +164,35 @@
       table(["run", "algorithm", "iterations", "selected", "initial tuning score", "tuning score", ...held.map((k) => heads[k]), "length ratio", "seconds", "stop reason"], rows));
   }
 
+  // Held-out scores.
+  const held = data.runs.filter((r) => r.heldOut);
+  if (held.length) {
+    const rows = held.flatMap((run) => {
+      const h = run.heldOut;
+      const plan = h.parts.length > 1 ? `${h.parts.length} folds` : `${h.segments} of ${h.part_of.length} segments`;
+      const whole = row(run.name, plan, String(h.segments), "", fixed(h.initial), make("td", {}, make("strong", {}, fixed(h.score)), ` ± ${fixed(h.interval)}`), h.p_value.toFixed(4));
+      const part = (p, i) => row("", h.parts.length > 1 ? `fold ${i + 1}` : "", String(p.segments), fixed(p.tuning), fixed(p.initial), fixed(p.score), "");
+      return [whole, ...h.parts.map(part)];
+    });
+    section("held-out", "Held-out scores", `${data.metric} on segments that the weights were not learned from, with the initial and with the learned weights. The first row of a run is the corpus score of all held-out segments, with its 95 % confidence interval and the p-value of the difference from the initial weights. With folds, each fold is scored with weights learned from the other folds; the weights of the run itself are learned from all segments.`,
+      table(["run", "held out", "segments", "tuning score", "initial held-out score", "held-out score", "p"], rows));
+  }
+
+  // Variation of weights between resamples.
+  const resampled = data.runs.filter((r) => r.stability);
+  if (resampled.length) {
+    const tables = resampled.map((run) => {
+      const s = run.stability;
+      const what = s.confidence ? "95 % confidence interval" : "stability (95 % of the resamples)";
+      const rows = s.features.map((f) => row(f.name, short(f.weight), short(f.relative), `${short(f.low)} to ${short(f.high)}`, `${Math.round(100 * f.same_sign)} %`,
+        f.low <= 0 && f.high >= 0 ? "perhaps irrelevant: contains 0" : ""));
+      const left = s.without_anchor ? ` ${s.without_anchor} resamples without a weight for ${s.anchor} are left out.` : "";
+      return [make("h3", {}, run.name), table(["feature", "weight", "relative weight", what, "same sign", ""], rows),
+        make("p", { class: "note" }, `${s.samples.toLocaleString("en")} resamples of the segments. Weights are relative to the absolute weight of ${s.anchor}.${left} Tuning ${data.metric} on 95 % of the resamples: ${fixed(s.score[0])} to ${fixed(s.score[1])}.`)];
+    });
+    section("stability", "Weights of resamples", "How much the weights vary if other segments of the same kind had been drawn, by the bootstrap. For MERT, whose objective is a step function, the range shows how stable the answer is; it is not a confidence interval.", ...tables);
+  }
+
   // Learning curves and length ratios.
   {
     const names = { score: "tuning set", select: "selection set", test: "test set" };
