@@ -126,15 +126,20 @@ class Translator:
     ) -> list[list[tuple[str, float, list[tuple[str, float]]]]]: ...
 
 def train(
-    source: _Path,
-    target: _Path,
+    source: _Path | None,
+    target: _Path | None,
     model: _Path,
     *,
+    corpus: _Path | None = None,
+    raw: bool = False,
+    source_lang: str | None = None,
+    target_lang: str | None = None,
+    max_words: int = 100,
     hiero: bool = False,
     order: int | None = None,
     threads: int | None = None,
     progress: _Progress | None = None,
-) -> None: ...
+) -> str: ...
 def tune(
     lists: Lists,
     recipe: Recipe,

@@ -1,12 +1,13 @@
 //! Translation with a model directory, and training of one.
 
 use crate::{
-    call::{short, work},
+    call::{raise, short, work},
     lists::{Pairs, pairs_of, weights_of},
 };
 use luthier::{
     Training,
-    training::{LanguageModels, Settings},
+    text::Language,
+    training::{LanguageModels, Languages, Parallel, Settings},
 };
 use pyo3::{prelude::*, pybacked::PyBackedStr};
 use std::path::PathBuf;
@@ -62,26 +63,67 @@ impl Translator {
     }
 }
 
-/// Trains a model directory from parallel text.
+/// Trains a model directory from parallel text, two files or with `corpus` one bilingual file of raw text, and returns the
+/// figures of its stages as JSON.
 #[pyfunction]
-#[pyo3(signature = (source, target, model, *, hiero=false, order=None, threads=None, progress=None))]
+#[pyo3(signature = (
+    source, target, model, *, corpus=None, raw=false, source_lang=None, target_lang=None, max_words=100, hiero=false,
+    order=None, threads=None, progress=None
+))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
 pub(crate) fn train(
     py: Python<'_>,
-    source: PathBuf,
-    target: PathBuf,
+    source: Option<PathBuf>,
+    target: Option<PathBuf>,
     model: PathBuf,
+    corpus: Option<PathBuf>,
+    raw: bool,
+    source_lang: Option<&str>,
+    target_lang: Option<&str>,
+    max_words: u16,
     hiero: bool,
     order: Option<u8>,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<()> {
+) -> PyResult<String> {
     let mut settings =
         if hiero { Settings::hiero(luthier::train::RuleLimits::default()) } else { Settings::default() };
+    settings.max_words = max_words;
     if let Some(order) = order {
         settings.lm = LanguageModels::Estimate { order };
     }
-    work(py, threads, progress, |progress| {
-        Training::new(&source, &target, &model).settings(settings).progress(progress).run().map(drop)
-    })
+    let given = [source_lang, target_lang];
+    let parallel = match (source, target, corpus) {
+        (Some(source), Some(target), None) => Parallel::Files(source, target),
+        (None, None, Some(corpus)) if given.iter().all(Option::is_some) => Parallel::Bitext(corpus),
+        (None, None, Some(_)) => {
+            return Err(refused("corpus= needs both languages", "give source_lang= and target_lang="));
+        }
+        _ => {
+            return Err(refused(
+                "expected two files, or one bilingual file",
+                "give the files of source and target, or corpus=",
+            ));
+        }
+    };
+    let bilingual = matches!(parallel, Parallel::Bitext(_));
+    if raw || bilingual {
+        let [source, target] = given.map(|code| code.map(|code| short(|| Language::new(code))).transpose());
+        settings.raw = Some(Languages::choose([source?, target?], &parallel));
+    } else if given.iter().any(Option::is_some) {
+        return Err(refused(
+            "source_lang= and target_lang= are for raw text",
+            "set raw=True, or leave them out",
+        ));
+    }
+    let trained = work(py, threads, progress, |progress| {
+        Training::on(parallel, &model).settings(settings).progress(progress).run()
+    })?;
+    serde_json::to_string(&trained)
+        .map_err(|e| refused(&format!("the figures of training cannot be written: {e}"), "report this"))
+}
+
+/// Returns an error about arguments.
+fn refused(message: &str, hint: &str) -> PyErr {
+    raise(&luthier::core::Error::new(message).hint(hint))
 }

@@ -193,3 +193,36 @@ def test_translator(tmp_path):
         model.translate("a b")
     with pytest.raises(lt.Error, match="expected a model directory"):
         lt.Translator(tmp_path / "nothing")
+
+
+def test_translator_of_raw_text(tmp_path):
+    words = {"Open": "Abre", "Close": "Cierra", "Delete": "Borra", "the file": "el archivo", "the window": "la ventana"}
+    pairs = [
+        (f"{verb} {noun}, {n} of {{0}}.", f"{words[verb]} {words[noun]}, {n} de {{0}}.")
+        for n in range(1, 9)
+        for verb in ("Open", "Close", "Delete")
+        for noun in ("the file", "the window")
+    ]
+    for side, name in enumerate(["train.en", "train.es"]):
+        (tmp_path / name).write_text("".join(f"{pair[side]}\n" for pair in pairs), encoding="utf-8")
+    (tmp_path / "train.tsv").write_text("".join(f"{en}\t{es}\n" for en, es in pairs), encoding="utf-8")
+    model = lt.train(tmp_path / "train.en", tmp_path / "train.es", tmp_path / "model", raw=True, order=3)
+    assert model.training["text"]["cleaning"]["pairs"] == len(pairs)
+    text = "Delete the window, 17 of {0}."
+    assert model.translate([text]) == ["Borra la ventana, 17 de {0}."]
+    assert model.translate([text], nbest=2)[0][0].text == "Borra la ventana, 17 de {0}."
+    languages = {"source_lang": "en", "target_lang": "es"}
+    other = lt.train(corpus=tmp_path / "train.tsv", model=tmp_path / "other", order=3, **languages)
+    assert other.translate([text]) == model.translate([text])
+    new = tmp_path / "new"
+    for arguments, message in [
+        ({"corpus": tmp_path / "train.tsv", "model": new}, "corpus= needs both languages; give source_lang= and target_lang="),
+        ({"model": new}, "expected two files, or one bilingual file; give the files of source and target, or corpus="),
+        ({"source": "a", "target": "b"}, "model is missing"),
+        ({"source": "a", "target": "b", "model": new, "source_lang": "en"}, "are for raw text; set raw=True"),
+        ({"source": "a", "target": "b", "model": new, "max_words": 0}, "max_words is 0, expected a whole number from 1 to 1000"),
+        ({"source": "a", "target": "b", "model": new, "raw": True, "source_lang": "english"}, "not a language code"),
+    ]:
+        with pytest.raises(lt.Error, match=message):
+            lt.train(**arguments)
+    assert not new.exists()

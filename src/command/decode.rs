@@ -16,7 +16,7 @@ use luthier::{
     forest::{Forest, text::write_json},
     io::{AtomicFile, Input, nbest::MosesLine, text as lines},
     metric::SentenceSmoothing,
-    text::{Prepared, Side, TextModel, is_placeholder},
+    text::{JOINER, Prepared, Side, TextModel, is_placeholder},
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -700,7 +700,10 @@ fn answer(work: &Work<'_>, sentence: &Prepared, id: usize) -> Result<Answer, Err
     };
     if args.stats && answer.stats.unknown > 0 {
         let words = sentence.tokens.split_ascii_whitespace().filter(|w| !decoder.model().translates(w));
-        answer.unknown = words.filter(|w| raw.is_none() || !is_placeholder(w)).map(str::to_owned).collect();
+        answer.unknown = match raw {
+            None => words.map(str::to_owned).collect(),
+            Some(_) => words.filter(|w| !is_placeholder(w)).map(|w| w.replace(JOINER, "")).collect(),
+        };
     }
     answer.score = score;
     let sparse = sparse_names(&lattice, &list);

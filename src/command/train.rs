@@ -105,16 +105,10 @@ impl Args {
         }
     }
 
-    /// Returns the languages of raw text: those given, else those that the extensions of the files name, else general rules.
+    /// Returns the languages of raw text.
     fn languages(&self) -> Option<Languages> {
-        let choose = |given: &Option<Language>, file: &Option<PathBuf>| {
-            let named = || file.as_deref().and_then(Language::of_file);
-            given.clone().or_else(named).unwrap_or_else(Language::general)
-        };
-        self.raw.then(|| Languages {
-            source: choose(&self.source_lang, &self.source),
-            target: choose(&self.target_lang, &self.target),
-        })
+        let given = [self.source_lang.clone(), self.target_lang.clone()];
+        self.raw.then(|| Languages::choose(given, &self.parallel()))
     }
 
     /// Returns the settings of training for these flags.

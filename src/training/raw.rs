@@ -34,6 +34,20 @@ pub struct Languages {
     pub target: Language,
 }
 
+impl Languages {
+    /// Returns the given languages of source and target; for those not given the languages that the extensions of the files
+    /// name (`train.de`), or else general rules.
+    pub fn choose(given: [Option<Language>; 2], parallel: &Parallel) -> Self {
+        let named = match parallel {
+            Parallel::Files(source, target) => [source, target].map(|path| Language::of_file(path)),
+            Parallel::Bitext(_) => [None, None],
+        };
+        let [source, target] = given;
+        let [of_source, of_target] = named.map(|language| language.unwrap_or_else(Language::general));
+        Languages { source: source.unwrap_or(of_source), target: target.unwrap_or(of_target) }
+    }
+}
+
 /// Files of a parallel text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Parallel {
