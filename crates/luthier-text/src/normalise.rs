@@ -13,6 +13,9 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 /// assert_eq!(normalise("cafÃ© â€™ naïve Ã"), "café ’ naïve Ã");
 /// ```
 pub fn normalise(line: &str) -> String {
+    if is_normal(line.as_bytes()) {
+        return line.to_owned();
+    }
     let mut out = String::with_capacity(line.len());
     for c in line.chars() {
         if c.is_whitespace() {
@@ -31,6 +34,25 @@ pub fn normalise(line: &str) -> String {
         out = repaired;
     }
     if is_nfc_quick(out.chars()) == IsNormalized::Yes { out } else { out.nfc().collect() }
+}
+
+/// Whether a line certainly is as [`normalise`] leaves it: words of printable ASCII, of composed Latin letters and of common
+/// punctuation, divided by single blanks.
+fn is_normal(line: &[u8]) -> bool {
+    let (mut at, mut previous) = (0, b' ');
+    while at < line.len() {
+        at += match line[at..] {
+            [b'!'..=b'~', ..] => 1,
+            [b' ', ..] if previous != b' ' => 1,
+            // Â, Ã, Ä, Å and â may be the beginning of text to repair.
+            [0xc3, 0x82..=0x85 | 0xa2, ..] => return false,
+            [0xc3..=0xc8, _, ..] | [0xc2, 0xa1 | 0xab | 0xbb | 0xbf, ..] => 2,
+            [0xe2, 0x80, 0x93 | 0x94 | 0x98 | 0x99 | 0x9c | 0x9d | 0xa6, ..] => 3,
+            _ => return false,
+        };
+        previous = line[at - 1];
+    }
+    previous != b' ' || line.is_empty()
 }
 
 /// Whether a character has no glyph and no effect that a translation would need.

@@ -78,7 +78,16 @@ pub fn protected_spans(line: &str) -> Vec<Span> {
     let mut spans = Vec::new();
     let (mut at, mut previous) = (0, ' ');
     while let Some(c) = line[at..].chars().next() {
-        if let Some((length, class)) = span_at(&line[at..], c, previous) {
+        if c == ' ' {
+            at += 1;
+            previous = c;
+            continue;
+        }
+        let plain = if is_word(previous) { 0 } else { plain_word(line.as_bytes(), at) };
+        if plain > 0 {
+            at += plain;
+            previous = line[..at].chars().next_back().unwrap_or(' ');
+        } else if let Some((length, class)) = span_at(&line[at..], c, previous) {
             spans.push(Span { start: at, end: at + length, class });
             at += length;
             previous = line[..at].chars().next_back().unwrap_or(' ');
@@ -92,6 +101,36 @@ pub fn protected_spans(line: &str) -> Vec<Span> {
         }
     }
     spans
+}
+
+/// Returns the length of the word of Latin letters and digits at `at` if it begins with a letter and nothing follows it that
+/// addresses and file names have; else 0. Most words are skipped in this way.
+fn plain_word(line: &[u8], at: usize) -> usize {
+    let end = at + latin(&line[at..]);
+    if end == at || line[at].is_ascii_digit() {
+        return 0;
+    }
+    let stops = match line.get(end) {
+        None => true,
+        Some(b'.') => line.get(end + 1).is_none_or(|&b| b == b' '),
+        Some(b) => b.is_ascii() && !b"+@%=~*$-/\\:#{}".contains(b),
+    };
+    if stops { end - at } else { 0 }
+}
+
+/// Returns the number of bytes of the Latin letters, digits and underscores that a text begins with.
+#[inline]
+pub(crate) fn latin(text: &[u8]) -> usize {
+    let mut at = 0;
+    loop {
+        match text[at..] {
+            [b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_', ..] => at += 1,
+            // From `À` to `ɏ`, but `×` and `÷`.
+            [0xc3, 0x97 | 0xb7, ..] => return at,
+            [0xc3..=0xc9, _, ..] => at += 2,
+            _ => return at,
+        }
+    }
 }
 
 /// Returns the length in bytes and the class of the span at the beginning of `rest`, whose first character is `c`;

@@ -8,7 +8,7 @@
 use crate::{
     Language,
     language::Apostrophe,
-    spans::{BLANK, INNER_BLANK, JOINER, Span, SpanClass, is_word, protected_spans},
+    spans::{BLANK, INNER_BLANK, JOINER, Span, SpanClass, is_word, latin, protected_spans},
 };
 use rustc_hash::FxHashSet;
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
@@ -148,10 +148,13 @@ impl Cutter<'_> {
         let mut at = start;
         while at < end {
             let rest = &self.line[at..end];
-            let Some(c) = rest.chars().next() else { break };
-            let (length, kind) = if c == ' ' {
+            if rest.starts_with(' ') {
                 at += 1;
                 continue;
+            }
+            let Some(c) = rest.chars().next() else { break };
+            let (length, kind) = if latin(rest.as_bytes()) > 0 {
+                (self.word(at, 0, end), Kind::Word)
             } else if is_character(c) {
                 (c.len_utf8(), Kind::Character)
             } else if let Some(prefix) = self.word_prefix(at, rest, c) {
@@ -203,7 +206,13 @@ impl Cutter<'_> {
         let line = &self.line[..end];
         let mut at = start + prefix;
         let mut previous = ' ';
-        while let Some(c) = line[at..].chars().next() {
+        loop {
+            let length = latin(&line.as_bytes()[at..]);
+            if length > 0 {
+                at += length;
+                previous = line[..at].chars().next_back().unwrap_or(' ');
+            }
+            let Some(c) = line[at..].chars().next().filter(|&c| c != ' ') else { break };
             if is_inner(c) {
                 at += c.len_utf8();
                 previous = c;
@@ -228,6 +237,9 @@ impl Cutter<'_> {
             previous = c;
         }
         let rest = &line[at..];
+        if rest.is_empty() || rest.starts_with(' ') {
+            return at - start;
+        }
         if rest.starts_with("++") && !rest[2..].starts_with(is_word) {
             return at + 2 - start;
         }
@@ -282,7 +294,11 @@ pub(crate) fn is_character(c: char) -> bool {
 
 /// Length of the operator, the run of equal marks or the single mark at the beginning of `rest`.
 fn symbol(rest: &str, c: char) -> usize {
-    let operator = OPERATORS.iter().find(|o| rest.starts_with(**o));
+    if rest.as_bytes().get(c.len_utf8()).is_none_or(|b| b.is_ascii_alphanumeric() || *b == b' ') {
+        return c.len_utf8();
+    }
+    let first = rest.as_bytes()[0];
+    let operator = OPERATORS.iter().find(|o| o.as_bytes()[0] == first && rest.starts_with(**o));
     let repeats = matches!(c, '.' | '-' | '=' | '*' | '/' | '!' | '?' | '<' | '>' | '+' | '#' | '~' | '\\');
     let run = if repeats { rest.chars().take_while(|&r| r == c).count() } else { 1 };
     operator.map_or(0, |o| o.len()).max(run * c.len_utf8())
