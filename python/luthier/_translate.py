@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
 
-from . import _luthier
-from ._luthier import Error
+from . import _check, _luthier
 from ._metrics import _texts
-from ._progress import ProgressLike, callback, finish
+from ._progress import ProgressLike, reporting
 from ._weights import Weights, WeightsLike, pairs_of
 
 
@@ -28,7 +27,7 @@ class Translator:
 
     def __init__(self, model: str | os.PathLike[str], weights: WeightsLike | None = None) -> None:
         """Opens a model directory, as `train` or the command line writes it, with its own weights or with others."""
-        self._translator = _luthier.Translator(os.fspath(model), None if weights is None else pairs_of(weights))
+        self._translator = _luthier.Translator(_check.path("model", model), None if weights is None else pairs_of(weights))
 
     @classmethod
     def load(cls, model: str | os.PathLike[str], weights: WeightsLike | None = None) -> Translator:
@@ -51,15 +50,12 @@ class Translator:
 
     def translate(self, sentences, *, nbest=None, threads=None, progress=False):  # type: ignore[no-untyped-def]
         """Translates tokenised sentences; with `nbest` returns a list of the best translations of each."""
-        sentences, call = _texts("sentences", sentences), callback(progress)
-        if nbest is None:
-            found = self._translator.translate(sentences, threads, call)
-            finish(call)
-            return found
-        if not isinstance(nbest, int) or nbest < 1:
-            raise Error(f"nbest is {nbest!r}, expected a whole number of at least 1")
-        found = self._translator.nbest(sentences, nbest, threads, call)
-        finish(call)
+        sentences, threads = _texts("sentences", sentences), _check.at_least("threads", threads, 1)
+        k = _check.at_least("nbest", nbest, 1)
+        with reporting(progress) as call:
+            if k is None:
+                return self._translator.translate(sentences, threads, call)
+            found = self._translator.nbest(sentences, k, threads, call)
         return [[Translation(text, score, dict(features)) for text, score, features in entry] for entry in found]
 
 
@@ -78,9 +74,8 @@ def train(
     `hiero` makes a hierarchical model instead of a phrase-based one; `order` is the order of the language model [default: 5].
     An interrupted call with the same arguments resumes.
     """
-    call = callback(progress)
-    _luthier.train(
-        os.fspath(source), os.fspath(target), os.fspath(model), hiero=hiero, order=order, threads=threads, progress=call
-    )
-    finish(call)
+    files = _check.path("source", source), _check.path("target", target), _check.path("model", model)
+    hiero, order, threads = _check.flag("hiero", hiero), _check.at_least("order", order, 1, 6), _check.at_least("threads", threads, 1)
+    with reporting(progress) as call:
+        _luthier.train(*files, hiero=hiero, order=order, threads=threads, progress=call)
     return Translator(model)
