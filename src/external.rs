@@ -12,7 +12,7 @@
 //! | `{iteration}` | number of the iteration, from 0 |
 //!
 //! An iteration fails if the command fails or writes no list. Standard error of the command is kept in the run
-//! directory, as `decode/000.log` for iteration 0.
+//! directory, as `decode/000.log` for iteration 0; each fold has a run directory of its own.
 
 use crate::{
     core::{Error, FeatureKey, Local, Names, Progress, Result, SegmentId, Weights},
@@ -39,7 +39,7 @@ pub struct External {
     pub source: PathBuf,
     /// Number of candidates per segment that the command is asked for.
     pub k: u32,
-    /// Directory of the weights, lists and logs of each iteration: `decode/` in the run directory.
+    /// Directory of the weights, lists and logs of each iteration, in the run directory: `decode`.
     pub dir: PathBuf,
     /// Metric that candidates are scored with.
     pub metric: Metric,
@@ -57,9 +57,10 @@ pub struct External {
     pub memory: Memory,
 }
 
-/// State of an [`External`] between iterations: feature names, dense features and the number of the next iteration.
+/// State of an [`External`] between iterations: directory of the run, feature names, dense features and the number of the next iteration.
 #[derive(Default)]
 pub struct Memory {
+    run: Mutex<PathBuf>,
     names: Mutex<Names>,
     columns: Mutex<Option<Arc<Local>>>,
     iteration: AtomicU32,
@@ -92,7 +93,12 @@ impl External {
 
     /// Path of a file of an iteration.
     fn path(&self, iteration: u32, ending: &str) -> PathBuf {
-        self.dir.join(format!("{iteration:03}.{ending}"))
+        self.directory().join(format!("{iteration:03}.{ending}"))
+    }
+
+    /// Directory of the weights, lists and logs.
+    fn directory(&self) -> PathBuf {
+        self.memory.run.lock().unwrap_or_else(PoisonError::into_inner).join(&self.dir)
     }
 
     /// Returns the dense features: those of the first list, and those of later lists while they are at most `SMALL` in
@@ -115,7 +121,8 @@ impl External {
     /// Runs the command and returns the path of its n-best list. Fails if the command fails or writes no list.
     fn decode(&self, iteration: u32, weights: &Weights) -> Result<PathBuf> {
         let failed = |path: &Path, e: &std::io::Error| Error::io(path.display().to_string(), "write it", e);
-        fs::create_dir_all(&self.dir).map_err(|e| failed(&self.dir, &e))?;
+        let dir = self.directory();
+        fs::create_dir_all(&dir).map_err(|e| failed(&dir, &e))?;
         let (file, list, log) =
             (self.path(iteration, "weights"), self.list_path(iteration), self.path(iteration, "log"));
         fs::write(&file, weights.to_text(&[])).map_err(|e| failed(&file, &e))?;
@@ -217,6 +224,10 @@ impl Source for External {
     fn learn_names(&self, names: &[String]) -> Result<()> {
         let mut known = self.memory.names.lock().unwrap_or_else(PoisonError::into_inner);
         names.iter().try_for_each(|name| known.intern(name).map(drop))
+    }
+
+    fn enter(&self, run: &Path) {
+        run.clone_into(&mut self.memory.run.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     fn resume_at(&self, epoch: u32, columns: Option<&Arc<Local>>) {

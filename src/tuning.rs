@@ -9,7 +9,10 @@ use crate::{
     tune::{
         Bootstrap, Event, FROM_LISTS, FixedLists, Fleet, HeldOut, HeldOutPart, HoldOut, Job, Learned,
         NbestOptions, Outcome, RunDir, RunSpec, RunView, SMALL, Source, SourceKind, Stability, Stop, Subset,
-        mert::Certificate, recipe::Context, run as run_job, validate,
+        check_samples,
+        mert::Certificate,
+        recipe::{Context, Tuner},
+        run as run_job, validate,
     },
 };
 use std::{
@@ -75,6 +78,15 @@ struct Sources {
     metric: Metric,
 }
 
+/// A run that is about to begin.
+struct Opened<'s> {
+    tuner: Tuner,
+    dir: RunDir,
+    initial: Weights,
+    /// Segments to learn from; `None` for all.
+    subset: Option<&'s Subset<'s>>,
+}
+
 /// A run that has ended.
 struct Run {
     recipe: Recipe,
@@ -109,6 +121,9 @@ pub struct Tuned {
     pub iteration: u32,
     /// Reason why the run ended.
     pub stop: Stop,
+    /// Advice about the result, such as that the weights that an L1 penalty leaves score worse than the initial ones. Settings
+    /// are named as on the command line.
+    pub remarks: Vec<String>,
     /// What is known about the highest score on the tuning lists, with scores for which higher is better; `None` unless
     /// [`Mert::certify`](crate::Mert::certify) asks for it.
     pub certificate: Option<Certificate>,
@@ -155,7 +170,8 @@ impl<'a> Tuning<'a> {
     }
 
     /// Holds out a share of the segments, above 0 and below 1: they are scored with the initial and with the tuned weights,
-    /// and nothing is learned from them. Segments of a group (a column of the lists) stay together.
+    /// and nothing is learned from them. Segments of a group (a column of the lists) stay together, also in the significance
+    /// test.
     #[must_use]
     pub fn hold_out(self, share: f64) -> Self {
         Tuning { hold_out: Some(HoldOut::Share(share)), ..self }
@@ -180,7 +196,7 @@ impl<'a> Tuning<'a> {
         Tuning { hold_out: Some(HoldOut::Folds(folds)), ..self }
     }
 
-    /// Tunes also on a number of resamples of the segments, to see how much each weight varies.
+    /// Tunes also on a number of resamples of the segments, at least 2, to see how much each weight varies.
     #[must_use]
     pub fn bootstrap(self, samples: u32) -> Self {
         Tuning { bootstrap: Some(samples), ..self }
@@ -215,6 +231,8 @@ impl<'a> Tuning<'a> {
     }
 
     fn run_here(&self) -> Result<Tuned> {
+        self.hold_out.map_or(Ok(()), HoldOut::check)?;
+        self.bootstrap.map_or(Ok(()), check_samples)?;
         let metric: Metric = self.metric.parse().map_err(|e| Error::new(format!("{e}")))?;
         let references = Arc::new(self.dev.references()?);
         let source =
@@ -231,23 +249,31 @@ impl<'a> Tuning<'a> {
         }
         let groups = self.dev.groups(sources.dev.segments())?;
         let Some(plan) = self.hold_out else {
-            let run = self.run_on(&sources, None, self.run.as_deref())?;
+            let run = self.run_on(&sources, self.open(&sources, None, self.run.as_deref())?)?;
             return self.finish(run, &sources, &groups, None);
         };
         let parts = plan.parts(&groups, self.seed)?;
         let folds = matches!(plan, HoldOut::Folds(_));
+        // Opened first: a directory of another run is refused before any work.
+        let whole = folds.then(|| self.open(&sources, None, self.run.as_deref())).transpose()?;
+        let fold_path = |number| Some(RunView::fold_path(self.run.as_ref()?, number));
+        if let Some(first) = fold_path(0).filter(|p| folds && p.exists()) {
+            let subset = Subset::new(&sources.dev, parts[0].learned.clone());
+            self.open(&sources, Some((&subset, HeldOutPart { plan, part: 0 })), Some(&first))?;
+        }
         let mut run = None;
         let scores = validate(
             (plan, &parts),
+            &groups,
             &sources.dev,
             &sources.metric,
             &Fleet::ALONE,
             self.progress,
             &mut |number, subset| {
-                let path =
-                    self.run.as_ref().map(|p| if folds { RunView::fold_path(p, number) } else { p.clone() });
+                let path = if folds { fold_path(number) } else { self.run.clone() };
                 let part = HeldOutPart { plan, part: number as u32 };
-                let done = self.run_on(&sources, Some((subset, part)), path.as_deref())?;
+                let opened = self.open(&sources, Some((subset, part)), path.as_deref())?;
+                let done = self.run_on(&sources, opened)?;
                 let best = done.dir.events().find(|e| e.iteration == done.outcome.iteration);
                 let learned = Learned {
                     initial: done.outcome.start.clone(),
@@ -258,22 +284,22 @@ impl<'a> Tuning<'a> {
                 Ok(learned)
             },
         )?;
-        let run = match run.filter(|_| !folds) {
-            Some(run) => run,
-            None => self.run_on(&sources, None, self.run.as_deref())?,
-        };
+        if let Some(whole) = whole {
+            run = Some(self.run_on(&sources, whole)?);
+        }
+        let run = run.ok_or_else(|| Error::new("no part to learn from"))?;
         run.dir.write_validation(&scores)?;
         self.finish(run, &sources, &groups, Some(scores))
     }
 
-    /// Tunes on all segments, or on those of a part.
-    fn run_on(
+    /// Opens a run on all segments, or on those of a part.
+    fn open<'s>(
         &self,
-        sources: &Sources,
-        part: Option<(&Subset<'_>, HeldOutPart)>,
+        sources: &'s Sources,
+        part: Option<(&'s Subset<'s>, HeldOutPart)>,
         path: Option<&Path>,
-    ) -> Result<Run> {
-        let Sources { dev, select, test, references, metric } = sources;
+    ) -> Result<Opened<'s>> {
+        let Sources { dev, references, metric, .. } = sources;
         let references = part.map_or_else(|| references.clone(), |(s, _)| Arc::new(s.pick(references)));
         let context = Context {
             metric,
@@ -294,13 +320,19 @@ impl<'a> Tuning<'a> {
         };
         let mut spec = self.spec(metric, &tuner.recipe);
         spec.held_out = part.map(|p| p.1);
-        let signature = spec.signature.clone();
-        let mut dir = match path {
+        let dir = match path {
             Some(path) => RunDir::open(path, spec, references, Fleet::ALONE)?,
             None => RunDir::in_memory(spec),
         };
+        Ok(Opened { tuner, dir, initial, subset: part.map(|p| p.0) })
+    }
+
+    /// Tunes on the segments of an opened run.
+    fn run_on(&self, sources: &Sources, opened: Opened<'_>) -> Result<Run> {
+        let Sources { dev, select, test, metric, .. } = sources;
+        let Opened { tuner, mut dir, initial, subset } = opened;
         let job = Job {
-            source: part.map_or(dev as &dyn Source, |p| p.0),
+            source: subset.map_or(dev as &dyn Source, |s| s),
             select: select.as_ref().map(|s| s as _),
             test: test.as_ref().map(|s| s as _),
             learner: &*tuner.learner,
@@ -311,10 +343,13 @@ impl<'a> Tuning<'a> {
         };
         match run_job(&job, &mut dir, &Fleet::ALONE, &mut |_| {}) {
             Ok(outcome) => {
-                Ok(Run { recipe: tuner.recipe, outcome, dir, signature, subset: part.map(|p| p.0.ids()) })
+                let signature = dir.spec().signature.clone();
+                Ok(Run { recipe: tuner.recipe, outcome, dir, signature, subset: subset.map(Subset::ids) })
             }
             Err(e) => {
-                dir.discard();
+                if !self.run.as_ref().is_some_and(|p| p.join("folds").exists()) {
+                    dir.discard();
+                }
                 Err(e)
             }
         }
@@ -339,6 +374,7 @@ impl<'a> Tuning<'a> {
                 let context = Context { metric, seed: self.seed, source: SourceKind::Fixed, references };
                 let groups = &learned.pick(groups)[..];
                 let weights = &outcome.weights;
+                let recipe = recipe.with_l1(dir.l1_of(outcome.iteration));
                 let found =
                     Bootstrap { source: &learned, recipe: &recipe, context, groups, samples, weights }
                         .run(&Fleet::ALONE, self.progress)?;
@@ -359,6 +395,7 @@ impl<'a> Tuning<'a> {
             stop: outcome.stop,
             certificate: history.iter().find_map(|e| e.certificate.clone()),
             signature,
+            remarks: recipe.remarks(&outcome, self.dev.len() / sources.dev.segments().max(1) as usize),
             recipe,
             history,
             weights: outcome.weights,

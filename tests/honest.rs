@@ -5,7 +5,7 @@
 //! choose from fresh lists.
 
 use luthier::{
-    Mert, NBest, Pro, Recipe, Softmax, Weights,
+    Apro, Mert, NBest, Pro, Recipe, Softmax, Weights,
     core::{
         FeatureKey,
         random::{Purpose, Stream},
@@ -151,8 +151,11 @@ fn an_l1_penalty_keeps_real_features_and_drops_noise() {
     let fit = || Fit { l1: Some(L1Setting(None)), ..Fit::default() };
     let recipes = [
         Recipe::Softmax(Softmax { soft: Soft { fit: fit(), ..Soft::default() }, ..Softmax::default() }),
-        Recipe::Pro(Pro { draw: 500, fit: fit(), ..Pro::default() }),
-        // For online learning the value has to be given.
+        // A list of ten has 45 pairs. With the default of 5,000 draws, the 50 pairs that are kept are copies of the most
+        // different one, and the smallest of the real features is often dropped.
+        Recipe::Pro(Pro { draw: 50, fit: fit(), ..Pro::default() }),
+        Recipe::Apro(Apro { fit: fit(), ..Apro::default() }),
+        // For online learning the value has to be given; 0.3 drops more, and the weakest real feature in 3 of 50 trials.
         Recipe::Oro(Oro { l1: Some(0.2), ..Oro::default() }),
     ];
     for recipe in recipes {
@@ -166,8 +169,7 @@ fn an_l1_penalty_keeps_real_features_and_drops_noise() {
         }
         let dropped = dropped as f64 / 50.0;
         println!("{}: kept in {kept} of 50, {dropped:.2} of 7 dropped", recipe.info().name);
-        // Pairs of a list are not independent, so that the folds of PRO tell less.
-        let least = if recipe.info().name == "softmax" { (50, 6.0) } else { (48, 5.0) };
-        assert!(kept >= least.0 && dropped >= least.1, "{} {kept} {dropped}", recipe.info().name);
+        let least = if recipe.info().name == "oro" { 5.0 } else { 6.0 };
+        assert!(kept == 50 && dropped >= least, "{} {kept} {dropped}", recipe.info().name);
     }
 }

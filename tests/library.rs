@@ -234,3 +234,33 @@ fn mistakes_of_library_users_are_errors() {
     let stopped = luthier::tune(&lists, &recipe).progress(luthier::Progress::new(&stop)).run();
     assert_eq!(stopped.unwrap_err().kind(), luthier::ErrorKind::Interrupted);
 }
+
+/// Settings out of range are errors before any work, as on the command line.
+#[test]
+fn settings_out_of_range_are_refused() {
+    use luthier::tune::recipe::{Fit, L1Setting};
+    let dev = NBest::read(["examples/quickstart/nbest.txt"])
+        .unwrap()
+        .with_references(["examples/quickstart/ref.txt"])
+        .unwrap();
+    let mira = Recipe::named("mira").unwrap();
+    let tuning = || luthier::tune(&dev, &mira);
+    let share = "expected a number above 0 and below 1";
+    for (result, message) in [
+        (tuning().folds(0).run(), "the number of folds is 0, expected at least 2"),
+        (tuning().folds(1).run(), "the number of folds is 1, expected at least 2"),
+        (tuning().hold_out(2.0).run(), share),
+        (tuning().hold_out(f64::NAN).run(), share),
+        (tuning().hold_out(0.0).run(), share),
+        (tuning().bootstrap(0).run(), "the number of resamples is 0, expected at least 2"),
+        (tuning().bootstrap(1).run(), "the number of resamples is 1, expected at least 2"),
+    ] {
+        assert!(result.unwrap_err().to_string().contains(message), "{message}");
+    }
+    for l1 in [-1.0, 0.0, f64::NAN] {
+        let fit = Fit { l1: Some(L1Setting(Some(l1))), ..Fit::default() };
+        let pro = Recipe::Pro(luthier::Pro { fit, ..luthier::Pro::default() });
+        let error = luthier::tune(&dev, &pro).run().unwrap_err().to_string();
+        assert_eq!(error, format!("l1 is {l1}, expected a number above 0"));
+    }
+}

@@ -298,7 +298,7 @@ fn mert_proves_what_it_can() {
     assert_eq!(ok(&format!("{base} --run {at}/A")), text);
     for (more, message) in [
         ("--metric chrf", "no bound is known for chrF2"),
-        ("--fix A[0]", "--certify is for weights that are neither fixed nor bounded"),
+        ("--fix A[0]", "--certify does not go with --fix; leave out --certify"),
     ] {
         assert!(fails(&format!("{base} --run {at}/C {more}")).contains(message));
     }

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from typing import Any
 
 import numpy as np
 
-from . import _luthier
+from . import _check, _luthier
 
 
 class Frame(Mapping[str, Any]):
@@ -29,7 +29,15 @@ class Frame(Mapping[str, Any]):
     """
 
     def __init__(self, columns: Mapping[str, Any]) -> None:
-        self._columns = dict(columns)
+        self._columns: dict[str, Any] = {}
+        for name, column in _check.mapping("columns", columns, "a mapping of names to lists or arrays").items():
+            array = isinstance(column, np.ndarray) and column.ndim == 1
+            self._columns[_check.text("the name of a column", name)] = column if array else _check.listed(f"column {name}", column, "a list")
+        lengths = {name: len(column) for name, column in self._columns.items()}
+        first = next(iter(lengths.items()), None)
+        for name, n in lengths.items():
+            if first is not None and n != first[1]:
+                raise _luthier.Error(f"column {name} has {n:,} rows, but column {first[0]} has {first[1]:,}")
 
     def __getitem__(self, name: str) -> Any:
         return self._columns[name]
@@ -49,6 +57,19 @@ class Frame(Mapping[str, Any]):
 
     __hash__ = None  # type: ignore[assignment]
 
+    # The length of a view of a mapping is that of the mapping, here the number of rows.
+    def keys(self) -> KeysView[str]:
+        """The names of the columns."""
+        return self._columns.keys()
+
+    def values(self) -> ValuesView[Any]:
+        """The columns."""
+        return self._columns.values()
+
+    def items(self) -> ItemsView[str, Any]:
+        """The names of the columns with the columns."""
+        return self._columns.items()
+
     @property
     def columns(self) -> list[str]:
         """The names of the columns."""
@@ -64,7 +85,10 @@ class Frame(Mapping[str, Any]):
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The table as a stream of the Arrow PyCapsule protocol."""
-        return _luthier.stream_of(self._columns)
+        try:
+            return _luthier.stream_of(self._columns)
+        except TypeError:
+            raise _luthier.Error("a column has neither numbers nor texts only, as a stream of Arrow needs; convert it first") from None
 
     def _shown(self) -> list[list[str]]:
         return [self.columns] + [[_cell(v) for v in row] for row in self.rows()]
@@ -76,7 +100,7 @@ class Frame(Mapping[str, Any]):
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"<luthier.Frame of {len(self)} rows: {', '.join(self._columns)}>"
+        return f"<luthier.Frame of {len(self):,} rows: {', '.join(self._columns)}>"
 
     def _repr_html_(self) -> str:
         head, *body = self._shown()

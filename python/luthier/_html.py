@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 _ROWS = 5
 #: Number of candidates up to which the headroom is computed for display.
 _SMALL = 200_000
+#: Number of features that are tried alone for display.
+_FEATURES = 50
+#: Number of weights that are displayed.
+_WEIGHTS = 100
 
 
 def _e(value: object) -> str:
@@ -51,38 +56,68 @@ def lists(lists: NBest) -> str:
 
 
 def _headroom(lists: NBest) -> str:
+    """What choosing can gain: the best choice, against the best that a single feature or score gives."""
     if lists.size > _SMALL or not (lists._lists.reference_count() or lists.scores):
         return ""
     metric = "bleu" if lists._lists.reference_count() else f"column:{lists.scores[0]}"
     try:
         (best, _), (worst, _), first, _ = lists._lists.oracle(metric, 1, None)
+        alone = _alone(lists, metric, best >= worst)
     except _luthier.Error:
         return ""
     digits = 2 if metric == "bleu" else 4
-    return _e(f"{metric}: first {first:.{digits}f}, best choice {best:.{digits}f}, worst choice {worst:.{digits}f}")
+    text = f"{metric}: first {first:.{digits}f}, "
+    if alone is not None:
+        text += f"{alone[0]} alone {alone[1]:.{digits}f}, "
+    text += f"best choice {best:.{digits}f}, worst choice {worst:.{digits}f}"
+    if alone is not None:
+        text += f"; headroom {abs(best - alone[1]):.{digits}f}"
+    return _e(text)
+
+
+def _alone(lists: NBest, metric: str, higher: bool) -> tuple[str, float] | None:
+    """The feature that chooses best by itself, with the sign that suits it, and its score."""
+    found = [
+        (f"{sign}{name}", lists._lists.corpus_score([(name, weight)], metric)[0])
+        for name in lists.features[:_FEATURES]
+        for sign, weight in (("", 1.0), ("−", -1.0))
+    ]
+    if not found:
+        return None
+    return max(found, key=lambda f: f[1]) if higher else min(found, key=lambda f: f[1])
+
+
+def weights(weights: Mapping[str, float]) -> str:
+    """Weights with bars, those of the largest size first."""
+    largest = max((abs(w) for w in weights.values()), default=1.0) or 1.0
+    ordered = sorted(weights.items(), key=lambda w: -abs(w[1]))
+    rows = [[_e(n), f"{w:.6g}", _bar(w / largest)] for n, w in ordered[:_WEIGHTS]]
+    rest = f"<p>and {len(ordered) - _WEIGHTS:,} more</p>" if len(ordered) > _WEIGHTS else ""
+    return _table(["feature", "weight", ""], rows) + rest
 
 
 def fit(fit: Fit) -> str:
     """Scores, weights and a curve."""
-    return f"<div>{_scores(fit)}{_weights(fit)}{_curve(fit)}</div>"
+    return f"<div>{_scores(fit)}{_fit_weights(fit)}{_curve(fit)}</div>"
 
 
 def _scores(fit: Fit) -> str:
     what = "tuning lists (learned from)" if fit.score_of == "tuning" else "selection lists (choose the iteration)"
-    rows = [[what, f"{fit.initial:.2f}", f"{fit.score:.2f}", ""]]
+    rows = [[_e(what), f"{fit.initial:.2f}", f"{fit.score:.2f}", ""]]
+    if fit.stability is not None and fit.score_of == "tuning":
+        low, high = fit.stability.score
+        rows[0][2] += f" (95 % of the resamples: {low:.2f} … {high:.2f})"
     if fit.held_out is not None:
         h = fit.held_out
-        rows.append([f"held out ({h.segments} segments)", f"{h.initial:.2f}", f"{h.score:.2f} ± {h.interval:.2f}", f"{h.p_value:.3f}"])
+        rows.append([f"held out ({h.segments:,} segments)", f"{h.initial:.2f}", f"{h.score:.2f} ± {h.interval:.2f}", f"{h.p_value:.3f}"])
     if fit.test is not None:
         rows.append(["test lists", f"{fit.initial_test:.2f}", f"{fit.test:.2f}", ""])
     return f"<p><b>{_e(fit.recipe)}</b>, {_e(fit.metric)}</p>" + _table(["", "initial weights", "tuned weights", "p"], rows)
 
 
-def _weights(fit: Fit) -> str:
+def _fit_weights(fit: Fit) -> str:
     if fit.stability is None:
-        largest = max((abs(w) for w in fit.weights.values()), default=1.0) or 1.0
-        rows = [[_e(n), f"{w:.6g}", _bar(w / largest)] for n, w in fit.weights.items()]
-        return _table(["feature", "weight", ""], rows)
+        return weights(fit.weights)
     s = fit.stability
     f = s.features
     kind = "95 % confidence interval" if s.confidence else "stability (95 % of the resamples)"
@@ -104,7 +139,7 @@ def _bar(share: float) -> str:
 def _curve(fit: Fit) -> str:
     history = fit.history
     scores = history["score"] if "score" in history else np.zeros(0)
-    if len(scores) < 3:
+    if len(scores) < 2:
         return ""
     return _polyline(np.arange(len(scores), dtype=float), np.asarray(scores, dtype=float), "iteration", fit.metric)
 
@@ -144,6 +179,6 @@ def page(fit: Fit) -> str:
     return (
         f"<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{_e(fit.metric)} with {_e(fit.recipe.name)}</title>"
         f"<style>{style}</style></head><body><h1>{_e(fit.metric)} with {_e(fit.recipe.name)}</h1>{_scores(fit)}"
-        f"<h2>Weights</h2>{_weights(fit)}{parts}<h2>Iterations</h2>{_curve(fit)}{history}"
+        f"<h2>Weights</h2>{_fit_weights(fit)}{parts}<h2>Iterations</h2>{_curve(fit)}{history}"
         f"<h2>Settings</h2><table><tbody>{settings}</tbody></table><p>{_e(fit.signature)}</p></body></html>\n"
     )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from . import _luthier
+from . import _check, _luthier
 from ._frame import Frame
 from ._luthier import Error
 
@@ -110,6 +110,9 @@ class TERScore(Score):
 class Metric:
     """A metric by its name on the command line: `bleu`, `chrf++`, `wer`, `0.5*bleu+0.5*chrf`.
 
+    Texts are tokenised by 13a for BLEU, as in sacreBLEU; `bleu:tokenize=none` is for tokenised text. A name that is given to
+    `tune` and other functions of lists does not tokenise.
+
     >>> Metric("wer").corpus_score(["the house"], [["the small house"]])
     WER = 33.33
     """
@@ -117,11 +120,12 @@ class Metric:
     _references: list[list[str]] | None = None
 
     def __init__(self, spec: str) -> None:
-        self._metric = _luthier.Metric(spec, "13a")
+        self._metric = _luthier.Metric(_check.text("the metric", spec, "a name such as 'bleu'"), "13a")
 
     def _score(self, totals: list[float], metric: _luthier.Metric) -> Score:
         return Score(metric.name(), metric.score(totals))
 
+    @_check.refusing
     def corpus_score(
         self,
         hypotheses: Sequence[str],
@@ -134,7 +138,9 @@ class Metric:
 
         With `n_bootstrap` above 1 the score has a 95 % interval from that many resamples of the segments.
         """
+        n_bootstrap = _check.whole("n_bootstrap", n_bootstrap)
         hypotheses, streams = _texts("hypotheses", hypotheses), self._streams(references)
+        threads = _check.at_least("threads", threads, 1)
         self._count = len(streams)
         if n_bootstrap > 1:
             totals, mean, interval = self._metric.totals_and_interval(hypotheses, streams, n_bootstrap, threads)
@@ -144,25 +150,30 @@ class Metric:
             return score
         return self._score(self._metric.totals(hypotheses, streams, threads), self._metric)
 
+    @_check.refusing
     def sentence_score(self, hypothesis: str, references: Sequence[str]) -> Any:
         """Returns the score of a single sentence."""
         if isinstance(references, str):
             raise Error("references is a string, expected a list of references of the sentence")
-        if not isinstance(hypothesis, str):
-            raise Error(f"the hypothesis is of type {type(hypothesis).__name__}, expected str")
+        _check.text("the hypothesis", hypothesis)
+        references = _texts("references", references)
         self._count = len(references)
         metric = self._sentence_metric()
-        return self._score(metric.sentence(hypothesis, _texts("references", references)), metric)
+        return self._score(metric.sentence(hypothesis, references), metric)
 
+    @_check.refusing
     def sentence_scores(
         self, hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, threads: int | None = None
     ) -> np.ndarray:
         """Returns the scores of all sentences of a text; references as in `corpus_score`."""
-        return self._sentence_metric().sentences(_texts("hypotheses", hypotheses), self._streams(references), threads)
+        texts, streams = _texts("hypotheses", hypotheses), self._streams(references)
+        return self._sentence_metric().sentences(texts, streams, _check.at_least("threads", threads, 1))
 
+    @_check.refusing
     def pairwise(self, hypotheses: Sequence[str], references: Sequence[str], *, threads: int | None = None) -> np.ndarray:
         """Returns the score of every hypothesis (row) against every reference (column)."""
-        return self._sentence_metric().pairwise(_texts("hypotheses", hypotheses), _texts("references", references), threads)
+        texts, others = _texts("hypotheses", hypotheses), _texts("references", references)
+        return self._sentence_metric().pairwise(texts, others, _check.at_least("threads", threads, 1))
 
     def get_signature(self) -> Signature:
         """Returns the settings in sacreBLEU's form; the number of references is that of the last call."""
@@ -178,7 +189,7 @@ class Metric:
             references = self._references
         if references is None:
             raise Error("no references: give them to the call, or to the metric with references=")
-        references = list(references)
+        references = _check.listed("references", references, "references[j][i], the j-th reference of hypothesis i")
         if references and isinstance(references[0], str):
             raise Error("references is a list of strings, expected references[j][i], the j-th reference of hypothesis i: [references]")
         return [_texts(f"references[{j}]", stream) for j, stream in enumerate(references)]
@@ -207,16 +218,23 @@ class BLEU(Metric):
         trg_lang: str = "",
         references: Sequence[Sequence[str]] | None = None,
     ) -> None:
+        _check.flag("force", force)
+        _check.text("trg_lang", trg_lang, "the code of a language, such as 'ja'")
+        max_ngram_order = _order("max_ngram_order", max_ngram_order, 1)
+        _check.text("smooth_method", smooth_method)
+        smooth_value = None if smooth_value is None else _check.finite("smooth_value", smooth_value)
         if tokenize is None:
             tokenize = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}.get(trg_lang, "13a")
+        _check.text("tokenize", tokenize, "the name of a tokeniser, such as '13a'")
         options = [f"order={max_ngram_order}", f"tokenize={tokenize}", f"smooth={smooth_method}"]
         if smooth_value is not None and smooth_method in ("floor", "add-k"):
             options.append(f"smooth-value={smooth_value!r}")
-        options += ["lowercase"] * lowercase + ["effective-order"] * effective_order
+        options += ["lowercase"] * _check.flag("lowercase", lowercase)
+        options += ["effective-order"] * _check.flag("effective_order", effective_order)
         super().__init__(f"bleu:{','.join(options)}")
         self.lowercase, self.tokenize, self.smooth_method, self.smooth_value = lowercase, tokenize, smooth_method, smooth_value
         self.max_ngram_order, self.effective_order = max_ngram_order, effective_order
-        self._references = None if references is None else [list(r) for r in references]
+        self._references = None if references is None else self._streams(references)
 
     def _score(self, totals: list[float], metric: _luthier.Metric) -> BLEUScore:
         return BLEUScore(metric, totals, self.max_ngram_order)
@@ -244,14 +262,16 @@ class CHRF(Metric):
         eps_smoothing: bool = False,
         references: Sequence[Sequence[str]] | None = None,
     ) -> None:
-        if eps_smoothing:
+        char_order, word_order = _order("char_order", char_order, 1), _order("word_order", word_order, 0)
+        beta = _order("beta", beta, 1)
+        if _check.flag("eps_smoothing", eps_smoothing):
             raise Error("eps_smoothing=True is not supported; sacreBLEU has it for comparison with older programs")
         options = [f"char-order={char_order}", f"word-order={word_order}", f"beta={beta}"]
-        options += ["lowercase"] * lowercase + ["whitespace"] * whitespace
+        options += ["lowercase"] * _check.flag("lowercase", lowercase) + ["whitespace"] * _check.flag("whitespace", whitespace)
         super().__init__(f"chrf:{','.join(options)}")
         self.char_order, self.word_order, self.beta = char_order, word_order, beta
         self.lowercase, self.whitespace = lowercase, whitespace
-        self._references = None if references is None else [list(r) for r in references]
+        self._references = None if references is None else self._streams(references)
 
     def _score(self, totals: list[float], metric: _luthier.Metric) -> CHRFScore:
         return CHRFScore(metric.score(totals), self.char_order, self.word_order, self.beta)
@@ -272,24 +292,29 @@ class TER(Metric):
         case_sensitive: bool = False,
         references: Sequence[Sequence[str]] | None = None,
     ) -> None:
-        if asian_support:
+        if _check.flag("asian_support", asian_support):
             raise Error("asian_support=True is not supported; segment the text first")
-        options = ["normalized"] * normalized + ["no-punct"] * no_punct + ["case"] * case_sensitive
+        options = ["normalized"] * _check.flag("normalized", normalized) + ["no-punct"] * _check.flag("no_punct", no_punct)
+        options += ["case"] * _check.flag("case_sensitive", case_sensitive)
         super().__init__("ter" + (f":{','.join(options)}" if options else ""))
         self.normalized, self.no_punct, self.case_sensitive = normalized, no_punct, case_sensitive
-        self._references = None if references is None else [list(r) for r in references]
+        self._references = None if references is None else self._streams(references)
 
     def _score(self, totals: list[float], metric: _luthier.Metric) -> TERScore:
         return TERScore(metric.score(totals), totals[0], totals[1] / 60)
 
 
+def _order(what: str, value: Any, least: int) -> int:
+    return _check.at_least(what, _check.whole(what, value), least) or 0
+
+
 def _texts(what: str, texts: Any) -> list[str]:
-    if isinstance(texts, str):
-        raise Error(f"{what} is a string, expected a list of strings")
-    texts = texts if isinstance(texts, list) else list(texts)
+    texts = texts if isinstance(texts, list) else _check.listed(what, texts, "a list of strings")
     for i, text in enumerate(texts):
         if not isinstance(text, str):
-            raise Error(f"{what} has {text!r} at {i}, expected a string")
+            raise Error(f"{what} has {_check.shown(text)} at {i}, expected a string")
+        if not text.isascii():
+            _check.text(f"{what}[{i}]", text)
     return texts
 
 
@@ -299,7 +324,7 @@ def metric_of(metric: str | Metric) -> str:
         return metric._metric.spec()
     if not isinstance(metric, str):
         raise Error(f"the metric is of type {type(metric).__name__}, expected a name such as 'bleu' or a metric such as BLEU()")
-    return metric
+    return _check.text("the metric", metric)
 
 
 class Comparison(Frame):
@@ -315,9 +340,10 @@ class Comparison(Frame):
         return f"{self}\n{self.signature}"
 
 
+@_check.refusing
 def compare(
     baseline: Sequence[str],
-    systems: dict[str, Sequence[str]] | Sequence[Sequence[str]] | Sequence[str],
+    systems: Mapping[str, Sequence[str]] | Sequence[Sequence[str]] | Sequence[str],
     references: Sequence[Sequence[str]],
     metric: str | Metric = "bleu",
     *,
@@ -328,7 +354,7 @@ def compare(
 ) -> Comparison:
     """Tests whether systems differ significantly from a baseline; p-values equal sacreBLEU's.
 
-    `systems` are translations of one system, of several in a list, or a dictionary with their names. `test` is `bootstrap` or
+    `metric` is a name, with which BLEU tokenises by 13a, or a metric such as `BLEU(tokenize="none")`. `systems` are translations of one system, of several in a list, or a dictionary with their names. `test` is `bootstrap` or
     `randomization`. Columns: score, difference from the baseline, mean and half the width of the 95 % interval over
     resamples, p-value.
 
@@ -336,16 +362,21 @@ def compare(
     ['system', 'score', 'difference', 'mean', 'interval', 'p_value']
     """
     texts: list[Any]
-    if isinstance(systems, dict):
-        names, texts = list(systems), list(systems.values())
+    if isinstance(systems, Mapping):
+        names, texts = [_check.text("the name of a system", name) for name in systems], list(systems.values())
     else:
-        texts = list(systems)
+        texts = _check.listed("systems", systems, "a list of translations, or a mapping of names to them")
         if texts and isinstance(texts[0], str):
             texts = [texts]
         names = [f"system {i + 1}" for i in range(len(texts))]
     scorer = metric if isinstance(metric, Metric) else Metric(metric_of(metric))
     named = [("baseline", baseline), *zip(names, texts)]
     all_texts = [_texts(name, t) for name, t in named]
+    if len(all_texts) < 2:
+        raise Error("systems is empty, expected at least one system to compare with the baseline")
+    _check.choice("test", test, ("bootstrap", "randomization"))
+    samples, threads = _check.at_least("samples", samples, 1), _check.at_least("threads", threads, 1)
+    seed = None if seed is None else _check.whole("seed", seed)
     rows, signature = _luthier.compare(scorer._metric, all_texts, scorer._streams(references), test, samples, seed, threads)
     score, delta, mean, interval, p = zip(*rows)
     columns = {"system": ["baseline", *names], "score": np.array(score), "difference": np.array(delta), "mean": np.array(mean)}

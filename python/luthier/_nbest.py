@@ -9,7 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from . import _luthier
+from . import _check, _luthier
 from ._frame import Frame
 from ._luthier import Error
 
@@ -45,6 +45,7 @@ class NBest:
     _lists: _luthier.Lists
     _usage: list[str]
 
+    @_check.refusing
     def __init__(
         self,
         texts: Sequence[Sequence[str]] | Sequence[str] | None = None,
@@ -56,7 +57,12 @@ class NBest:
         groups: Any = None,
         documents: Sequence[Any] | None = None,
     ) -> None:
-        scores = dict(scores or {})
+        if isinstance(features, (str, bytes)):
+            raise Error("features is a string, expected a mapping of names to numbers, or an array")
+        if features is None:
+            raise Error("features is None, expected a mapping of names to numbers, or an array")
+        scores = {} if scores is None else _check.mapping("scores", scores, "a mapping of names to one number per candidate")
+        texts = _held(texts)
         sizes, ids = _shape(texts, features, scores, groups)
         total = int(sizes.sum())
         if total == 0:
@@ -64,14 +70,13 @@ class NBest:
         columns = _features(features, names, sizes)
         builder = _luthier.Builder(sizes, len(columns), len(scores))
         for name, column in columns:
-            builder.feature(_name(name), _flat(f"feature {name}", column, sizes, total))
+            builder.feature(_name("a feature", name), _flat(f"feature {name}", column, sizes, total))
         for name, column in scores.items():
-            builder.score(_name(name), _flat(f"score {name}", column, sizes, total))
+            builder.score(_name("a score", name), _flat(f"score {name}", column, sizes, total))
         if ids is not None:
-            builder.ids(ids)
+            builder.ids([_check.text("an id of a segment", i) for i in ids])
         if documents is not None:
-            _check_count("documents", documents, len(sizes))
-            builder.groups([str(d) for d in documents])
+            builder.groups(_documents(documents, len(sizes)))
         if texts is not None:
             builder.texts(_flat_texts(texts, sizes, total))
         for stream in _references(references, len(sizes)):
@@ -86,6 +91,7 @@ class NBest:
         return self
 
     @classmethod
+    @_check.refusing
     def read(
         cls,
         paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
@@ -108,26 +114,27 @@ class NBest:
         without them, references in the lists are used. `usage` says what the columns of tables were read as. `missing` gives
         values to features that some candidates do not have.
         """
-        files = _paths("paths", paths)
+        files = _check.paths("paths", paths)
         if not files:
             raise Error("paths is empty, expected at least one file")
         lists = _luthier.Lists.read(
             files,
-            _paths("references", references),
-            format=format,
-            per_source=per_source,
-            id=id_column,
-            text=text_column,
-            reference=reference_column,
-            group=group_column,
-            features=_strings("feature_columns", feature_columns),
-            ignore=_strings("ignore_columns", ignore_columns),
-            missing=[(str(n), float(v)) for n, v in (missing or {}).items()],
-            threads=threads,
+            _check.paths("references", references),
+            format=_check.optional_text("format", format),
+            per_source=_check.at_least("per_source", per_source, 1),
+            id=_check.optional_text("id_column", id_column),
+            text=_check.optional_text("text_column", text_column),
+            reference=_check.optional_text("reference_column", reference_column),
+            group=_check.optional_text("group_column", group_column),
+            features=_check.names("feature_columns", feature_columns),
+            ignore=_check.names("ignore_columns", ignore_columns),
+            missing=list(_missing(missing).items()),
+            threads=_check.at_least("threads", threads, 1),
         )
         return cls._of(lists, lists.usage())
 
     @classmethod
+    @_check.refusing
     def from_frame(
         cls,
         frame: Any,
@@ -152,19 +159,24 @@ class NBest:
         ['frame: id: id; text: hyp; features: lm; scores: comet']
         """
         columns = _columns(frame)
-        references = [reference] if isinstance(reference, str) else list(reference or ())
-        scores, taken = _strings("scores", scores), [group, *references]
-        taken += [c for c in (text, document) if c is not None] + scores
-        for name in [*taken, *(features or ())]:
+        references = _check.names("reference", reference) if reference is not None else []
+        scores, taken = _check.names("scores", scores), [_check.text("group", group, "the name of a column"), *references]
+        chosen = [("text", text), ("document", document)]
+        taken += [_check.text(what, c, "the name of a column") for what, c in chosen if c is not None] + scores
+        named = None if features is None else _check.names("features", features)
+        for name in [*taken, *(named or ())]:
             if name not in columns:
                 raise Error(f"the frame has no column {name!r}; it has {', '.join(map(str, columns))}")
+            if columns[name] is None:
+                raise Error(f"column {name} has neither numbers nor texts; convert it first")
         rest = [name for name in columns if name not in taken]
-        used = _strings("features", features) if features is not None else [n for n in rest if _is_number(columns[n])]
+        used = named if named is not None else [n for n in rest if _is_number(columns[n])]
         if not used:
             raise Error("the frame has no column of numbers that could be a feature; name them with features=")
+        _check_missing(missing, [*used, *scores])
         keys = list(columns[group])
         starts, ids = _runs(keys, f"column {group}")
-        values = {name: _filled(columns[name], (missing or {}).get(name)) for name in [*used, *scores]}
+        values = {name: _filled(name, columns[name], _missing(missing).get(name)) for name in [*used, *scores]}
         first = lambda name: [_the_one(name, columns[name], a, b, i) for (a, b), i in zip(_spans(starts, len(keys)), ids)]
         lists = cls(
             list(columns[text]) if text is not None else None,
@@ -183,7 +195,7 @@ class NBest:
 
     def write(self, path: str | os.PathLike[str], format: str | None = None) -> None:
         """Writes the lists as Moses' format, JSON lines or TSV, as `format` or the name of the file says."""
-        self._lists.write(os.fspath(path), format)
+        self._lists.write(_check.path("path", path), _check.optional_text("format", format))
 
     @property
     def usage(self) -> list[str]:
@@ -227,7 +239,7 @@ class NBest:
 
     def column(self, name: str) -> np.ndarray:
         """Returns a feature or score of all candidates, segment after segment; NaN where a candidate has none."""
-        return self._lists.column(name)
+        return self._lists.column(_check.text("name", name, "the name of a feature or score"))
 
     def frame(self) -> Frame:
         """Returns all candidates as a table, one row each."""
@@ -299,33 +311,47 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) <= 12 else f"{', '.join(names[:12])} and {len(names) - 12} more"
 
 
-def _name(name: Any) -> str:
-    if not isinstance(name, str):
-        raise Error(f"the name of a feature is {name!r}, expected a string")
-    return name
+def _name(what: str, name: Any) -> str:
+    return _check.text(f"the name of {what}", name)
 
 
-def _strings(what: str, names: Any) -> list[str]:
-    if isinstance(names, str):
-        return [names]
-    names = list(names)
-    if not all(isinstance(n, str) for n in names):
-        raise Error(f"{what} is {names!r}, expected a list of names")
-    return names
+def _missing(missing: Any) -> dict[str, float]:
+    if missing is None:
+        return {}
+    values = _check.mapping("missing", missing, "a mapping of names to numbers")
+    return {_check.text("a name in missing", n): _check.finite(f"missing[{n!r}]", v) for n, v in values.items()}
 
 
-def _paths(what: str, paths: Any) -> list[str]:
-    if isinstance(paths, (str, os.PathLike)):
-        return [os.fspath(paths)]
-    try:
-        return [os.fspath(p) for p in paths]
-    except TypeError:
-        raise Error(f"{what} is {paths!r}, expected a path or a list of paths") from None
+def _check_missing(missing: Any, names: list[str]) -> None:
+    for name in _missing(missing):
+        if name not in names:
+            raise Error(f"missing has a value for {name!r}, which is neither a feature nor a score; these are {_some(names)}")
 
 
-def _check_count(what: str, items: Sequence[Any], segments: int) -> None:
-    if len(items) != segments:
-        raise Error(f"{what} has {_counted(len(items), 'entry')}, but {_there(segments, 'segment')}")
+def _documents(documents: Any, segments: int) -> list[str]:
+    """Returns the name of the document of each segment."""
+    found = _check.listed("documents", documents, "a list with the document of each segment")
+    if len(found) != segments:
+        raise Error(f"documents has {_counted(len(found), 'entry')}, but {_there(segments, 'segment')}")
+    for segment, document in enumerate(found):
+        if document is None or document == "" or isinstance(document, float) and document != document:
+            raise Error(f"documents has no value for segment {segment}; every segment needs a document")
+        if not isinstance(document, (str, int, float)):
+            raise Error(f"documents has {_check.shown(document)} for segment {segment}, expected a name or a number")
+    return [_check.text("a document", str(d)) for d in found]
+
+
+def _held(texts: Any) -> Any:
+    """Returns texts of which nothing is lost by a first look: generators become lists."""
+    if texts is None or _is_text(texts):
+        return texts
+    if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
+        raise Error(f"texts is of type {_check.kind(texts)}, expected a list of lists of strings")
+    if isinstance(texts, Iterator):
+        texts = list(texts)
+    if isinstance(texts, (list, tuple)) and any(isinstance(entry, Iterator) for entry in texts):
+        return [list(entry) if isinstance(entry, Iterator) else entry for entry in texts]
+    return texts
 
 
 def _is_text(value: Any) -> bool:
@@ -341,7 +367,9 @@ def _shape(texts: Any, features: Any, scores: Mapping[str, Any], groups: Any) ->
     if _is_text(texts):
         raise Error("texts is a string, expected a list of lists of strings")
     if groups is not None:
-        keys = groups.tolist() if isinstance(groups, np.ndarray) and groups.ndim == 1 else list(groups)
+        if isinstance(groups, np.ndarray) and groups.ndim != 1:
+            raise Error(f"groups has the shape {groups.shape}, expected one number or name per candidate; flatten it with ravel()")
+        keys = _check.listed("groups", groups, "a list with the segment of each candidate")
         starts, ids = _runs(keys, "groups")
         sizes = np.diff(np.append(starts, len(keys))).astype(np.int64)
         return sizes, (None if ids == list(range(len(ids))) else [str(i) for i in ids])
@@ -350,9 +378,14 @@ def _shape(texts: Any, features: Any, scores: Mapping[str, Any], groups: Any) ->
     model = texts if texts is not None else _model(features, scores)
     if isinstance(model, np.ndarray) and model.ndim >= 2:
         return np.full(model.shape[0], model.shape[1], dtype=np.int64), None
+    if not isinstance(model, Iterable) or isinstance(model, (str, bytes, Mapping)):
+        which = "the first feature" if texts is None else "texts"
+        raise Error(f"{which} is {_check.shown(model)}, expected one list per segment, with an entry per candidate")
     try:
         return np.fromiter((len(entry) for entry in model), dtype=np.int64), None
     except TypeError:
+        if texts is not None:
+            raise Error("texts has an entry that is no list; expected one list of texts per segment") from None
         raise Error(
             "features are one number per candidate, so groups= must say which segment each belongs to; or give a list per segment"
         ) from None
@@ -367,7 +400,7 @@ def _model(features: Any, scores: Mapping[str, Any]) -> Any:
         if model is None:
             raise Error("no features; give at least one")
         return model
-    array = np.asarray(features)
+    array = _array(features)
     if array.ndim != 3:
         raise Error(f"features has the shape {array.shape}; without groups= and texts= it needs segments × candidates × features")
     return array
@@ -382,23 +415,29 @@ def _features(features: Any, names: Sequence[str] | None, sizes: np.ndarray) -> 
     if hasattr(features, "columns") and names is None:  # a frame of features
         columns = _columns(features)
         return list(columns.items())
-    try:
-        array = np.asarray(features)
-    except ValueError as error:
-        raise Error(f"features are not an array: {error}; give a mapping of names to lists") from None
+    array = _array(features)
     if array.ndim not in (2, 3):
         raise Error(f"features has the shape {array.shape}, expected candidates × features or segments × candidates × features")
     width = array.shape[-1]
     if names is None:
         names = [f"f{i}" for i in range(width)]
-    names = _strings("names", names)
+    names = _check.names("names", names)
     if len(names) != width:
         raise Error(f"names has {_counted(len(names), 'name')}, but features has {_counted(width, 'column')}")
     return [(name, array[..., i]) for i, name in enumerate(names)]
 
 
+def _array(features: Any) -> np.ndarray:
+    try:
+        return np.asarray(features)
+    except ValueError:
+        raise Error("features has rows of different lengths; give a mapping of names to one list per segment") from None
+
+
 def _flat(what: str, column: Any, sizes: np.ndarray, total: int) -> np.ndarray:
     """Returns the values of all candidates, checked against their numbers; no copy of an array of 64-bit floats."""
+    if isinstance(column, Iterator):
+        column = list(column)
     if not isinstance(column, np.ndarray) and not hasattr(column, "__array__") and _nested(column):
         entries = [np.asarray(_numbers(what, entry)) for entry in column]
         if len(entries) != len(sizes):
@@ -424,10 +463,10 @@ def _nested(column: Any) -> bool:
 def _numbers(what: str, values: Any) -> np.ndarray:
     try:
         array = np.asarray(values)
-        if array.dtype.kind in "USMm" or array.dtype.kind == "c":
+        if array.dtype.kind in "USMmcV":
             raise TypeError
         return array.astype(np.float64, copy=False)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise Error(f"{what} is not made of numbers; give one number per candidate") from None
 
 
@@ -441,6 +480,8 @@ def _flat_texts(texts: Any, sizes: np.ndarray, total: int) -> Iterable[str]:
             raise Error(f"texts has {_counted(len(texts), 'entry')}, but {_there(total, 'candidate')}")
         return texts
     for segment, (entry, n) in enumerate(zip(texts, sizes)):
+        if _is_text(entry) or not isinstance(entry, (Sequence, np.ndarray)):
+            raise Error(f"texts has {_check.shown(entry)} for segment {segment}, expected a list of strings")
         if len(entry) != n:
             raise Error(f"texts has {_counted(len(entry), 'text')} for segment {segment}, which has {_counted(int(n), 'candidate')}")
     return (text for entry in texts for text in entry)
@@ -451,7 +492,7 @@ def _references(references: Any, segments: int) -> Iterator[list[str]]:
         return
     if _is_text(references):
         raise Error("references is a string, expected a list with one reference per segment")
-    references = list(references)
+    references = _check.listed("references", references, "a list with one reference per segment")
     streams = [references] if not references or _is_text(references[0]) else references
     for j, stream in enumerate(streams):
         which = "references" if len(streams) == 1 else f"references[{j}]"
@@ -474,6 +515,8 @@ def _runs(keys: list[Any], what: str) -> tuple[np.ndarray, list[Any]]:
     starts, ids, seen = [], [], set()
     last: Any = object()
     for row, key in enumerate(keys):
+        if not isinstance(key, (str, int, float, type(None), np.generic)):
+            raise Error(f"{what} has {_check.shown(key)} in row {row}, expected a number or a name")
         if key is None or key != key:
             raise Error(f"{what} has no value in row {row}; every candidate needs a segment")
         if key == last:
@@ -510,22 +553,27 @@ def _the_one(name: str, column: Any, start: int, end: int, segment: Any) -> Any:
 def _columns(frame: Any) -> dict[str, Any]:
     """Returns the columns of a frame: arrays of numbers, lists of strings, and None for other columns."""
     if isinstance(frame, Mapping) and not isinstance(frame, Frame):
-        return {name: _listed(values) for name, values in frame.items()}
+        return {name: _listed(name, values) for name, values in frame.items()}
     if hasattr(frame, "__arrow_c_stream__"):
         try:
             return _luthier.columns_of(frame)
         except ImportError:
             pass  # pandas without pyarrow
     try:
-        return {name: _listed(frame[name].to_numpy()) for name in frame.columns}
+        return {name: _listed(name, frame[name].to_numpy()) for name in frame.columns}
     except (AttributeError, TypeError):
         kind = type(frame).__name__
         raise Error(f"the frame is of type {kind}, expected one of pandas, polars, pyarrow or duckdb, or a mapping of columns") from None
 
 
-def _listed(values: Any) -> Any:
+def _listed(name: Any, values: Any) -> Any:
     """Returns an array of numbers, or a list of other values."""
-    array = values if isinstance(values, np.ndarray) else np.asarray(values)
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise Error(f"column {name} is of type {_check.kind(values)}, expected a list with a value per row")
+    try:
+        array = values if isinstance(values, np.ndarray) else np.asarray(list(values) if isinstance(values, Iterator) else values)
+    except ValueError:
+        return list(values)
     return array if array.dtype.kind in "iufb" and array.ndim == 1 else array.tolist() if array.ndim == 1 else list(values)
 
 
@@ -535,6 +583,6 @@ def _is_number(column: Any) -> bool:
     return column is not None and len(column) > 0 and all(isinstance(v, (int, float, type(None))) for v in column)
 
 
-def _filled(column: Any, missing: float | None) -> Any:
-    array = _numbers("a column", column)
+def _filled(name: str, column: Any, missing: float | None) -> Any:
+    array = _numbers(f"column {name}", column)
     return array if missing is None else np.where(np.isnan(array), missing, array)

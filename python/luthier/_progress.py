@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Union
+
+from . import _check
+from ._luthier import Error
 
 #: True for a bar (tqdm if it is installed, else a line on standard error), or a function that is called with unit, number done,
 #: total number (0 if unknown) and best score (None if there is none); an exception in it ends the call.
@@ -17,6 +21,8 @@ def callback(progress: ProgressLike) -> Any:
         return None
     if callable(progress):
         return progress
+    if progress is not True:
+        raise Error(f"progress is {_check.shown(progress)}, expected True, False or a function")
     try:
         from tqdm.auto import tqdm  # type: ignore[import-untyped,unused-ignore]
     except ImportError:
@@ -52,7 +58,12 @@ class _Line:
         print(file=sys.stderr)
 
 
-def finish(call: Any) -> None:
-    """Ends a bar or line."""
-    if isinstance(call, (_Bar, _Line)):
-        call.end()
+@contextmanager
+def reporting(progress: ProgressLike) -> Iterator[Any]:
+    """Gives the function that progress is reported to, None for none, and ends a bar or line, also after an error."""
+    call = callback(progress)
+    try:
+        yield call
+    finally:
+        if isinstance(call, (_Bar, _Line)):
+            call.end()

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from . import _luthier
+import numpy as np
+
+from . import _check, _luthier
 
 
 class Recipe:
@@ -55,28 +57,32 @@ def _words(algorithm: str, settings: Mapping[str, Any]) -> list[tuple[str, list[
     for name, value in settings.items():
         setting = known.get(name)
         if setting is None:
-            words.append((name, []))  # refused with the names of all settings
-        elif setting["kind"] == "bool":
-            if not isinstance(value, bool):
-                raise _luthier.Error(f"{name} is {value!r}, expected True or False")
-            if value:
-                words.append((name, []))
-        elif setting["optional"] and value is True:
-            words.append((name, []))
-        elif setting["optional"] and value is False:
+            words.append((_check.text("the name of a setting", name), []))  # refused with the names of all settings
             continue
-        elif isinstance(value, bool):
-            raise _luthier.Error(f"{name} is {value!r}, expected {_kind(setting)}")
-        elif isinstance(value, Mapping):
-            words.append((name, [f"{n}={_pair(v)}" for n, v in value.items()]))
-        elif setting["many"] and not isinstance(value, str):
-            try:
-                words.append((name, [_word(v) for v in value]))
-            except TypeError:
-                words.append((name, [_word(value)]))
-        else:
-            words.append((name, [_word(value)]))
+        try:
+            words.extend(_given(name, value, setting))
+        except _luthier.Error as error:
+            raise _luthier.Error(str(error) if str(error).startswith(f"{name} ") else f"{name}: {error}") from None
     return [(n, w) for n, w in words if w or n not in known or known[n]["kind"] == "bool" or known[n]["optional"]]
+
+
+def _given(name: str, value: Any, setting: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
+    """Returns one setting as words, or nothing if it is off."""
+    if setting["kind"] == "bool":
+        if not isinstance(value, bool):
+            raise _luthier.Error(f"{name} is {_check.shown(value)}, expected True or False")
+        return [(name, [])] if value else []
+    if setting["optional"] and isinstance(value, bool):
+        return [(name, [])] if value else []
+    if isinstance(value, bool):
+        raise _luthier.Error(f"{name} is {value!r}, expected {_kind(setting)}")
+    if isinstance(value, Mapping):
+        return [(name, [f"{_check.text('a name', n)}={_pair(v)}" for n, v in value.items()])]
+    if setting["many"] and not isinstance(value, (str, bytes)) and isinstance(value, Iterable):
+        return [(name, [_word(v) for v in value])]
+    if not isinstance(value, (str, int, float, np.generic)):
+        raise _luthier.Error(f"{name} is {_check.shown(value)}, expected {_kind(setting)}")
+    return [(name, [_word(value)])]
 
 
 def _pair(value: Any) -> str:
@@ -87,8 +93,12 @@ def _pair(value: Any) -> str:
 
 
 def _word(value: Any) -> str:
-    if hasattr(value, "item") and not isinstance(value, str):
-        value = value.item()  # a NumPy number
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, (str, int, float)):
+        raise _luthier.Error(f"{_check.shown(value)} is neither a number nor a text")
+    if isinstance(value, str):
+        _check.text("a value", value)
     return repr(value) if isinstance(value, float) else str(value)
 
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
-from . import _luthier
+from . import _check, _luthier
 from ._luthier import Error
 from ._metrics import _texts
-from ._progress import ProgressLike, callback, finish
+from ._progress import ProgressLike, reporting
 from ._weights import Weights, WeightsLike, pairs_of
 
 
@@ -32,7 +32,7 @@ class Translator:
 
     def __init__(self, model: str | os.PathLike[str], weights: WeightsLike | None = None) -> None:
         """Opens a model directory, as `train` or the command line writes it, with its own weights or with others."""
-        self._translator = _luthier.Translator(os.fspath(model), None if weights is None else pairs_of(weights))
+        self._translator = _luthier.Translator(_check.path("model", model), None if weights is None else pairs_of(weights))
 
         self.training: Mapping[str, Any] | None = None
         """Figures of the stages of training, if `train` returned this object: sentence pairs kept, left out and why, sizes and times."""
@@ -58,15 +58,12 @@ class Translator:
 
     def translate(self, sentences, *, nbest=None, threads=None, progress=False):  # type: ignore[no-untyped-def]
         """Translates sentences; with `nbest` returns a list of the best translations of each."""
-        sentences, call = _texts("sentences", sentences), callback(progress)
-        if nbest is None:
-            found = self._translator.translate(sentences, threads, call)
-            finish(call)
-            return found
-        if not isinstance(nbest, int) or nbest < 1:
-            raise Error(f"nbest is {nbest!r}, expected a whole number of at least 1")
-        found = self._translator.nbest(sentences, nbest, threads, call)
-        finish(call)
+        sentences, threads = _texts("sentences", sentences), _check.at_least("threads", threads, 1)
+        k = _check.at_least("nbest", nbest, 1)
+        with reporting(progress) as call:
+            if k is None:
+                return self._translator.translate(sentences, threads, call)
+            found = self._translator.nbest(sentences, k, threads, call)
         return [[Translation(text, score, dict(features)) for text, score, features in entry] for entry in found]
 
 
@@ -101,23 +98,19 @@ def train(
     """
     if model is None:
         raise Error("model is missing, expected the directory of the new model; give model=")
-    if not isinstance(max_words, int) or not 1 <= max_words <= 1000:
-        raise Error(f"max_words is {max_words!r}, expected a whole number from 1 to 1000")
-    call = callback(progress)
-    figures = _luthier.train(
-        *(None if path is None else os.fspath(path) for path in (source, target)),
-        os.fspath(model),
-        corpus=None if corpus is None else os.fspath(corpus),
-        raw=raw,
-        source_lang=source_lang,
-        target_lang=target_lang,
-        max_words=max_words,
-        hiero=hiero,
-        order=order,
-        threads=threads,
-        progress=call,
-    )
-    finish(call)
+    files = [None if path is None else _check.path(name, path) for name, path in [("source", source), ("target", target)]]
+    settings = {
+        "corpus": None if corpus is None else _check.path("corpus", corpus),
+        "raw": _check.flag("raw", raw),
+        "source_lang": _check.optional_text("source_lang", source_lang),
+        "target_lang": _check.optional_text("target_lang", target_lang),
+        "max_words": _check.at_least("max_words", max_words, 1, 1000),
+        "hiero": _check.flag("hiero", hiero),
+        "order": _check.at_least("order", order, 1, 6),
+        "threads": _check.at_least("threads", threads, 1),
+    }
+    with reporting(progress) as call:
+        figures = _luthier.train(*files, _check.path("model", model), progress=call, **settings)
     translator = Translator(model)
     translator.training = json.loads(figures)
     return translator

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import _luthier
+from . import _check, _luthier
 from ._frame import Frame
 from ._luthier import Error
 from ._metrics import Metric, Signature, metric_of
 from ._nbest import NBest
-from ._progress import ProgressLike, callback, finish
+from ._progress import ProgressLike, reporting
 from ._recipes import Recipe, recipe_of
 from ._weights import Weights, WeightsLike, pairs_of
 
@@ -28,9 +29,9 @@ class HeldOut:
         self.score: float = found["score"]
         #: Corpus score of the held-out output with initial weights.
         self.initial: float = found["initial"]
-        #: Half the width of the 95 % confidence interval of `score`.
+        #: Half the width of the 95 % confidence interval of `score`, by the bootstrap over documents, or over segments.
         self.interval: float = found["interval"]
-        #: P-value of the difference between `score` and `initial`, by the paired bootstrap.
+        #: P-value of the difference between `score` and `initial`, by the paired bootstrap over documents, or over segments.
         self.p_value: float = found["p_value"]
         #: Number of held-out segments.
         self.segments: int = found["segments"]
@@ -79,7 +80,7 @@ class Stability:
         return [n for n, low, high in zip(f["name"], f["low"], f["high"]) if low <= 0 <= high]
 
     def __repr__(self) -> str:
-        return f"Stability({self.samples} resamples)\n{self.features}"
+        return f"Stability({self.samples:,} resamples)\n{self.features}"
 
 
 class Fit:
@@ -155,7 +156,7 @@ class Fit:
 
         text = page(self)
         if path is not None:
-            with open(path, "w", encoding="utf-8") as file:
+            with open(_check.path("path", path), "w", encoding="utf-8") as file:
                 file.write(text)
         return text
 
@@ -196,7 +197,8 @@ def tune(
     `chrf`, `ter`, `wer`, `column:comet` for a score of the lists, or a sum such as `0.5*bleu+0.5*chrf`; BLEU does not tokenise
     unless it is given as `BLEU()` or as `bleu:tokenize=13a`. `initial` are weights to begin with. `holdout=0.3` scores the
     weights on three tenths of the segments, from which nothing is learned; `folds=5` cross-validates. `bootstrap=200` learns
-    from as many resamples to see how much each weight varies. `select` chooses the iteration, `test` is scored with the result.
+    from as many resamples to see how much each weight varies; for `mert` these are single climbs, which show stability, not
+    confidence. `select` chooses the iteration, `test` is scored with the result.
     `run` is a directory for the run, in which an interrupted call with the same arguments resumes. The weights do not depend on
     `threads`, and are those of the command line.
 
@@ -208,30 +210,38 @@ def tune(
     recipe = recipe_of(algorithm, settings)
     if folds is not None and holdout is not None:
         raise Error("folds= and holdout= are two ways to hold segments out; give one of them")
-    spec, call = metric_of(metric), callback(progress)
-    directory = None if run is None else os.fspath(run)
+    spec = metric_of(metric)
+    directory = None if run is None else _check.path("run", run)
     for name, other in (("select", select), ("test", test)):
         if other is not None:
             _check_lists(other, name)
-    found = _luthier.tune(
-        lists._lists,
-        recipe._recipe,
-        metric=spec,
-        seed=_whole("seed", seed),
-        initial=None if initial is None else pairs_of(initial),
-        select=None if select is None else select._lists,
-        test=None if test is None else test._lists,
-        holdout=_share(holdout),
-        folds=_at_least("folds", folds, 2),
-        bootstrap=_at_least("bootstrap", bootstrap, 1),
-        run=directory,
-        threads=_at_least("threads", threads, 1),
-        progress=call,
-    )
-    finish(call)
-    return Fit(json.loads(found), lists, spec, recipe, directory, select is not None)
+    seed, threads = _check.whole("seed", seed), _check.at_least("threads", threads, 1)
+    share, folds = _check.share("holdout", holdout), _check.at_least("folds", folds, 2)
+    bootstrap = _check.at_least("bootstrap", bootstrap, 2)
+    weights = None if initial is None else pairs_of(initial)
+    with reporting(progress) as call:
+        text = _luthier.tune(
+            lists._lists,
+            recipe._recipe,
+            metric=spec,
+            seed=seed,
+            initial=weights,
+            select=None if select is None else select._lists,
+            test=None if test is None else test._lists,
+            holdout=share,
+            folds=folds,
+            bootstrap=bootstrap,
+            run=directory,
+            threads=threads,
+            progress=call,
+        )
+    found = json.loads(text)
+    for remark in found["remarks"]:
+        warnings.warn(remark, stacklevel=2)
+    return Fit(found, lists, spec, recipe, directory, select is not None)
 
 
+@_check.refusing
 def rerank(lists: NBest, weights: WeightsLike | Fit, what: str = "text", *, threads: int | None = None) -> Any:
     """Chooses the candidate with the highest weighted sum of features for every segment.
 
@@ -239,12 +249,11 @@ def rerank(lists: NBest, weights: WeightsLike | Fit, what: str = "text", *, thre
     weighted sum of every candidate, segment after segment).
     """
     _check_lists(lists, "lists")
-    if what not in ("text", "index", "score"):
-        raise Error(f"what is {what!r}, expected 'text', 'index' or 'score'")
+    _check.choice("what", what, ("text", "index", "score"))
     pairs = pairs_of(weights)
     if what == "score":
         return lists._lists.model_scores(pairs)
-    indices, texts = lists._lists.rerank(pairs, _at_least("threads", threads, 1))
+    indices, texts = lists._lists.rerank(pairs, _check.at_least("threads", threads, 1))
     return texts if what == "text" else indices
 
 
@@ -265,15 +274,18 @@ class Oracle(NamedTuple):
     signature: Signature
 
 
+@_check.refusing
 def oracle(lists: NBest, metric: str | Metric = "bleu", *, seed: int = 1, threads: int | None = None) -> Oracle:
     """Finds the candidates with the best and the worst corpus score; by hill climbing where there are many combinations.
+
+    `metric` is as for `tune`: a name such as `bleu` does not tokenise, `BLEU()` and `bleu:tokenize=13a` do.
 
     >>> dev = NBest([["a b c d", "d c"], ["e f g h", "e"]], features={"lm": [[0, 1], [1, 0]]}, references=["a b c d", "e f g h"])
     >>> round(oracle(dev).best.score, 2), oracle(dev).best.index
     (100.0, array([0, 0]))
     """
     _check_lists(lists, "lists")
-    found = lists._lists.oracle(metric_of(metric), _whole("seed", seed), _at_least("threads", threads, 1))
+    found = lists._lists.oracle(metric_of(metric), _check.whole("seed", seed), _check.at_least("threads", threads, 1))
     best, worst, first, signature = found
     return Oracle(Choice(*best), Choice(*worst), first, Signature(signature))
 
@@ -292,14 +304,15 @@ def mbr(
     utility: str | Metric = "chrf",
     *,
     weights: WeightsLike | Fit | None = None,
-    gamma: float = 1.0,
+    gamma: float | None = None,
     threads: int | None = None,
     progress: ProgressLike = False,
 ) -> MbrChoice:
     """Chooses the candidate of each segment with the highest expected utility: the one most similar to the others.
 
-    Every candidate counts as a possible reference, with a probability proportional to exp(`gamma` · model score) under `weights`; without weights
-    all are equally likely, as samples are. `utility` is a metric of two sentences. The time is quadratic in the number of different candidates.
+    Every candidate counts as a possible reference, with a probability proportional to exp(`gamma` · model score) under `weights`
+    [default: 1]; without weights all are equally likely, as samples are. `utility` is a metric of two sentences; a name such as `bleu`
+    does not tokenise, `BLEU()` and `bleu:tokenize=13a` do. The time is quadratic in the number of different candidates.
 
     >>> lists = NBest([["a b c", "a b d", "x y z"]], features={"logprob": [[-2.0, -2.1, -1.0]]})
     >>> mbr(lists, "chrf").texts
@@ -308,11 +321,13 @@ def mbr(
     ['x y z']
     """
     _check_lists(lists, "lists")
-    if isinstance(gamma, bool) or not isinstance(gamma, (int, float, np.number)):
-        raise Error(f"gamma is {gamma!r}, expected a number")
-    pairs, call = None if weights is None else pairs_of(weights), callback(progress)
-    found, less = lists._lists.expected_utilities(metric_of(utility), pairs, float(gamma), _at_least("threads", threads, 1), call)
-    finish(call)
+    scale = 1.0 if gamma is None else _check.finite("gamma", gamma)
+    if gamma is not None and weights is None:
+        raise Error("gamma scales model scores, which need weights; give weights=, or leave out gamma")
+    pairs, threads = None if weights is None else pairs_of(weights), _check.at_least("threads", threads, 1)
+    spec = metric_of(utility)
+    with reporting(progress) as call:
+        found, less = lists._lists.expected_utilities(spec, pairs, scale, threads, call)
     utilities = np.split(found, np.cumsum(lists.sizes)[:-1])
     index = np.array([(u.argmin() if less else u.argmax()) for u in utilities], dtype=np.int64)
     texts = [entry[i] for entry, i in zip(lists.texts, index)]
@@ -326,6 +341,7 @@ class Loss(NamedTuple):
     gradient: Weights
 
 
+@_check.refusing
 def loss(
     lists: NBest,
     algorithm: str | Recipe | type[Recipe],
@@ -336,11 +352,14 @@ def loss(
     threads: int | None = None,
     **settings: Any,
 ) -> Loss:
-    """Returns value and gradient of the objective that an algorithm minimises, at some weights."""
+    """Returns value and gradient of the objective that an algorithm minimises, at some weights.
+
+    `metric` is as for `tune`: a name such as `bleu` does not tokenise. Further arguments are settings of the algorithm.
+    """
     _check_lists(lists, "lists")
     recipe = recipe_of(algorithm, settings)
     value, gradient = _luthier.loss(
-        lists._lists, recipe._recipe, pairs_of(weights), metric_of(metric), _whole("seed", seed), _at_least("threads", threads, 1)
+        lists._lists, recipe._recipe, pairs_of(weights), metric_of(metric), _check.whole("seed", seed), _check.at_least("threads", threads, 1)
     )
     return Loss(value, Weights(gradient))
 
@@ -399,6 +418,7 @@ def _drawn(bounds: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return scores, np.concatenate([[bounds[0] - margin], bounds, [bounds[-1] + margin]])
 
 
+@_check.refusing
 def surface(
     lists: NBest,
     weights: WeightsLike | Fit,
@@ -411,42 +431,20 @@ def surface(
 ) -> Surface:
     """Returns the exact corpus score along a line through some weights.
 
-    `direction` is the name of a feature, or a number per feature. `smooth` is `none`, `average` or `max` over `window` intervals.
+    `metric` is as for `tune`: a name such as `bleu` does not tokenise. `direction` is the name of a feature, or a number per feature.
+    `smooth` is `none`, `average` or `max` over `window` intervals.
     """
     _check_lists(lists, "lists")
-    line = {direction: 1.0} if isinstance(direction, str) else direction
+    line = Weights({direction: 1.0}) if isinstance(direction, str) else direction
+    if not isinstance(line, (Mapping, Weights)):
+        raise Error(f"direction is of type {_check.kind(line)}, expected the name of a feature, or a mapping of names to numbers")
+    _check.choice("smooth", smooth, ("none", "average", "max"))
     title = f"along {direction}" if isinstance(direction, str) else "along a line"
-    found = lists._lists.surface(
-        pairs_of(weights), pairs_of(line), metric_of(metric), smooth, _whole("window", window), _at_least("threads", threads, 1)
-    )
+    window, threads = _check.at_least("window", window, 1) or 3, _check.at_least("threads", threads, 1)
+    found = lists._lists.surface(pairs_of(weights), pairs_of(line), metric_of(metric), smooth, window, threads)
     return Surface(*found, title)
 
 
 def _check_lists(lists: Any, what: str) -> None:
     if not isinstance(lists, NBest):
         raise Error(f"{what} is of type {type(lists).__name__}, expected luthier.NBest; make one with NBest(...) or NBest.read(...)")
-
-
-def _whole(what: str, number: Any) -> int:
-    if isinstance(number, bool) or not hasattr(number, "__index__"):
-        raise Error(f"{what} is {number!r}, expected a whole number")
-    number = number.__index__()
-    if not 0 <= number < 2**64:
-        raise Error(f"{what} is {number}, expected a whole number from 0 to 2**64 - 1")
-    return number
-
-
-def _at_least(what: str, number: Any, least: int) -> int | None:
-    if number is None:
-        return None
-    if _whole(what, number) < least or number >= 2**32:
-        raise Error(f"{what} is {number}, expected a whole number of at least {least}")
-    return int(number)
-
-
-def _share(share: Any) -> float | None:
-    if share is None:
-        return None
-    if isinstance(share, bool) or not isinstance(share, (int, float, np.floating)) or not 0 < share < 1:
-        raise Error(f"holdout is {share!r}, expected a share of the segments, above 0 and below 1")
-    return float(share)

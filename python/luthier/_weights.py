@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Union
 
 import numpy as np
 
-from . import _luthier
+from . import _check, _luthier
 
 
 class Weights(Mapping[str, float]):
@@ -23,24 +22,24 @@ class Weights(Mapping[str, float]):
     """
 
     def __init__(self, weights: Mapping[str, float] | Sequence[tuple[str, float]] = ()) -> None:
-        pairs = weights.items() if isinstance(weights, Mapping) else weights
+        expected = "a mapping of names to numbers, or pairs of them"
+        pairs = weights.items() if isinstance(weights, Mapping) else _check.listed("weights", weights, expected)
         self._weights: dict[str, float] = {}
-        for name, value in pairs:
-            if not isinstance(name, str):
-                raise _luthier.Error(f"the name of a weight is {name!r}, expected a string")
-            try:
-                self._weights[name] = float(value)
-            except (TypeError, ValueError):
-                raise _luthier.Error(f"the weight of {name} is {value!r}, expected a number") from None
+        self._array: np.ndarray | None = None
+        for pair in pairs:
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise _luthier.Error(f"weights has {_check.shown(pair)}, expected {expected}")
+            name = _check.text("the name of a weight", pair[0])
+            self._weights[name] = _check.finite(f"the weight of {name}", pair[1])
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Weights:
         """Reads a weights file, as `Weights.write` and the command line write it, or a Moses configuration."""
-        return cls(_luthier.read_weights(os.fspath(path)))
+        return cls(_luthier.read_weights(_check.path("path", path)))
 
     def write(self, path: str | os.PathLike[str], comments: Sequence[str] = ()) -> None:
         """Writes a weights file, one `name value` per line, which the command line reads."""
-        _luthier.write_weights(os.fspath(path), self._pairs(), list(comments))
+        _luthier.write_weights(_check.path("path", path), self._pairs(), _check.names("comments", comments))
 
     @property
     def names(self) -> list[str]:
@@ -49,8 +48,11 @@ class Weights(Mapping[str, float]):
 
     @property
     def array(self) -> np.ndarray:
-        """The values, in the order of `names`."""
-        return np.array(list(self._weights.values()), dtype=np.float64)
+        """The values, in the order of `names`: one read-only array, not a copy per call."""
+        if self._array is None:
+            self._array = np.array(list(self._weights.values()), dtype=np.float64)
+            self._array.setflags(write=False)
+        return self._array
 
     def _pairs(self) -> list[tuple[str, float]]:
         return list(self._weights.items())
@@ -65,14 +67,16 @@ class Weights(Mapping[str, float]):
         return len(self._weights)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return self.array.astype(dtype) if dtype is not None else self.array
+        array = self.array if dtype is None else self.array.astype(dtype, copy=False)
+        return array.copy() if copy else array
 
     def __repr__(self) -> str:
         return f"Weights({self._weights!r})"
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th>{html.escape(n)}</th><td>{v:.6g}</td></tr>" for n, v in self._weights.items())
-        return f"<table><tbody>{rows}</tbody></table>"
+        from ._html import weights
+
+        return weights(self._weights)
 
 
 #: What is accepted as weights: a `Weights`, a mapping of names, a path of a weights file.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ class Reranker(BaseEstimator):
     scikit-learn hands `groups` to the splitter only. There are two ways to hand them to the estimator as well: a column of X
     (`group_column=0`), whose values only need to be equal within a group and to differ between neighbouring groups, so that a
     scaler before does no harm; or metadata routing (`sklearn.set_config(enable_metadata_routing=True)`,
-    `Reranker().set_fit_request(groups=True).set_score_request(groups=True)`, and `params={"groups": groups}`).
+    `Reranker().set_fit_request(groups=True).set_score_request(groups=True)`, and `params={"groups": groups}`). Without groups, all
+    rows are candidates of one input, and a `UserWarning` says so.
 
     Parameters: `algorithm` is a name or a recipe, such as `Mert(restarts=20)`; `settings` are its settings if it is a name;
     `group_column` is the number of the column of X with the groups; `seed` and `threads` are those of `luthier.tune`.
@@ -59,11 +61,11 @@ class Reranker(BaseEstimator):
         """Learns weights from candidates X with scores y. Rows of a group must follow each other."""
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         if len(X) == 1:
-            raise ValueError("X has n_samples = 1; weights are learned from groups of at least two rows")
+            raise Error("X has n_samples = 1; weights are learned from groups of at least two rows")
         starts = self._starts(X, groups)
         used = self._used()
         if not len(used):
-            raise ValueError("X has no column besides the groups")
+            raise Error("X has no column besides the groups; give at least one feature")
         sizes = np.diff(np.append(starts, len(X)))
         segments = np.repeat(np.arange(len(starts)), sizes)
         names = [f"x{i}" for i in range(len(used))]
@@ -98,15 +100,22 @@ class Reranker(BaseEstimator):
     def _starts(self, X: np.ndarray, groups: Any) -> np.ndarray:
         """Returns the first row of each group."""
         if self.group_column is not None:
+            if isinstance(self.group_column, bool) or not isinstance(self.group_column, (int, np.integer)):
+                raise Error(f"group_column is {self.group_column!r}, expected the number of a column of X")
             if not -X.shape[1] <= self.group_column < X.shape[1]:
-                raise ValueError(f"group_column is {self.group_column}, but X has {X.shape[1]} columns")
+                raise Error(f"group_column is {self.group_column}, but X has {X.shape[1]} columns")
             keys = X[:, self.group_column]
         elif groups is not None:
             keys = np.asarray(groups)
             if keys.shape != (len(X),):
-                raise ValueError(f"groups has the shape {keys.shape}, but X has {len(X)} rows")
+                raise Error(f"groups has the shape {keys.shape}, but X has {len(X):,} rows")
         else:
-            return np.zeros(1, dtype=np.int64)  # one list of all rows
+            warnings.warn(
+                f"without groups all {len(X):,} rows count as candidates of one input, of which one is chosen; give group_column= to "
+                "Reranker, or groups= to fit and score",
+                stacklevel=3,
+            )
+            return np.zeros(1, dtype=np.int64)
         changes = np.flatnonzero(keys[1:] != keys[:-1]) + 1
         starts = np.concatenate([[0], changes])
         if len(np.unique(keys)) != len(starts):

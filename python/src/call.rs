@@ -1,5 +1,6 @@
 //! Calls from Python: threads, interrupts, progress, and errors.
 
+use crate::recipe::flag_words;
 use luthier::{
     ErrorKind,
     core::{Progress, Step},
@@ -132,10 +133,20 @@ pub(crate) fn keyword(flag: &str) -> String {
     }
 }
 
-/// Writes the flags in a message as keyword arguments: `--select-share` as `select_share=`.
+/// Words of the command line and of the Rust library with their forms in Python.
+const WORDS: [(&str, &str); 5] = [
+    ("--select-nbest and --select-ref", "--select"),
+    ("add them with NBest::with_references", "give them with --references"),
+    ("fix it and re-run the same command", "fix it and repeat the same call"),
+    ("re-run the same command", "repeat the same call"),
+    ("in another --run directory", "in another directory (--run)"),
+];
+
+/// Writes the flags in a message as keyword arguments: `--select-share` as `select_share=`, with a value after it if
+/// there is one.
 pub(crate) fn in_python(message: &str) -> String {
     let mut out = String::with_capacity(message.len());
-    let message = message.replace("--select-nbest and --select-ref", "--select");
+    let message = WORDS.iter().fold(message.to_owned(), |text, (old, new)| text.replace(old, new));
     let mut rest = &*message;
     while let Some(at) = rest.find("--") {
         let before = rest[..at].chars().next_back();
@@ -157,14 +168,21 @@ pub(crate) fn in_python(message: &str) -> String {
             "model" | "command" | "source" | "nbest-size" => {
                 out.push_str(&format!("`--{flag}` of the command line"));
             }
-            "on" | "constraints" | "pairs" | "loss" | "update" => {
-                let value = rest.strip_prefix(' ').unwrap_or(rest);
+            _ => {
                 out.push_str(&format!("{}=", keyword(flag)));
-                rest = value;
+                if let Some(value) = rest.strip_prefix(' ').filter(|value| is_value(flag, value)) {
+                    rest = value;
+                }
             }
-            _ => out.push_str(&format!("{}=", keyword(flag))),
         }
     }
     out.push_str(rest);
     out
+}
+
+/// Returns whether a text begins with a value of a flag: a number, or one of its words.
+fn is_value(flag: &str, text: &str) -> bool {
+    let end = text.find([' ', ',', ';', ':', ')']).unwrap_or(text.len());
+    let word = text[..end].trim_end_matches('.');
+    word.parse::<f64>().is_ok() || flag_words(flag).iter().any(|w| w == word)
 }

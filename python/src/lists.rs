@@ -13,11 +13,11 @@ use luthier::{
     tune::{
         Candidates, Choice, columns,
         mert::{ListWalker, Smooth, Smoothing},
-        oracle,
+        oracle_with,
     },
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
-use pyo3::{prelude::*, pybacked::PyBackedStr};
+use pyo3::{prelude::*, pybacked::PyBackedStr, types::PyString};
 use std::{path::PathBuf, sync::Arc};
 
 /// Names and values of weights, as they come from and go to Python.
@@ -118,6 +118,9 @@ impl Builder {
 }
 
 fn not_text(i: usize, found: &Bound<'_, PyAny>) -> PyErr {
+    if found.is_instance_of::<PyString>() {
+        return wrong(format!("text {i} has a character that cannot be encoded; remove it"));
+    }
     let kind = found.get_type().name().map_or_else(|_| "something else".to_owned(), |n| n.to_string());
     wrong(format!("text {i} is of type {kind}, expected str; replace missing texts by an empty string"))
 }
@@ -342,10 +345,11 @@ impl Lists {
         threads: Option<usize>,
     ) -> PyResult<((f64, Bound<'py, PyArray1<i64>>), (f64, Bound<'py, PyArray1<i64>>), f64, String)> {
         let metric = metric_of(metric)?;
-        let (best, worst, first) = work(py, threads, None, |_| {
+        let (best, worst, first) = work(py, threads, None, |progress| {
             let Judged { lists, metric } = self.judged(&metric)?;
             let first = luthier::tune::first_score(&lists, &metric);
-            Ok((oracle(&lists, &metric, false, seed), oracle(&lists, &metric, true, seed), first))
+            let find = |worst| oracle_with(&lists, &metric, (worst, seed), progress);
+            Ok((find(false)?, find(true)?, first))
         })?;
         let shown = |choice: Choice| {
             let chosen: Vec<i64> = choice.chosen.iter().map(|&c| c.cast_signed() as i64).collect();

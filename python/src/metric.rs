@@ -2,10 +2,10 @@
 
 use crate::call::{short, work, wrong};
 use luthier::{
-    core::Error,
+    core::{Error, Progress},
     metric::{
         self as metrics, Hypothesis, Scratch, Tokenizer,
-        significance::{Question, Test, compare as test_systems, totals},
+        significance::{Question, Test, Verdict, compare_while, totals},
     },
 };
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
@@ -22,6 +22,21 @@ fn refused(error: &metrics::Error) -> Error {
     Error::new(error.to_string())
 }
 
+/// Tests systems until an interrupt.
+fn tested(
+    metric: &metrics::Metric,
+    systems: &[&[f32]],
+    question: Question,
+    progress: Progress<'_>,
+) -> luthier::Result<Vec<Verdict>> {
+    let mut polled = Ok(());
+    let verdicts = compare_while(metric, systems, question, &mut || {
+        polled = progress.poll();
+        polled.is_ok()
+    });
+    polled.map(|()| verdicts.unwrap_or_default())
+}
+
 impl Metric {
     /// Statistics of all segments.
     fn stats(
@@ -35,7 +50,7 @@ impl Metric {
             if let Some(wrong) = references.iter().position(|r| r.len() != hypotheses.len()) {
                 let (n, found) = (hypotheses.len(), references[wrong].len());
                 return Err(Error::new(format!(
-                    "{n} hypotheses, but references[{wrong}] has {found} entries; expected references[j][i], the \
+                    "{n} hypotheses, but references[{wrong}] has {found}; expected references[j][i], the \
                      j-th reference of hypothesis i"
                 )));
             }
@@ -104,7 +119,7 @@ impl Metric {
     ) -> PyResult<(Vec<f64>, f64, f64)> {
         let stats = self.stats(py, &hypotheses, &references, threads)?;
         let question = Question { samples, ..Question::new(Test::Bootstrap) };
-        let verdict = work(py, threads, None, |_| Ok(test_systems(&self.0, &[&stats], question)[0]))?;
+        let verdict = work(py, threads, None, |progress| tested(&self.0, &[&stats], question, progress))?[0];
         Ok((totals(&self.0, &stats), verdict.mean, verdict.interval))
     }
 
@@ -220,7 +235,7 @@ pub(crate) fn compare(
     let stats: Vec<Vec<f32>> =
         systems.iter().map(|s| metric.stats(py, s, &references, threads)).collect::<PyResult<_>>()?;
     let slices: Vec<&[f32]> = stats.iter().map(Vec::as_slice).collect();
-    let verdicts = work(py, threads, None, |_| Ok(test_systems(&metric.0, &slices, question)))?;
+    let verdicts = work(py, threads, None, |progress| tested(&metric.0, &slices, question, progress))?;
     let rows = verdicts.iter().map(|v| (v.score, v.delta, v.mean, v.interval, v.p_value)).collect();
     Ok((rows, metric.0.signature(Some(references.len()), &question.signature())))
 }

@@ -43,6 +43,16 @@ fn flags(name: &str) -> Option<Vec<Arg>> {
     Some(all.find_subcommand(name)?.get_arguments().cloned().collect())
 }
 
+/// Words that a flag of any algorithm takes.
+pub(crate) fn flag_words(flag: &str) -> Vec<String> {
+    let all = Inner::augment_subcommands(Command::new("recipes"));
+    let known = |command: &Command| {
+        let arg = command.get_arguments().find(|a| a.get_long() == Some(flag));
+        arg.map(|a| a.get_possible_values().iter().map(|v| v.get_name().to_owned()).collect::<Vec<_>>())
+    };
+    all.get_subcommands().filter_map(known).flatten().collect()
+}
+
 /// Name of a flag's setting in Python.
 fn setting(arg: &Arg) -> String {
     keyword(arg.get_long().unwrap_or_default())
@@ -104,10 +114,8 @@ impl Recipe {
                 names.sort();
                 let near = names.iter().find(|n| luthier::metric::edit_distance(n, setting_name) <= 2);
                 let guess = near.map(|n| format!("; did you mean {n}?")).unwrap_or_default();
-                return Err(wrong(format!(
-                    "{name} has no setting {setting_name}{guess} It has {}",
-                    names.join(", ")
-                )));
+                let has = names.join(", ");
+                return Err(wrong(format!("{name} has no setting {setting_name}{guess} (it has {has})")));
             };
             let flag = arg.get_long().unwrap_or_default();
             if values.is_empty() {

@@ -1,7 +1,7 @@
 //! Tuning on lists, and objectives of algorithms.
 
 use crate::{
-    call::work,
+    call::{in_python, work},
     lists::{Lists, Pairs, metric_of, weights_of},
     recipe::Recipe,
 };
@@ -83,6 +83,7 @@ pub(crate) fn tune(
         "length_ratio": tuned.length_ratio,
         "iteration": tuned.iteration,
         "stop": tuned.stop.text(),
+        "remarks": tuned.remarks.iter().map(|r| in_python(r)).collect::<Vec<_>>(),
         "certificate": bound,
         "signature": tuned.signature,
         "recipe": tuned.recipe,

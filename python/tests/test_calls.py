@@ -60,19 +60,30 @@ import numpy as np, signal, sys, threading, time, os
 import luthier as lt
 rng = np.random.default_rng(1)
 lists = lt.NBest(features=rng.normal(size=(1000, 200, 12)), scores={"y": rng.normal(size=(1000, 200))})
+few = lt.NBest(features=rng.normal(size=(300, 50, 8)), scores={"y": rng.normal(size=(300, 50))})
 threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 start = time.monotonic()
 try:
-    lt.tune(lists, "mert", metric="column:y", restarts=10000, budget=10**9)
+    CALL
 except KeyboardInterrupt:
     print("interrupted", time.monotonic() - start)
 """
 
 
-def test_interrupt_ends_a_call():
-    done = subprocess.run([sys.executable, "-X", "dev", "-c", SLOW], capture_output=True, text=True, timeout=120)
+CALLS = [
+    'lt.tune(lists, "mert", metric="column:y", restarts=10000, budget=10**9)',
+    'lt.tune(few, "mert", metric="column:y", strategy="koehn", restarts=0, bootstrap=1000000)',
+    'lt.tune(few, "softmax", metric="column:y", bootstrap=1000000)',
+    'lt.compare(["a b c"] * 20000, [["a b d"] * 20000], [["a b c"] * 20000], samples=10**8)',
+]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_interrupt_ends_a_call(call):
+    code = SLOW.replace("CALL", call)
+    done = subprocess.run([sys.executable, "-X", "dev", "-c", code], capture_output=True, text=True, timeout=120)
     word, seconds = done.stdout.split()
-    assert word == "interrupted" and float(seconds) < 5, done.stderr
+    assert word == "interrupted" and float(seconds) < 3, done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -90,6 +101,16 @@ def test_progress_is_called_and_can_stop():
 
     with pytest.raises(Stop):
         lt.tune(lists, "mert", metric="column:y", progress=stop, restarts=100000, budget=10**9)
+
+
+def test_bars_are_closed_after_errors():
+    from luthier._progress import reporting
+
+    with pytest.raises(ZeroDivisionError), reporting(True) as call:
+        call("segments", 1, 10, None)
+        raise ZeroDivisionError
+    bar = getattr(call, "bar", None)
+    assert bar is None or bar.disable
 
 
 def test_progress_bar(capsys):
@@ -124,6 +145,16 @@ def test_killed_run_resumes(tmp_path):
     assert dict(again.weights) == dict(whole.weights)
     with pytest.raises(lt.Error, match="seed"):
         lt.tune(lists, "oro", metric="column:y", iterations=6, run=tmp_path / "run", seed=9)
+
+
+def test_directories_of_other_runs_are_refused_first(tmp_path):
+    lists, calls = pool(50, 10), []
+    lt.tune(lists, "mira", metric="column:y", folds=3, run=tmp_path / "run")
+    settings = [{"folds": 4}, {"holdout": 0.3}, {"folds": 3, "seed": 2}]
+    for other in settings:
+        with pytest.raises(lt.Error, match="run"):
+            lt.tune(lists, "mira", metric="column:y", run=tmp_path / "run", progress=lambda *a: calls.append(a), **other)
+    assert not calls
 
 
 LEAK = """

@@ -168,6 +168,7 @@ def test_no_copy_of_views():
     assert lt.NBest(features=x[::-1, ::2], names=["a", "b", "c"]).column("c").tolist() == x[::-1, ::2, 2].ravel().tolist()
 
 
+QUICKSTART = ROOT / "examples/quickstart/nbest.txt"
 CASES = [
     (lambda: lt.NBest([["a"], ["b"]], features={"lm": [[1.0]]}), "feature lm has 1 entry, but there are 2 segments"),
     (lambda: lt.NBest([["a", "b"]], features={"lm": [[1.0]]}), "feature lm has 1 value for segment 0, which has 2 candidates"),
@@ -202,6 +203,43 @@ CASES = [
     (lambda: lt.NBest.read(ROOT / "examples/quickstart/nbest.txt", format="x"), "expected one of"),
     (lambda: lt.NBest.from_frame(FRAME, group="nope"), "no column 'nope'; it has id, hyp"),
     (lambda: lt.NBest.from_frame([1, 2]), "frame is of type list"),
+    (lambda: lt.NBest(features="xx"), "features is a string, expected a mapping of names to numbers, or an array"),
+    (lambda: lt.NBest(features=None), "features is None"),
+    (lambda: lt.NBest(features={"lm": 3}), "the first feature is 3, expected one list per segment"),
+    (lambda: lt.NBest(features=np.zeros((2, 1)), groups=np.zeros((2, 1))), "groups has the shape (2, 1), expected one number or name per candidate"),
+    (lambda: lt.NBest(features={"lm": [1, 2]}, groups=[[0], [0]]), "groups has [0] in row 0"),
+    (lambda: lt.NBest(features={"lm": [1, 2]}, groups=3), "groups is of type int"),
+    (lambda: lt.NBest([["a"]], features={"lm": [[1.0]]}, scores=[[1.0]]), "scores is of type list, expected a mapping of names"),
+    (lambda: lt.NBest([["a"]], features={"lm": [[1.0]]}, scores={3: [[1.0]]}), "the name of a score is 3"),
+    (lambda: lt.NBest(3, features={"lm": [[1.0]]}), "texts is of type int"),
+    (lambda: lt.NBest([3], features={"lm": [[1.0]]}), "texts has an entry that is no list"),
+    (lambda: lt.NBest([["\udc80"]], features={"lm": [[1.0]]}), "text 0 has a character that cannot be encoded"),
+    (lambda: lt.NBest([["a"]], features={"lm": [[1.0]]}, documents="x"), "documents is a string"),
+    (lambda: lt.NBest([["a"]], features={"lm": [[1.0]]}, documents=[None]), "documents has no value for segment 0"),
+    (lambda: lt.NBest([["a"]], features={"lm": [[1.0]]}, documents=3), "documents is of type int"),
+    (lambda: lt.NBest([["a"]], features={"lm": [[1.0]]}, references=3), "references is of type int"),
+    (lambda: lt.NBest([["a"]], features={"lm": [[1.0]]}, names=3), "names= is for features in one array"),
+    (lambda: lt.NBest(features=np.zeros((2, 3, 2)), names=3), "names is of type int"),
+    (lambda: lt.NBest.read(ROOT / "examples/lists/llm.jsonl", missing={"typo": 0}), "no candidate has `typo`; check missing="),
+    (lambda: lt.NBest.read(QUICKSTART, missing={"lm": "x"}), "missing['lm'] is 'x', expected a number"),
+    (lambda: lt.NBest.read(QUICKSTART, missing=3), "missing is of type int"),
+    (lambda: lt.NBest.read(QUICKSTART, per_source="x"), "per_source is 'x', expected a whole number"),
+    (lambda: lt.NBest.read(QUICKSTART, format=3), "format is 3, expected a string"),
+    (lambda: lt.NBest.read(QUICKSTART, references=[3]), "references[0] is 3, expected a path"),
+    (lambda: lt.NBest.read(QUICKSTART, threads=0), "threads is 0"),
+    (lambda: lt.NBest.from_frame(FRAME, missing={"typo": 0}), "missing has a value for 'typo'"),
+    (lambda: lt.NBest.from_frame(FRAME, group=3), "group is 3, expected the name of a column"),
+    (lambda: lt.NBest.from_frame({"id": 3, "lm": [1.0]}), "column id is of type int"),
+    (lambda: lt.Weights(3), "weights is of type int"),
+    (lambda: lt.Weights([1]), "weights has 1, expected a mapping"),
+    (lambda: lt.Weights({"a": float("inf")}), "the weight of a is inf"),
+    (lambda: lt.Weights.read(3), "path is 3, expected a path"),
+    (lambda: lt.Frame(3), "columns is of type int"),
+    (lambda: lt.Frame({"a": [1], "b": [1, 2]}), "column b has 2 rows, but column a has 1"),
+    (lambda: lt.Frame({"a": [object()]}).__arrow_c_stream__(), "neither numbers nor texts"),
+    (lambda: lt.Translator(3), "model is 3, expected a path"),
+    (lambda: lt.train(3, "b", "c"), "source is 3, expected a path"),
+    (lambda: lt.train("a", "b", "c", order=9), "order is 9, expected a whole number from 1 to 6"),
     (lambda: lt.NBest.from_frame({"id": [0], "hyp": ["a"]}, text="hyp"), "no column of numbers"),
     (lambda: lt.NBest.from_frame({**FRAME, "ref": list("abcde")}, text="hyp", reference="ref"), "different values for segment"),
 ]
@@ -250,11 +288,32 @@ TUNE = [
     (lambda d: lt.surface(d, {"a": 1.0}, "b", metric="column:reward", smooth="much"), "smooth is 'much'"),
     (lambda d: lt.loss(d, "mert", {"a": 1.0}, metric="column:reward"), "mert"),
     (lambda d: lt.mbr(d, "column:reward"), "does not compare two texts"),
-    (lambda d: lt.mbr(d, gamma=float("nan")), "gamma is NaN"),
+    (lambda d: lt.mbr(d, gamma=float("nan")), "gamma is nan"),
     (lambda d: lt.mbr(d, gamma="much"), "gamma is 'much'"),
     (lambda d: lt.mbr(d, gamma=1e308, weights={"a": 1e308}), "lower gamma"),
     (lambda d: d.column("zz"), "no feature or score is named zz"),
     (lambda d: lt.Recipe(), "base of the algorithms"),
+    (lambda d: lt.mbr(d, gamma=2.0), "gamma scales model scores, which need weights"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", bootstrap=1), "bootstrap is 1, expected a whole number of at least 2"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", bootstrap=0), "bootstrap is 0"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", folds=0), "folds is 0"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", holdout=float("nan")), "holdout is nan"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", run=3), "run is 3, expected a path"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", progress="yes"), "progress is 'yes'"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", restarts=[1]), "restarts is [1], expected a whole number"),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", fix=[object()]), "is neither a number nor a text"),
+    (lambda d: lt.tune(d, "pro", metric="column:reward", l1=-1), "l1 is -1: expected a number above 0, or `auto`"),
+    (lambda d: lt.tune(d, "oro", metric="column:reward", l1=-1.0), "l1 is -1.0"),
+    (lambda d: lt.tune(d, "softmax", metric="column:reward", l1=True, gamma=[1, 2]), "l1= does not go with several values of gamma="),
+    (lambda d: lt.tune(d, "mert", metric="column:reward", strategy="koehn", budget=3), "budget= applies only to strategy=iterated"),
+    (lambda d: lt.surface(d, {"a": 1.0}, 3, metric="column:reward"), "direction is of type int"),
+    (lambda d: lt.surface(d, {"a": 1.0}, {"b": "x"}, metric="column:reward"), "the weight of b is 'x', expected a number"),
+    (lambda d: lt.rerank(d, {"a": 1.0}, ["best"]), "what is ['best']"),
+    (lambda d: lt.rerank(d, {"a": 1.0}, threads="two"), "threads is 'two'"),
+    (lambda d: d.column(3), "name is 3"),
+    (lambda d: d.write(3), "path is 3"),
+    (lambda d: d.write("x.txt", format="csv"), "format is 'csv'"),
+    (lambda d: lt.tune(d, "mert"), "give them with references="),
 ]
 
 
@@ -273,13 +332,139 @@ anything = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
-@given(texts=anything, features=anything, scores=anything, references=anything, groups=anything, names=anything)
-def test_no_panic_in_constructors(texts, features, scores, references, groups, names):
+def only_luthier_errors(call):
+    """Calls with wrong arguments, and lets any exception but `luthier.Error` through."""
     try:
-        lt.NBest(texts, features=features, scores=scores, references=references, groups=groups, names=names)
-    except (lt.Error, TypeError, ValueError, OverflowError, AttributeError) as error:
+        return call()
+    except lt.Error as error:
         assert "defect" not in str(error)
+        return None
+
+
+@settings(max_examples=300, deadline=None)
+@given(texts=anything, features=anything, scores=anything, references=anything, groups=anything, names=anything, documents=anything)
+def test_constructors_raise_nothing_else(texts, features, scores, references, groups, names, documents):
+    only_luthier_errors(
+        lambda: lt.NBest(texts, features=features, scores=scores, references=references, groups=groups, names=names, documents=documents)
+    )
+
+
+arrays = st.one_of(
+    st.lists(st.integers(0, 3), max_size=3).map(np.zeros),
+    st.lists(st.text(max_size=2), max_size=3).map(np.array),
+    st.lists(anything, max_size=3).map(lambda x: np.array([*x, None], dtype=object)),
+    st.just(np.array(3.0)),
+    st.just(np.array(["2020-01-01"], dtype="datetime64[D]")),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(features=arrays, groups=arrays | anything, texts=arrays | anything)
+def test_arrays_raise_nothing_else(features, groups, texts):
+    for given_features in (features, {"a": features}):
+        only_luthier_errors(lambda: lt.NBest(texts, features=given_features, groups=groups))
+
+
+@settings(max_examples=200, deadline=None)
+@given(frame=anything | st.dictionaries(st.sampled_from(["id", "a", "b"]), anything), group=anything, text=anything, missing=anything)
+def test_frames_raise_nothing_else(frame, group, text, missing):
+    only_luthier_errors(lambda: lt.NBest.from_frame(frame, group=group, text=text, missing=missing))
+    only_luthier_errors(lambda: lt.NBest.from_frame(frame, missing=missing))
+    only_luthier_errors(lambda: lt.Frame(frame).to_dict())
+    only_luthier_errors(lambda: lt.Weights(frame).array)
+
+
+LISTS = lt.NBest([["a b", "b"], ["c", "d"]], features={"lm": [[1.0, 2.0], [0.5, 0.25]]}, references=["a b", "d"])
+SETTINGS_OF_TUNE = ["metric", "seed", "initial", "select", "test", "holdout", "folds", "bootstrap", "threads", "progress", "restarts", "fix", "l1"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(name=st.sampled_from(SETTINGS_OF_TUNE), value=anything, algorithm=st.just("mert") | anything)
+def test_calls_raise_nothing_else(name, value, algorithm):
+    if name in ("threads", "restarts", "bootstrap") and isinstance(value, int) and value > 100:
+        value = 3
+    only_luthier_errors(lambda: lt.tune(LISTS, algorithm, **{name: value}))
+    only_luthier_errors(lambda: lt.tune(value, "mert"))
+    only_luthier_errors(lambda: lt.rerank(LISTS, value))
+    only_luthier_errors(lambda: lt.rerank(LISTS, {"lm": 1.0}, value))
+    only_luthier_errors(lambda: lt.oracle(LISTS, value))
+    only_luthier_errors(lambda: lt.mbr(LISTS, value, weights=value, gamma=value))
+    only_luthier_errors(lambda: lt.loss(LISTS, "pro", value, metric=value))
+    only_luthier_errors(lambda: lt.surface(LISTS, {"lm": 1.0}, value, smooth=value))
+    only_luthier_errors(lambda: LISTS.column(value))
+
+
+@settings(max_examples=200, deadline=None)
+@given(value=anything, other=anything)
+def test_metrics_raise_nothing_else(value, other):
+    only_luthier_errors(lambda: lt.Metric(value))
+    only_luthier_errors(lambda: lt.BLEU(tokenize=value))
+    only_luthier_errors(lambda: lt.BLEU(smooth_method=value, smooth_value=other))
+    only_luthier_errors(lambda: lt.BLEU(max_ngram_order=value if not isinstance(value, int) or value < 10 else 10))
+    only_luthier_errors(lambda: lt.BLEU(lowercase=value, references=other))
+    only_luthier_errors(lambda: lt.CHRF(beta=value))
+    only_luthier_errors(lambda: lt.CHRF(word_order=value if not isinstance(value, int) or value < 10 else 10))
+    only_luthier_errors(lambda: lt.TER(normalized=value, case_sensitive=other))
+    for metric in (lt.BLEU(), lt.CHRF()):
+        only_luthier_errors(lambda: metric.corpus_score(value, other))
+        only_luthier_errors(lambda: metric.corpus_score(["a"], [["a"]], value if not isinstance(value, int) or value < 100 else 100))
+        only_luthier_errors(lambda: metric.sentence_score(value, other))
+        only_luthier_errors(lambda: metric.sentence_scores(value, other))
+        only_luthier_errors(lambda: metric.pairwise(value, other))
+    only_luthier_errors(lambda: lt.compare(["a"], value, [["a"]]))
+    only_luthier_errors(lambda: lt.compare(["a"], ["b"], other, metric=value))
+    only_luthier_errors(lambda: lt.compare(["a"], ["b"], [["a"]], test=value, seed=other, samples=3))
+
+
+def test_generators_are_read_once():
+    lists = lt.NBest(
+        (list(texts) for texts in [["a", "b"], ["c"]]),
+        features={"lm": (x for x in [[1.0, 2.0], [3.0]])},
+        references=(t for t in ["a", "c"]),
+    )
+    assert lists.texts == [["a", "b"], ["c"]] and lists.column("lm").tolist() == [1.0, 2.0, 3.0]
+    assert lists.references == [["a", "c"]]
+    flat = lt.NBest((t for t in "abc"), features={"lm": (float(x) for x in range(3))}, groups=(g for g in [0, 0, 1]))
+    assert flat.texts == [["a", "b"], ["c"]]
+    inner = lt.NBest([(t for t in "ab")], features={"lm": [[1.0, 2.0]]})
+    assert inner.texts == [["a", "b"]]
+
+
+def test_views_of_a_frame():
+    frame = lt.Frame({"a": [1, 2, 3], "b": [4, 5, 6]})
+    assert len(frame) == 3 and len(frame.keys()) == len(frame.values()) == len(frame.items()) == 2
+    assert dict(frame) == {"a": [1, 2, 3], "b": [4, 5, 6]}
+
+
+def test_weights_share_one_array():
+    weights = lt.Weights({"lm": 0.5, "tm": -1.0})
+    assert weights.array is weights.array and np.shares_memory(np.asarray(weights), weights.array)
+    with pytest.raises(ValueError):
+        weights.array[0] = 3.0
+    assert np.array(weights, dtype=np.float32).tolist() == [0.5, -1.0]
+
+
+def test_a_penalty_that_harms_is_warned_about(rewards):
+    with pytest.warns(UserWarning, match="learned with l1= score worse than the initial ones"):
+        fit = lt.tune(rewards, "softmax", metric="column:reward", l1=1e6)
+    assert not fit.weights.array.any() and fit.score < fit.initial
+
+
+def test_notebooks_show_what_there_is_to_gain(rewards):
+    text = rewards._repr_html_()
+    assert "alone" in text and "best choice" in text and "headroom" in text
+    fit = lt.tune(rewards, "mert", metric="column:reward", holdout=0.3, bootstrap=10)
+    text = fit._repr_html_()
+    for part in ["held out", "tuning lists", "stability (95 % of the resamples)", "same sign", "<svg"]:
+        assert part in text, part
+    assert "<svg" in lt.tune(rewards, "mert", metric="column:reward")._repr_html_()
+
+
+def test_output_that_does_not_change_is_not_significant():
+    x = np.repeat([[[2.0, 2.0], [1.0, 1.0]]], 20, axis=0)
+    lists = lt.NBest(features=x, names=["a", "b"], scores={"y": x[:, :, 0]}, documents=[i // 2 for i in range(20)])
+    held = lt.tune(lists, "mert", metric="column:y", folds=4).held_out
+    assert (held.p_value, held.interval, held.score) == (1.0, 0.0, held.initial)
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

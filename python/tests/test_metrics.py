@@ -135,7 +135,7 @@ def test_sentence_scores_of_a_text():
     [
         (lambda: lt.BLEU().corpus_score("text", [["text"]]), "hypotheses is a string"),
         (lambda: lt.BLEU().corpus_score(["text"], ["text"]), "references is a list of strings"),
-        (lambda: lt.BLEU().corpus_score(["a", "b"], [["a"]]), "references[0] has 1 entries"),
+        (lambda: lt.BLEU().corpus_score(["a", "b"], [["a"]]), "2 hypotheses, but references[0] has 1; expected"),
         (lambda: lt.BLEU().corpus_score(["a", None], [["a", "b"]]), "hypotheses has None at 1"),
         (lambda: lt.BLEU().corpus_score(["a"]), "no references"),
         (lambda: lt.BLEU(tokenize="nothing"), "nothing"),
@@ -145,6 +145,19 @@ def test_sentence_scores_of_a_text():
         (lambda: lt.TER().sentence_score("a", []), "references"),
         (lambda: lt.compare(["a"], ["b"], [["a"]], test="t"), "expected 'bootstrap' or 'randomization'"),
         (lambda: lt.compare(["a"], ["b"], [["a"]], samples=0), "samples is 0"),
+        (lambda: lt.compare(["a"], [], [["a"]]), "systems is empty"),
+        (lambda: lt.compare(["a"], ["b"], [["a"]], seed="x"), "seed is 'x'"),
+        (lambda: lt.BLEU(max_ngram_order="x"), "max_ngram_order is 'x', expected a whole number"),
+        (lambda: lt.BLEU(lowercase="yes"), "lowercase is 'yes', expected True or False"),
+        (lambda: lt.BLEU(tokenize=3), "tokenize is 3, expected the name of a tokeniser"),
+        (lambda: lt.BLEU(smooth_method="floor", smooth_value="x"), "smooth_value is 'x', expected a number"),
+        (lambda: lt.CHRF(beta=1.5), "beta is 1.5, expected a whole number"),
+        (lambda: lt.Metric(3), "the metric is 3, expected a name such as 'bleu'"),
+        (lambda: lt.BLEU().corpus_score(None, [["a"]]), "hypotheses is of type NoneType, expected a list of strings"),
+        (lambda: lt.BLEU().corpus_score(["a"], [["a"]], n_bootstrap="x"), "n_bootstrap is 'x'"),
+        (lambda: lt.BLEU().corpus_score(["a"], [["a"]], threads=-1), "threads is -1"),
+        (lambda: lt.BLEU().corpus_score(["a"], [3]), "references[0] is of type int"),
+        (lambda: lt.BLEU().sentence_score(3, ["a"]), "the hypothesis is 3, expected a string"),
     ],
 )
 def test_wrong_calls(call, words):

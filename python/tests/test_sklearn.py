@@ -74,12 +74,19 @@ def test_wrong_calls():
     X, y, groups = table()
     with pytest.raises(lt.Error, match="do not follow each other"):
         Reranker().fit(X[:, 1:], y, groups=np.tile(np.arange(8), 60))
-    with pytest.raises(ValueError, match="group_column is 9"):
+    with pytest.raises(lt.Error, match="group_column is 9"):
         Reranker(group_column=9).fit(X, y)
-    with pytest.raises(ValueError, match="groups has the shape"):
+    with pytest.raises(lt.Error, match="groups has the shape"):
         Reranker().fit(X, y, groups=groups[:3])
 
 
+def test_all_rows_are_one_list_without_groups():
+    X, y, _ = table()
+    with pytest.warns(UserWarning, match="without groups all 480 rows count as candidates of one input.*give group_column= to Reranker"):
+        Reranker("softmax").fit(X[:, 1:], y)
+
+
+@pytest.mark.filterwarnings("ignore:without groups")
 def test_checks_of_scikit_learn():
     """All of them pass; `expected_failed_checks` is not needed."""
     results = check_estimator(Reranker("softmax"), on_fail=None, on_skip=None)

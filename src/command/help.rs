@@ -49,6 +49,9 @@ const SHORT: &[(&str, &[&str])] = &[
             "select_ref",
             "test_nbest",
             "test_ref",
+            "holdout",
+            "folds",
+            "bootstrap",
             "list",
             // of algorithms
             "strategy",
@@ -61,6 +64,9 @@ const SHORT: &[(&str, &[&str])] = &[
             "loss",
             "eta0",
             "gamma",
+            "nonnegative",
+            "standardize",
+            "l1",
         ],
     ),
     (

@@ -259,6 +259,8 @@ impl Session<'_> {
             initial: &initial,
             progress: Progress::new(&report),
         };
+        let sets = [Some(&*loaded.source), loaded.select.as_deref(), loaded.test.as_deref()];
+        sets.into_iter().flatten().for_each(|set| set.enter(path));
         let held_out = job.held_out().map(|(held, _)| held.len());
         show::selection(&job, held_out, talk);
         let mut on_event = |event: &Event| {
@@ -296,6 +298,10 @@ impl Session<'_> {
         let folds = matches!(plan, HoldOut::Folds(_));
         // Opened first: a directory of another run is refused before any work.
         let whole = if folds { Some(self.open(None, path)?) } else { None };
+        if RunView::fold_path(path, 0).exists() && folds {
+            let subset = Subset::new(source, parts[0].learned.clone());
+            self.open(Some((&subset, HeldOutPart { plan, part: 0 })), &RunView::fold_path(path, 0))?;
+        }
         if let Some(whole) = &whole {
             self.estimate(&whole.tuner, parts.len() as u32 + 1);
         }
@@ -304,6 +310,7 @@ impl Session<'_> {
         let report = |step: &luthier::core::Step| line.show(step);
         let scores = validate(
             (plan, &parts),
+            &self.prepared.loaded.groups,
             source,
             self.metric,
             &self.fleet,
@@ -381,7 +388,8 @@ impl Session<'_> {
         let line = self.talk.progress(self.metric);
         let report = |step: &luthier::core::Step| line.show(step);
         let weights = &run.outcome.weights;
-        let bootstrap = Bootstrap { source, recipe: &run.recipe, context, groups: &groups, samples, weights };
+        let recipe = &run.recipe.with_l1(run.dir.l1_of(run.outcome.iteration));
+        let bootstrap = Bootstrap { source, recipe, context, groups: &groups, samples, weights };
         let stability = bootstrap.run(&self.fleet, Progress::new(&report))?;
         line.clear();
         self.fleet.agree(run.dir.write_bootstrap(&stability))?;

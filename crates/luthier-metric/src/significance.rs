@@ -113,11 +113,22 @@ const BATCH: usize = 256;
 /// given by its statistics, [`Metric::width`] numbers per segment; all systems must have the same segments,
 /// at least one.
 pub fn compare(metric: &Metric, systems: &[&[f32]], question: Question) -> Vec<Verdict> {
+    compare_while(metric, systems, question, &mut || true).unwrap_or_default()
+}
+
+/// Tests all systems like [`compare`] while `go_on` holds, which is asked before every 256 samples; `None` if it no longer
+/// does.
+pub fn compare_while(
+    metric: &Metric,
+    systems: &[&[f32]],
+    question: Question,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Option<Vec<Verdict>> {
     let samples = match question.test {
         Test::Bootstrap => question.samples,
         Test::Randomization => INTERVAL_SAMPLES,
     };
-    let resampled = resample(metric, systems, samples, question.seed);
+    let resampled = resample(metric, systems, (samples, question.seed), go_on)?;
     let scores: Vec<f64> = systems.iter().map(|s| metric.score(&totals(metric, s))).collect();
     let gap = |i: usize| (scores[i] - scores[0]).abs();
     let p_values: Vec<f64> = match question.test {
@@ -126,12 +137,12 @@ pub fn compare(metric: &Metric, systems: &[&[f32]], question: Question) -> Vec<V
         }
         Test::Randomization => (1..systems.len())
             .map(|i| {
-                let trials = swap(metric, systems[0], systems[i], question);
-                p_value(trials.iter().filter(|&&d| d > gap(i)).count(), trials.len())
+                let trials = swap(metric, (systems[0], systems[i]), question, go_on)?;
+                Some(p_value(trials.iter().filter(|&&d| d > gap(i)).count(), trials.len()))
             })
-            .collect(),
+            .collect::<Option<_>>()?,
     };
-    (0..systems.len())
+    let verdicts = (0..systems.len())
         .map(|i| {
             let (mean, interval) = spread(metric, &resampled[i]);
             Verdict {
@@ -142,7 +153,8 @@ pub fn compare(metric: &Metric, systems: &[&[f32]], question: Question) -> Vec<V
                 p_value: i.checked_sub(1).map(|j| p_values[j]),
             }
         })
-        .collect()
+        .collect();
+    Some(verdicts)
 }
 
 /// Returns the sum over all segments of the statistics of a system, which are [`Metric::width`] numbers per
@@ -155,14 +167,22 @@ pub fn totals(metric: &Metric, stats: &[f32]) -> Vec<f64> {
     total
 }
 
-/// Returns the scores of each system on the same bootstrap samples.
-fn resample(metric: &Metric, systems: &[&[f32]], samples: usize, seed: u64) -> Vec<Vec<f64>> {
+/// Returns the scores of each system on the same bootstrap samples; `None` if `go_on` no longer holds.
+fn resample(
+    metric: &Metric,
+    systems: &[&[f32]],
+    (samples, seed): (usize, u64),
+    go_on: &mut dyn FnMut() -> bool,
+) -> Option<Vec<Vec<f64>>> {
     let segments = systems[0].len() / metric.width();
     let mut generator = Generator::new(seed);
-    let mut scores = vec![Vec::with_capacity(samples); systems.len()];
+    let mut scores = vec![Vec::new(); systems.len()];
     let mut rows = vec![0; segments * BATCH];
     let mut left = samples;
     while left > 0 {
+        if !go_on() {
+            return None;
+        }
         let n = left.min(BATCH);
         rows[..segments * n].fill_with(|| generator.choice(segments as u32));
         for (scores, stats) in scores.iter_mut().zip(systems) {
@@ -171,7 +191,7 @@ fn resample(metric: &Metric, systems: &[&[f32]], samples: usize, seed: u64) -> V
         }
         left -= n;
     }
-    scores
+    Some(scores)
 }
 
 /// Returns the score of the segments `rows`, with statistics summed in `f32`.
@@ -216,21 +236,29 @@ fn bootstrap(metric: &Metric, baseline: &[f64], system: &[f64], gap: f64) -> f64
 }
 
 /// Returns the absolute differences of two systems' scores after swapping their outputs in random segments,
-/// one per trial.
-fn swap(metric: &Metric, baseline: &[f32], system: &[f32], question: Question) -> Vec<f64> {
+/// one per trial; `None` if `go_on` no longer holds.
+fn swap(
+    metric: &Metric,
+    (baseline, system): (&[f32], &[f32]),
+    question: Question,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Option<Vec<f64>> {
     let segments = baseline.len() / metric.width();
     let mut generator = Generator::new(question.seed);
     let mut bits = BitBuffer::default();
     let mut coins = vec![false; segments * BATCH];
-    let mut gaps = Vec::with_capacity(question.samples);
+    let mut gaps = Vec::new();
     while gaps.len() < question.samples {
+        if !go_on() {
+            return None;
+        }
         let n = (question.samples - gaps.len()).min(BATCH);
         generator.bits(&mut coins[..segments * n], &mut bits);
         let batch =
             coins[..segments * n].par_chunks(segments).map(|c| one_trial(metric, baseline, system, c));
         gaps.extend(batch.collect::<Vec<f64>>());
     }
-    gaps
+    Some(gaps)
 }
 
 /// Returns the absolute difference of two systems' scores after swapping the outputs of the segments whose

@@ -46,6 +46,10 @@ pub trait Learner: Sync {
     fn averages(&self) -> bool {
         false
     }
+    /// Returns whether learned weights are L1-normalised.
+    fn normalizes(&self) -> bool {
+        false
+    }
     /// Updates `state` from the evidence and returns a note for the user. Fails with an error of kind
     /// `Interrupted` if `progress` answers *stop*.
     fn learn(

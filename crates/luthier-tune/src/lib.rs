@@ -71,7 +71,7 @@ pub use feature_matrix::FeatureMatrix;
 pub use fleet::{Alone, Fleet, Traffic, Wire};
 pub use forest_pool::{ForestPool, SegmentForests};
 pub use learner::{Learner, Note};
-pub use oracle::{Choice, first_score, oracle};
+pub use oracle::{Choice, first_score, oracle, oracle_with};
 pub use pool::{Judge, SMALL, columns, list, lists};
 pub use run::{Event, Job, Outcome, Stop, run};
 pub use run_dir::RunDir;
@@ -79,7 +79,7 @@ pub use run_spec::{FORMAT, FROM_LISTS, HeldOutPart, NbestOptions, RunSpec, is_ru
 pub use run_view::{RunEnd, RunView};
 pub use schedule::{Batches, Interpolate, Mixing, Schedule};
 pub use source::{Evidence, FixedLists, Goal, Source, SourceKind, Subset};
-pub use stability::{Bootstrap, FeatureStability, Stability, check_resampling};
+pub use stability::{Bootstrap, FeatureStability, Stability, check_resampling, check_samples};
 pub use state::{Batch, Pass, State};
 pub use validate::{HeldOut, HoldOut, Learned, Part, PartScore, validate};
 

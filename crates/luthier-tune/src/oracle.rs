@@ -2,7 +2,10 @@
 //! 2012, §3.1).
 
 use crate::Candidates;
-use luthier_core::random::{Purpose, Stream};
+use luthier_core::{
+    Progress, Result,
+    random::{Purpose, Stream},
+};
 use luthier_metric::{Bleu, Metric, SentenceSmoothing, Smooth};
 
 /// A choice of one candidate per segment, as [`oracle`] returns it.
@@ -52,13 +55,38 @@ const EXHAUSTIVE: usize = 100_000;
 /// assert!(oracle(&lists, &metric, true, 1).score < best.score);
 /// ```
 pub fn oracle<L: AsRef<Candidates>>(lists: &[L], metric: &Metric, worst: bool, seed: u64) -> Choice {
+    search(lists, metric, (worst, seed), &mut || true)
+}
+
+/// Finds the best or the worst choice like [`oracle`]. Fails with an error of kind `Interrupted` if `progress` answers *stop*.
+pub fn oracle_with<L: AsRef<Candidates>>(
+    lists: &[L],
+    metric: &Metric,
+    (worst, seed): (bool, u64),
+    progress: Progress<'_>,
+) -> Result<Choice> {
+    let mut polled = Ok(());
+    let choice = search(lists, metric, (worst, seed), &mut || {
+        polled = progress.poll();
+        polled.is_ok()
+    });
+    polled.map(|()| choice)
+}
+
+/// Searches for the best or the worst choice while `go_on` holds, which is asked at every segment.
+fn search<L: AsRef<Candidates>>(
+    lists: &[L],
+    metric: &Metric,
+    (worst, seed): (bool, u64),
+    go_on: &mut dyn FnMut() -> bool,
+) -> Choice {
     let sign = if worst { -1.0 } else { 1.0 };
     let mut search = Search::new(lists, metric, sign);
     let combinations =
         search.classes.iter().try_fold(1usize, |n, &c| n.checked_mul(c).filter(|&n| n <= EXHAUSTIVE));
     match combinations {
         Some(_) => search.exhaust(),
-        None => search.climb(seed),
+        None => search.climb(seed, go_on),
     }
     let chosen = (0..lists.len()).map(|s| search.candidate(s)).collect();
     Choice { chosen, score: metric.score(&search.total) }
@@ -121,8 +149,8 @@ impl<'a, L: AsRef<Candidates>> Search<'a, L> {
         self.sign * self.metric.score(total)
     }
 
-    /// Hill climbing: replaces choices segment by segment until a pass changes nothing.
-    fn climb(&mut self, seed: u64) {
+    /// Hill climbing: replaces choices segment by segment until a pass changes nothing, or `go_on` no longer holds.
+    fn climb(&mut self, seed: u64, go_on: &mut dyn FnMut() -> bool) {
         let mut stream = Stream::new(seed, Purpose::Oracle, 0, 0);
         let mut order: Vec<usize> = (0..self.lists.len()).collect();
         let mut trial = vec![0.0; self.total.len()];
@@ -131,6 +159,9 @@ impl<'a, L: AsRef<Candidates>> Search<'a, L> {
             changed = false;
             stream.shuffle(&mut order);
             for &s in &order {
+                if !go_on() {
+                    return;
+                }
                 let list = self.lists[s].as_ref();
                 let mut best = (self.class[s], self.height(&self.total));
                 for c in (0..self.classes[s] as u32).filter(|_| list.k > 0) {

@@ -2,7 +2,7 @@
 
 use crate::{Candidate, Candidates};
 use luthier_core::{Error, FeatureKey, Local, Result};
-use luthier_io::nbest::Rows;
+use luthier_io::nbest::{RowFile, Rows};
 use luthier_metric::{Metric, Scratch};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ fn read_by(metric: Option<&Metric>) -> Vec<FeatureKey> {
 /// a segment has no reference, or if a segment has no candidate, unless [`Judge::allow_missing`] is set.
 ///
 /// ```
-/// use luthier_io::nbest::Rows;
+/// use luthier_io::nbest::{RowFile, Rows};
 /// use luthier_tune::{Judge, columns, lists};
 /// let mut rows = Rows::default();
 /// rows.push(0, "the small house", &[("lm", -3.0)], &[]).unwrap();
@@ -142,12 +142,22 @@ fn metric_columns(rows: &Rows, metric: &Metric) -> Result<Vec<f64>> {
     let mut given = Vec::with_capacity(names.len() * rows.len());
     for row in 0..rows.len() {
         for name in &names {
-            given.push(rows.column(row, name).ok_or_else(|| {
-                rows.error(row, format!("the candidate has no score `{name}`, which the metric reads"))
-            })?);
+            given.push(rows.column(row, name).ok_or_else(|| no_column(rows, row, name))?);
         }
     }
     Ok(given)
+}
+
+/// Error about a candidate without a number that the metric reads.
+fn no_column(rows: &Rows, row: usize, name: &str) -> Error {
+    let ignored = |f: &RowFile| f.usage.iter().any(|u| u.ignored.iter().any(|(n, _)| n == name));
+    if rows.files.iter().any(ignored) {
+        return rows.error(row, format!("the column `{name}`, which the metric reads, is ignored")).hint(
+            "add it to --feature-columns, or leave it out of --ignore-columns; a column that the metric reads is not a \
+             feature",
+        );
+    }
+    rows.error(row, format!("the candidate has no score `{name}`, which the metric reads"))
 }
 
 /// Builds the list of one segment from the rows in `group`; `read` are columns that are not features, `given`

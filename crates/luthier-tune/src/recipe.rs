@@ -181,9 +181,17 @@ trait Algorithm {
     fn has_l1(&self) -> bool {
         false
     }
+    /// Returns the settings of the minimiser of a loss, with its L1 penalty; `None` without such a loss.
+    fn fit_mut(&mut self) -> Option<&mut Fit> {
+        None
+    }
     /// Returns whether the loss is smooth, as OWL-QN needs it.
     fn is_smooth(&self) -> bool {
         true
+    }
+    /// Returns whether several values of γ are annealed.
+    fn is_annealed(&self) -> bool {
+        false
     }
     /// Returns whether the objective is convex, so that the start does not matter.
     fn is_convex(&self) -> bool {
@@ -313,6 +321,11 @@ impl Recipe {
             let flag = if penalised { "--l1" } else { "--nonnegative" };
             return Err(Error::new(format!("{flag} needs a smooth loss")).hint("use --loss logistic"));
         }
+        if penalised && self.algorithm().is_annealed() {
+            return Err(
+                Error::new("--l1 does not go with several values of --gamma").hint("give one of them")
+            );
+        }
         if let Recipe::Mert(mert) = self
             && mert.shape.standardize
             && !(mert.fix.is_empty() && mert.bound.is_empty())
@@ -335,6 +348,27 @@ impl Recipe {
         // Initial weights do not have the zeros of an L1 penalty.
         let schedule = Schedule { learned_only: algorithm.has_l1(), ..schedule };
         Ok(Tuner { recipe, learner, schedule })
+    }
+
+    /// Returns the recipe with a given weight of the L1 penalty where it would choose one by folds.
+    ///
+    /// ```
+    /// use luthier_tune::recipe::{Fit, L1Setting, Pro, Recipe};
+    /// let by_folds = Recipe::Pro(Pro { fit: Fit { l1: Some(L1Setting(None)), ..Fit::default() }, ..Pro::default() });
+    /// let Recipe::Pro(pro) = by_folds.with_l1(Some(2.5)) else { unreachable!() };
+    /// assert_eq!(pro.fit.l1, Some(L1Setting(Some(2.5))));
+    /// assert_eq!(Recipe::Pro(Pro::default()).with_l1(Some(2.5)), Recipe::Pro(Pro::default()));
+    /// ```
+    #[must_use]
+    pub fn with_l1(&self, value: Option<f64>) -> Recipe {
+        let mut recipe = self.clone();
+        let fit = recipe.algorithm_mut().fit_mut();
+        if let (Some(value), Some(setting)) = (value, fit.and_then(|fit| fit.l1.as_mut()))
+            && setting.0.is_none()
+        {
+            setting.0 = Some(value);
+        }
+        recipe
     }
 
     /// Composes a learner that searches near its start only, for many runs on similar data. The settings must have been
@@ -402,7 +436,15 @@ impl Recipe {
     /// Returns advice to the user about the tuned weights; `length` is the mean number of candidates per
     /// segment.
     pub fn remarks(&self, outcome: &Outcome, length: usize) -> Vec<String> {
-        self.algorithm().remarks(outcome, length)
+        let mut remarks = self.algorithm().remarks(outcome, length);
+        // Without a penalty the initial weights would be kept.
+        if self.algorithm().has_l1() && outcome.score < outcome.initial {
+            remarks.push(
+                "the weights that were learned with --l1 score worse than the initial ones; try a smaller --l1"
+                    .to_owned(),
+            );
+        }
+        remarks
     }
 
     /// Fails unless every feature that the settings name, such as a fixed or bounded one, is among `names`.

@@ -148,6 +148,13 @@ impl RunDir {
         }
     }
 
+    /// Returns the weight of the L1 penalty that the weights of an iteration were learned with; `None` without a penalty of
+    /// batch learning.
+    pub fn l1_of(&self, iteration: u32) -> Option<f64> {
+        let before = iteration.checked_sub(1)?;
+        self.events().find(|e| e.iteration == before)?.l1
+    }
+
     /// Returns the reason why the run ended; `None` if it is unfinished, or if it ended at the maximum number of
     /// iterations and that has been raised since.
     pub fn stopped(&self) -> Option<Stop> {
@@ -159,6 +166,11 @@ impl RunDir {
 
     fn iterations(&self) -> Option<u32> {
         self.spec.recipe.iterations()
+    }
+
+    /// Returns the settings and inputs of the run.
+    pub fn spec(&self) -> &RunSpec {
+        &self.spec
     }
 
     fn directory(&self) -> Option<&Path> {

@@ -5,7 +5,7 @@ use luthier_core::{FeatureKey, Local, Names, Progress, Result, SegmentId, Weight
 use luthier_forest::Forest;
 use luthier_metric::{Metric, Prepared};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 /// The candidates that a learner learns from, one entry per requested segment, in the order of the request.
 ///
@@ -154,6 +154,8 @@ pub trait Source: Sync {
     fn name(&self, key: FeatureKey) -> String;
     /// Returns the kind of the source.
     fn kind(&self) -> SourceKind;
+    /// Called before the requests of a run with its directory, for sources that keep files there.
+    fn enter(&self, _run: &Path) {}
     /// Called before the first request: `epoch` is the number of epochs that are complete, `columns` are the
     /// dense columns of their lists, if any.
     fn resume_at(&self, _epoch: u32, _columns: Option<&Arc<Local>>) {}
@@ -218,6 +220,10 @@ impl Source for Subset<'_> {
         }
         // An external program decodes all segments, whatever is asked for.
         Ok(Evidence::Lists(batch.iter().map(|s| found.lists()[s.0 as usize].clone()).collect()))
+    }
+
+    fn enter(&self, run: &Path) {
+        self.source.enter(run);
     }
 
     fn resume_at(&self, epoch: u32, columns: Option<&Arc<Local>>) {

@@ -7,7 +7,9 @@
 //! Weights of one resample are divided by the absolute weight of the anchor, the feature whose weight times spread is largest on all data,
 //! because the scale of a linear model does not affect its choices; signs are kept. The interval of a feature holds the
 //! middle 95 % of these ratios. For the corpus score itself, a step function of the weights that MERT maximises, the
-//! bootstrap is not consistent: the interval then describes the stability of the answer, not its confidence.
+//! bootstrap is not consistent: the interval then describes the stability of the answer, not its confidence. A resample of
+//! MERT is one climb from each start, not the whole search. A penalty that was chosen on all data ([`Bootstrap::recipe`]) is
+//! not chosen again.
 
 use crate::{
     Evidence, Fleet, Goal, Job, RunDir, RunSpec, Source, SourceKind, Subset,
@@ -22,7 +24,10 @@ use luthier_core::{
 };
 use luthier_metric::add;
 use serde::{Deserialize, Serialize};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::{
+    ops::ControlFlow,
+    sync::atomic::{AtomicU32, Ordering},
+};
 
 /// Number of random points that a resample is learned from besides the weights of all data.
 const RANDOM: u32 = 2;
@@ -78,13 +83,13 @@ impl Stability {
 pub struct Bootstrap<'a> {
     /// Lists that the weights were learned from.
     pub source: &'a dyn Source,
-    /// Algorithm that is run on each resample, with resolved settings.
+    /// Algorithm that is run on each resample, with resolved settings; see [`Recipe::with_l1`].
     pub recipe: &'a Recipe,
     /// Metric, seed and references; the source must be [`SourceKind::Fixed`].
     pub context: Context<'a>,
     /// Key of the group of each segment; groups are drawn as a whole.
     pub groups: &'a [u128],
-    /// Number of resamples, at least 1.
+    /// Number of resamples, at least 2.
     pub samples: u32,
     /// Weights that were learned from all data.
     pub weights: &'a Weights,
@@ -94,9 +99,10 @@ pub struct Bootstrap<'a> {
 type Resample = (Vec<f64>, f64);
 
 impl Bootstrap<'_> {
-    /// Learns all resamples. Fails if no dense feature has a weight, and with an error of kind `Interrupted` if
-    /// `progress` answers *stop*.
+    /// Learns all resamples. Fails if there are fewer than two, if no dense feature has a weight, and with an error of kind
+    /// `Interrupted` if `progress` answers *stop*.
     pub fn run(&self, fleet: &Fleet<'_>, progress: Progress<'_>) -> Result<Stability> {
+        check_samples(self.samples)?;
         let metric = self.context.metric;
         let all: Vec<SegmentId> = (0..self.source.segments()).map(SegmentId).collect();
         let evidence = self.source.candidates(&all, self.weights, Goal::Model, progress)?;
@@ -112,7 +118,8 @@ impl Bootstrap<'_> {
         let stats = output_stats(self.source, self.weights, metric, fleet, progress)?;
         let done = AtomicU32::new(0);
         let resamples = fleet.map(self.samples, |shard| {
-            let found = self.resample(shard.0, (&evidence, &spread), &stats);
+            progress.poll()?;
+            let found = self.resample(shard.0, (&evidence, &spread), &stats, progress);
             let done = u64::from(done.fetch_add(1, Ordering::Relaxed) + 1);
             progress.report(&Step {
                 what: "resamples",
@@ -151,7 +158,12 @@ impl Bootstrap<'_> {
         index: u32,
         (evidence, spread): (&Evidence, &[f64]),
         stats: &[f32],
+        progress: Progress<'_>,
     ) -> Result<Resample> {
+        // Within a resample, progress is polled but not reported.
+        let poll = |_: &Step| {
+            if progress.poll().is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
         let metric = self.context.metric;
         let mut stream = Stream::new(self.context.seed, Purpose::Resample, 0, index);
         let segments = draw(self.groups, &mut stream);
@@ -182,7 +194,7 @@ impl Bootstrap<'_> {
                 schedule: &tuner.schedule,
                 metric,
                 initial: &initial,
-                progress: Progress::NONE,
+                progress: Progress::new(&poll),
             };
             run(&job, &mut dir, &Fleet::ALONE, &mut |_| {})?;
             // Learned weights, even where the start scores higher: the start has seen other data.
@@ -243,6 +255,14 @@ fn interval(mut values: Vec<f64>) -> [f64; 2] {
         values[low] + part * (values[high] - values[low])
     };
     [at(TAIL), at(1.0 - TAIL)]
+}
+
+/// Fails on fewer than two resamples, which have no spread.
+pub fn check_samples(samples: u32) -> Result<()> {
+    if samples < 2 {
+        return Err(Error::new(format!("the number of resamples is {samples}, expected at least 2")));
+    }
+    Ok(())
 }
 
 /// Fails unless a source can be resampled: only fixed lists can.

@@ -25,12 +25,12 @@ pub(crate) fn spreads(lists: &[Arc<Candidates>]) -> Vec<f64> {
 /// Smallest spread by which a feature is divided.
 const FLOOR: f64 = 1e-8;
 
-/// Returns the spread of each dense feature over lists with at least two candidates, for standardising; 1 for features that do
-/// not vary.
+/// Returns the spread of each dense feature over lists with at least two candidates, for standardising, at least 10⁻⁸; 1 for
+/// features that do not vary.
 pub(crate) fn standard_spread(lists: &[Arc<Candidates>]) -> BTreeMap<FeatureKey, f64> {
     let several: Vec<Arc<Candidates>> = lists.iter().filter(|l| l.k > 1).cloned().collect();
     let keys = several.first().map_or(&[][..], |l| l.columns.keys());
-    let floored = |s: f64| if s > FLOOR { s } else { 1.0 };
+    let floored = |s: f64| if s > 0.0 { s.max(FLOOR) } else { 1.0 };
     keys.iter().copied().zip(spreads(&several).into_iter().map(floored)).collect()
 }
 

@@ -11,9 +11,10 @@
 use crate::{Evidence, Fleet, Source, SourceKind, Subset, run::all_candidates};
 use luthier_core::{Error, Fingerprint, Progress, Result, SegmentId, Weights};
 use luthier_metric::{
-    Metric,
+    Metric, add,
     significance::{Question, Test, compare, totals},
 };
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 /// Which segments are held out.
@@ -37,7 +38,7 @@ pub struct Part {
 
 impl HoldOut {
     /// Divides segments, given by the keys of their groups, into parts. Groups are visited in the order of a seeded hash
-    /// of their keys. Fails if there are too few groups.
+    /// of their keys. Fails if there are too few groups, if a share is not above 0 and below 1, and on fewer than two folds.
     ///
     /// ```
     /// use luthier_tune::HoldOut;
@@ -52,6 +53,7 @@ impl HoldOut {
     /// assert_eq!(HoldOut::Share(0.3).parts(&documents, 1).unwrap()[0].held.len(), 4);
     /// ```
     pub fn parts(self, groups: &[u128], seed: u64) -> Result<Vec<Part>> {
+        self.check()?;
         let n = groups.len();
         let mut order: Vec<(u128, u128)> = groups.iter().map(|&g| (mixed(g, seed), g)).collect();
         order.sort_unstable();
@@ -62,7 +64,12 @@ impl HoldOut {
         };
         if order.len() < parts {
             let found = format!("{} cannot be divided into {parts} parts", counted(order.len(), n));
-            return Err(Error::new(found).hint("give more data, or fewer folds"));
+            let fewer = matches!(self, HoldOut::Folds(k) if k > 2);
+            return Err(Error::new(found).hint(if fewer {
+                "give more data, or fewer folds"
+            } else {
+                "give more data"
+            }));
         }
         let fold_of = match self {
             HoldOut::Share(share) => first_groups(&order, groups, (n as f64 * share).ceil() as usize),
@@ -75,6 +82,19 @@ impl HoldOut {
             Part { held: ids(held), learned: ids(learned) }
         };
         Ok((0..if matches!(self, HoldOut::Share(_)) { 1 } else { parts }).map(held).collect())
+    }
+
+    /// Fails if a share is not above 0 and below 1, and on fewer than two folds.
+    pub fn check(self) -> Result<()> {
+        match self {
+            HoldOut::Share(share) if !(share > 0.0 && share < 1.0) => Err(Error::new(format!(
+                "the share of segments to hold out is {share}, expected a number above 0 and below 1"
+            ))),
+            HoldOut::Folds(k) if k < 2 => {
+                Err(Error::new(format!("the number of folds is {k}, expected at least 2")))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -90,26 +110,33 @@ fn mixed(group: u128, seed: u64) -> u128 {
 /// Returns 0 for the segments of the first groups, until they are at least `wanted`, and 1 for the others, of which at
 /// least one group is left.
 fn first_groups(order: &[(u128, u128)], groups: &[u128], wanted: usize) -> Vec<usize> {
+    let members = members(groups);
     let mut fold_of = vec![1; groups.len()];
     let mut held = 0;
     for (_, group) in &order[..order.len() - 1] {
         if held >= wanted.max(1) {
             break;
         }
-        for (fold, _) in fold_of.iter_mut().zip(groups).filter(|(_, g)| *g == group) {
-            *fold = 0;
-            held += 1;
+        for &s in &members[group] {
+            fold_of[s] = 0;
         }
+        held += members[group].len();
     }
     fold_of
 }
 
-/// Deals groups to `k` folds: each to the fold with the fewest segments, the first of equals.
-fn dealt(order: &[(u128, u128)], groups: &[u128], k: usize) -> Vec<usize> {
-    let mut members: rustc_hash::FxHashMap<u128, Vec<usize>> = rustc_hash::FxHashMap::default();
+/// Returns the segments of each group, ascending.
+fn members(groups: &[u128]) -> FxHashMap<u128, Vec<usize>> {
+    let mut members: FxHashMap<u128, Vec<usize>> = FxHashMap::default();
     for (s, &group) in groups.iter().enumerate() {
         members.entry(group).or_default().push(s);
     }
+    members
+}
+
+/// Deals groups to `k` folds: each to the fold with the fewest segments, the first of equals.
+fn dealt(order: &[(u128, u128)], groups: &[u128], k: usize) -> Vec<usize> {
+    let members = members(groups);
     let (mut fold_of, mut sizes) = (vec![0; groups.len()], vec![0; k]);
     for (_, group) in order {
         let fold = (0..k).min_by_key(|&f| sizes[f]).unwrap_or(0);
@@ -144,9 +171,10 @@ pub struct HeldOut {
     pub initial: f64,
     /// Corpus score of the held-out output chosen with learned weights, pooled over the parts.
     pub score: f64,
-    /// Half the width of the 95 % confidence interval of `score`, by the bootstrap over segments.
+    /// Half the width of the 95 % confidence interval of `score`, by the bootstrap over groups of segments.
     pub interval: f64,
-    /// P-value of the difference between `score` and `initial`, by the paired bootstrap.
+    /// P-value of the difference between `score` and `initial`, by the paired bootstrap over groups of segments; 1 if the
+    /// output is the same, and with a single group.
     pub p_value: f64,
     /// Entries of the test in a signature: `bs:1000|seed:12345`.
     pub test: String,
@@ -169,10 +197,12 @@ pub struct PartScore {
     pub score: f64,
 }
 
-/// Learns each part with `learn`, and scores its held-out segments with the initial and the learned weights. Fails if
+/// Learns each part with `learn`, and scores its held-out segments with the initial and the learned weights. `groups` has
+/// the key of the group of each segment, such as its document; the significance test resamples groups as a whole. Fails if
 /// `learn` or the source fails.
 pub fn validate(
     (plan, parts): (HoldOut, &[Part]),
+    groups: &[u128],
     source: &dyn Source,
     metric: &Metric,
     fleet: &Fleet<'_>,
@@ -203,20 +233,37 @@ pub fn validate(
         }
     }
     rows.sort_by_key(|r| r.0);
-    let [before, after] = [0, 1].map(|i| rows.iter().flat_map(|r| r.1[i].clone()).collect::<Vec<f32>>());
+    let [before, after] = [0, 1].map(|i| group_sums(&rows, i, groups));
     let question = Question::new(Test::Bootstrap);
     let verdicts = compare(metric, &[&before, &after], question);
+    // A difference that is the same in every resample, even 0, would get the smallest p-value.
+    let testable = before != after && before.len() > metric.width();
     Ok(HeldOut {
         plan,
         segments: rows.len(),
         initial: verdicts[0].score,
         score: verdicts[1].score,
         interval: verdicts[1].interval,
-        p_value: verdicts[1].p_value.unwrap_or(1.0),
+        p_value: verdicts[1].p_value.filter(|_| testable).unwrap_or(1.0),
         test: question.signature(),
         parts: scores,
         part_of,
     })
+}
+
+/// Returns the statistics of one of two outputs, summed over the segments of each group; groups in the order of their first
+/// segments.
+fn group_sums(rows: &[(SegmentId, [Vec<f32>; 2])], which: usize, groups: &[u128]) -> Vec<f32> {
+    let mut place: FxHashMap<u128, usize> = FxHashMap::default();
+    let mut sums: Vec<Vec<f64>> = Vec::new();
+    for (segment, stats) in rows {
+        let at = *place.entry(groups[segment.0 as usize]).or_insert(sums.len());
+        if at == sums.len() {
+            sums.push(vec![0.0; stats[which].len()]);
+        }
+        add(&mut sums[at], &stats[which]);
+    }
+    sums.into_iter().flatten().map(|x| x as f32).collect()
 }
 
 /// Returns the statistics of the output under some weights, [`Metric::width`] numbers per segment; all 0 for segments
@@ -281,6 +328,38 @@ mod tests {
             let wanted = ((n as f64 * share).ceil() as usize).min(n - 1);
             prop_assert_eq!((part.held.len(), part.learned.len()), (wanted, n - wanted));
         }
+    }
+
+    #[test]
+    fn settings_out_of_range_are_refused() {
+        for (plan, message) in [
+            (HoldOut::Folds(0), "the number of folds is 0, expected at least 2"),
+            (HoldOut::Folds(1), "the number of folds is 1, expected at least 2"),
+            (
+                HoldOut::Share(2.0),
+                "the share of segments to hold out is 2, expected a number above 0 and below 1",
+            ),
+            (
+                HoldOut::Share(f64::NAN),
+                "the share of segments to hold out is NaN, expected a number above 0 and below 1",
+            ),
+            (
+                HoldOut::Share(0.0),
+                "the share of segments to hold out is 0, expected a number above 0 and below 1",
+            ),
+        ] {
+            assert_eq!(plan.parts(&[1, 2, 3], 1).unwrap_err().to_string(), message);
+        }
+    }
+
+    /// Statistics of groups are sums over their segments, in the order of the first segments.
+    #[test]
+    fn statistics_of_groups_add_up() {
+        let row = |s: u32, x: f32| (SegmentId(s), [vec![x, 1.0], vec![2.0 * x, 1.0]]);
+        let rows = [row(0, 1.0), row(2, 4.0), row(3, 8.0)];
+        let groups = [9, 9, 5, 9];
+        assert_eq!(group_sums(&rows, 0, &groups), [9.0, 2.0, 4.0, 1.0]);
+        assert_eq!(group_sums(&rows, 1, &groups), [18.0, 2.0, 8.0, 1.0]);
     }
 
     #[test]

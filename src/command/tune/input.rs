@@ -123,16 +123,22 @@ struct HeldOutArgs {
     test_nbest: Vec<PathBuf>,
     /// Hold out this share of the segments: they are scored before and after, and nothing is learned from them.
     ///
-    /// Segments are chosen by a seeded hash of their ids, or of their documents (--group-column).
+    /// Segments are chosen by a seeded hash of their ids, or of their documents (--group-column); documents are then also the
+    /// units of the significance test.
     #[arg(long, value_name = "SHARE", conflicts_with = "folds", value_parser = share)]
     holdout: Option<f64>,
     /// Cross-validate with this number of folds, then tune on all segments.
     ///
     /// Each fold is held out from a run of its own, in the directory folds/N of the run; the choices for all held-out
-    /// segments are scored together. The weights come from one more run on all segments.
+    /// segments are scored together. The weights come from one more run on all segments, so that K folds take about K + 1 times
+    /// as long.
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(2..=1000))]
     folds: Option<u32>,
     /// Tune on this number of resamples of the segments, to see how much each weight varies.
+    ///
+    /// A resample is learned from the tuned weights and, unless the objective is convex, from two random points. For mert, each
+    /// of the three is a single climb, and the table shows the stability of the weights, not a confidence interval. A
+    /// penalty that --l1 has chosen is not chosen again.
     #[arg(long, value_name = "B", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     bootstrap: Option<u32>,
     /// Source text of the test set, to be decoded: scored, not used for tuning.
@@ -585,7 +591,7 @@ fn external(
         command: command.to_owned(),
         source: source.to_owned(),
         k: if set.is_empty() { input.k() } else { 1 },
-        dir: input.run.join("decode").join(set),
+        dir: Path::new("decode").join(set),
         metric: metric.clone(),
         references,
         reference_file: reference_file.to_owned(),

@@ -175,9 +175,9 @@ pub(super) fn stability(found: &Stability, metric: &Metric) -> String {
         "weight",
     );
     for f in &found.features {
-        let range = format!("{:.4} to {:.4}", f.low, f.high);
+        let range = format!("{} to {}", fixed(f.low), fixed(f.high));
         let share = format!("{:.0} %", 100.0 * f.same_sign);
-        text += &format!("{:width$}  {:>9.4}  {range:>20}  {share:>9}\n", f.name, f.relative);
+        text += &format!("{:width$}  {:>9}  {range:>20}  {share:>9}\n", f.name, fixed(f.relative));
     }
     let open = found.undetermined();
     if !open.is_empty() {
@@ -188,6 +188,12 @@ pub(super) fn stability(found: &Stability, metric: &Metric) -> String {
     }
     let [low, high] = found.score;
     text + &format!("tuning {} on 95 % of the resamples: {low:.2} to {high:.2}\n", metric.name())
+}
+
+/// A number with four decimals; 0 without a sign.
+fn fixed(x: f64) -> String {
+    let text = format!("{x:.4}");
+    if text == "-0.0000" { "0.0000".to_owned() } else { text }
 }
 
 /// A time as it is printed: `40 s`, `12 min`, `3.5 h`.

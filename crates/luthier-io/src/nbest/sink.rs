@@ -336,8 +336,13 @@ impl<'a> Sink<'a> {
         self.join(input, segment, Beside { references: texts, group: None })
     }
 
-    /// Sets the group of a segment. Fails if it has another one.
+    /// Sets the group of a segment. Fails if it is empty, or if the segment has another one.
     pub(super) fn group(&mut self, input: &Input, segment: u32, column: &str, group: &str) -> Result<()> {
+        if group.trim().is_empty() {
+            return Err(input
+                .error(format!("`{column}` is empty, expected the group of the segment"))
+                .hint("fill it in, or leave out --group-column"));
+        }
         if self.usage.group.is_empty() {
             column.clone_into(&mut self.usage.group);
         }

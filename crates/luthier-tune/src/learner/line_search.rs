@@ -147,6 +147,10 @@ impl Learner for LineSearch {
         weights.replace(&clamped);
     }
 
+    fn normalizes(&self) -> bool {
+        !self.limits.fix_scale()
+    }
+
     fn learn(
         &self,
         evidence: &Evidence,

@@ -448,7 +448,14 @@ impl Minimize {
         let problem = Problem { lists: design.lists(), weights: &weights, epoch: state.epoch };
         let mut chosen = None;
         let (w, note) = self.fit(weights.values(), &design.seen(), progress, |w, watcher| match self.l1 {
-            None => self.ended(self.penalised(problem, 0.0, w, (fleet, watcher))),
+            None => {
+                let mut last = None;
+                for &gamma in &self.gamma {
+                    let one = Minimize { gamma: vec![gamma], ..self.clone() };
+                    last = self.ended(one.penalised(problem, 0.0, w, (fleet, watcher)));
+                }
+                last
+            }
             Some(L1::Value(l1)) => {
                 chosen = Some(l1);
                 self.ended(self.penalised(problem, l1, w, (fleet, watcher)))
@@ -498,8 +505,9 @@ impl Minimize {
         (0..PATH).map(|k| largest * math::exp(ratio(k))).collect()
     }
 
-    /// Returns the first value of the path, the largest λ₁, whose mean held-out loss is within one standard error of the
-    /// lowest and which leaves some weight.
+    /// Returns the largest λ₁ of the path, by its number, whose mean held-out loss is within one standard error of the lowest
+    /// and which leaves some weight. Each fold is held out in turn. The loss of PRO is a sum, so that a part of the lists
+    /// is fitted with that share of λ₁ and λ; held-out losses are means over segments, without regularisers.
     fn choose(
         &self,
         problem: Problem<'_>,
@@ -510,29 +518,33 @@ impl Minimize {
         let mut order: Vec<usize> = (0..n).collect();
         Stream::new(self.seed, Purpose::Folds, problem.epoch, 0).shuffle(&mut order);
         let folds = PATH_FOLDS.min(n).max(1);
-        let mut losses: Vec<Vec<f64>> = vec![Vec::new(); path.len()];
+        let sums = matches!(self.loss, Loss::Pro { .. });
+        // Held-out losses with the numbers of segments that they are means of, by value of the path.
+        let mut losses: Vec<Vec<(f64, f64)>> = vec![Vec::new(); path.len()];
         for fold in 0..folds {
             let part = |held: bool| -> Vec<Arc<Candidates>> {
                 let of = order.iter().enumerate().filter(|(i, _)| (i % folds == fold) == held);
                 of.map(|(_, &s)| problem.lists[s].clone()).collect()
             };
             let (learned, held) = (part(false), part(true));
+            let share = if sums { learned.len() as f64 / n as f64 } else { 1.0 };
+            let part = Minimize { lambda: share * self.lambda, ..self.clone() };
             let learned = Problem { lists: &learned, ..problem };
+            let unit = if sums { held.len() as f64 } else { 1.0 };
             let mut unseen = self.over(Problem { lists: &held, ..problem }, fleet);
             let (mut w, mut gradient) = (vec![0.0; problem.weights.len()], vec![0.0; problem.weights.len()]);
             for (&l1, losses) in path.iter().zip(&mut losses) {
-                self.penalised(learned, l1, &mut w, (fleet, watcher));
-                let ridge = self.lambda / 2.0 * w.iter().map(|w| w * w).sum::<f64>();
-                losses.push((unseen.evaluate(&w, &mut gradient) - ridge) / held.len().max(1) as f64);
+                part.penalised(learned, share * l1, &mut w, (fleet, watcher));
+                let ridge = self.ridge() / 2.0 * w.iter().map(|w| w * w).sum::<f64>();
+                losses.push(((unseen.evaluate(&w, &mut gradient) - ridge) / unit, held.len() as f64));
             }
         }
-        let mean = |losses: &[f64]| losses.iter().sum::<f64>() / losses.len().max(1) as f64;
-        let means: Vec<f64> = losses.iter().map(|l| mean(l)).collect();
-        let best = (0..path.len()).min_by(|&a, &b| means[a].total_cmp(&means[b])).unwrap_or(0);
-        let squares = losses[best].iter().map(|l| (l - means[best]) * (l - means[best])).sum::<f64>();
-        let error = (squares / ((folds.max(2) - 1) * folds) as f64).sqrt();
-        // At the first value of the path all weights are 0.
-        (1..=best).find(|&k| means[k] <= means[best] + error).unwrap_or(best.max(1))
+        within_one_error(&losses)
+    }
+
+    /// Returns the weight of the regulariser ½‖w‖².
+    fn ridge(&self) -> f64 {
+        if matches!(self.loss, Loss::Apro { .. }) { 1.0 } else { self.lambda }
     }
 
     /// Builds the objective of PRO over chosen pairs: λ/2‖w‖² plus twice the sum of logistic losses, or plus
@@ -580,6 +592,22 @@ impl Minimize {
             )
         })
     }
+}
+
+/// Returns the first value of a path, by its number from 1, whose mean loss is within one standard error of the lowest. A value
+/// has the losses of several folds, each with the number of segments that it is a mean of. The standard error is that of the
+/// mean of the folds: s/√K for K folds with the standard deviation s.
+fn within_one_error(losses: &[Vec<(f64, f64)>]) -> usize {
+    let mean = |parts: &[(f64, f64)]| {
+        parts.iter().map(|(loss, n)| loss * n).sum::<f64>() / parts.iter().map(|p| p.1).sum::<f64>()
+    };
+    let means: Vec<f64> = losses.iter().map(|parts| mean(parts)).collect();
+    let best = (0..means.len()).min_by(|&a, &b| means[a].total_cmp(&means[b])).unwrap_or(0);
+    let parts = &losses[best];
+    let squares: f64 = parts.iter().map(|(loss, _)| (loss - means[best]) * (loss - means[best])).sum();
+    let error = (squares / ((parts.len().max(2) - 1) * parts.len().max(1)) as f64).sqrt();
+    // At the first value of the path all weights are 0.
+    (1..=best).find(|&k| means[k] <= means[best] + error).unwrap_or(best.max(1))
 }
 
 /// Returns a note for the user if a minimiser did not converge.
@@ -701,5 +729,30 @@ impl Examples for PairRows<'_> {
         for (p, x) in self.row(self.pairs[i].1) {
             w[p as usize] -= a * x;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Folds of the best value are 1, 2 and 3: mean 2, standard deviation 1, standard error 1/√3.
+    #[test]
+    fn the_largest_penalty_within_one_error() {
+        let of = |mean: f64| vec![(mean - 1.0, 10.0), (mean, 10.0), (mean + 1.0, 10.0)];
+        let error = 1.0 / 3f64.sqrt();
+        let path = |second: f64| [of(2.0 + 0.1 * error), of(second), of(2.0 + 0.5 * error), of(2.0), of(2.5)];
+        // At the first value of the path all weights are 0, whatever its loss.
+        assert_eq!(within_one_error(&path(2.0 + 1.01 * error)), 2);
+        assert_eq!(within_one_error(&path(2.0 + 0.99 * error)), 1);
+        // Folds count by their segments, and the scale of the loss does not matter.
+        let uneven =
+            [vec![(9.0, 1.0), (9.0, 1.0)], vec![(3.0, 1.0), (1.0, 3.0)], vec![(2.0, 1.0), (2.0, 3.0)]];
+        assert_eq!(within_one_error(&uneven), 1);
+        let scaled: Vec<Vec<(f64, f64)>> = path(2.0 + 0.99 * error)
+            .iter()
+            .map(|p| p.iter().map(|(l, n)| (50.0 * l, *n)).collect())
+            .collect();
+        assert_eq!(within_one_error(&scaled), 1);
     }
 }

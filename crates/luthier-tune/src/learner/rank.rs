@@ -264,7 +264,9 @@ pub struct Rank {
     pub few: usize,
     /// Weight of a penalty Σ|w| besides that of the rule, with learning rates only: after each step, every weight of the
     /// batch has been moved towards 0 by what the penalties of all steps of the epoch add up to, or has stopped at 0
-    /// (Tsuruoka, Tsujii and Ananiadou 2009).
+    /// (Tsuruoka, Tsujii and Ananiadou 2009). In the paper the sums go on over epochs; here they start at 0 in each, because
+    /// shards are mixed in between: at its end every weight has received the whole penalty of the epoch or is 0, and what a
+    /// weight that has stopped at 0 did not receive is forgiven.
     pub l1: Option<f64>,
     /// Seed of the oracle search and of the order of dual coordinate descent.
     pub seed: u64,

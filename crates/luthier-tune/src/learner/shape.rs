@@ -89,6 +89,10 @@ impl Learner for Shaped {
         self.inner.averages()
     }
 
+    fn normalizes(&self) -> bool {
+        self.inner.normalizes()
+    }
+
     fn learn(
         &self,
         evidence: &Evidence,
@@ -115,6 +119,9 @@ impl Learner for Shaped {
         state.rescale(&grown, &back);
         let note = note?;
         self.project(state);
+        if self.inner.normalizes() && state.weights.l1() > 0.0 {
+            state.weights.scale(1.0 / state.weights.l1());
+        }
         Ok(note)
     }
 

@@ -292,14 +292,27 @@ impl Algorithm for Mert {
             check_metric(context.metric)?;
         }
         if self.certify && self.limits().any() {
-            return Err(Error::new("--certify is for weights that are neither fixed nor bounded")
-                .hint("leave out --fix and --bound"));
+            let flags = [
+                (!self.fix.is_empty(), "--fix"),
+                (!self.bound.is_empty(), "--bound"),
+                (!self.shape.nonnegative.is_empty(), "--nonnegative"),
+            ];
+            let given: Vec<&str> = flags.iter().filter(|f| f.0).map(|f| f.1).collect();
+            return Err(Error::new(format!("--certify does not go with {}", given.join(" and ")))
+                .hint("leave out --certify, or the constraints on the weights"));
         }
         POSITIVE.check("certify-seconds", self.certify_seconds)?;
         check_count("certify-programs", self.certify_programs, 1, u32::MAX)?;
         if let Some(odd) = self.bound.iter().find(|b| b.low.is_nan() || b.high.is_nan() || b.low >= b.high) {
             let WeightBound { name, low, high } = odd;
             return Err(Error::new(format!("the bound of {name} is {low},{high}, expected LOW below HIGH")));
+        }
+        let signs = self.shape.nonnegative();
+        let negative = |b: &&WeightBound| b.high <= 0.0 || (b.low < 0.0 && b.low.is_finite());
+        let signed = |b: &&WeightBound| keys(&b.name).any(|k| signs.contains(k));
+        if let Some(odd) = self.bound.iter().filter(negative).find(signed) {
+            return Err(Error::new(format!("--bound {odd} contradicts --nonnegative"))
+                .hint("leave out one of them, or give bounds from 0 up"));
         }
         if let Some(both) = self.bound.iter().find(|b| self.fix.contains(&b.name)) {
             return Err(Error::new(format!("{} is both fixed and bounded", both.name))

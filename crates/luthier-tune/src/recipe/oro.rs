@@ -41,7 +41,8 @@ pub struct Oro {
     /// Weight of an L1 penalty Σ|w| besides it, which removes features that do not matter.
     ///
     /// Implies --standardize, and --mixing average, because a line search mixes removed features in again. Steps move
-    /// weights towards 0 by the penalties of all steps so far (Tsuruoka, Tsujii and Ananiadou 2009).
+    /// weights towards 0 by the penalties of all steps of the epoch so far (Tsuruoka, Tsujii and Ananiadou 2009, whose sums
+    /// go on over all epochs).
     #[cfg_attr(feature = "clap", arg(long, value_name = "L", allow_negative_numbers = true, value_parser = super::range::flag::positive, help_heading = "ORO"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub l1: Option<f64>,

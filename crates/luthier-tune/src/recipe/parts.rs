@@ -306,7 +306,7 @@ impl TryFrom<toml::Value> for L1Setting {
             toml::Value::String(text) => text.parse(),
             toml::Value::Float(x) => x.to_string().parse(),
             toml::Value::Integer(x) => x.to_string().parse(),
-            _ => Err(Error::new("l1 is neither a number nor `auto`")),
+            _ => Err(Error::new("l1 is neither a number above 0 nor `auto`")),
         }
     }
 }
@@ -366,9 +366,11 @@ impl Default for Fit {
 }
 
 impl Fit {
-    /// Sets the tolerance to `usual` unless the user has set another. Fails unless it is above 0.
+    /// Sets the tolerance to `usual` unless the user has set another. Fails unless it and the weight of an L1 penalty are
+    /// above 0.
     pub(super) fn resolve(&mut self, usual: f64) -> Result<()> {
         super::range::POSITIVE.check("tolerance", self.tolerance)?;
+        super::range::POSITIVE.check("l1", self.l1.and_then(|setting| setting.0))?;
         self.tolerance.get_or_insert(usual);
         Ok(())
     }

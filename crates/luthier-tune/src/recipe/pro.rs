@@ -154,6 +154,10 @@ impl Algorithm for Pro {
         self.fit.l1.is_some()
     }
 
+    fn fit_mut(&mut self) -> Option<&mut Fit> {
+        Some(&mut self.fit)
+    }
+
     fn objective(&self, context: &Context<'_>) -> Option<Minimize> {
         Some(self.minimize(context))
     }

@@ -2,7 +2,7 @@
 
 use super::{
     Algorithm, Context, RecipeInfo,
-    parts::{Gain, Interpolation, Shape, Soft, Stopping},
+    parts::{Fit, Gain, Interpolation, Shape, Soft, Stopping},
 };
 use crate::{
     Learner, Schedule,
@@ -71,6 +71,14 @@ impl Algorithm for Risk {
 
     fn has_l1(&self) -> bool {
         self.soft.fit.l1.is_some()
+    }
+
+    fn is_annealed(&self) -> bool {
+        self.soft.gamma.len() > 1
+    }
+
+    fn fit_mut(&mut self) -> Option<&mut Fit> {
+        Some(&mut self.soft.fit)
     }
 
     fn objective(&self, context: &Context<'_>) -> Option<Minimize> {

@@ -2,7 +2,7 @@
 
 use super::{
     Algorithm, Context, RecipeInfo,
-    parts::{Interpolation, LearnFrom, Shape, Soft, Stopping},
+    parts::{Fit, Interpolation, LearnFrom, Shape, Soft, Stopping},
 };
 use crate::{
     Learner, Schedule,
@@ -106,6 +106,14 @@ impl Algorithm for Softmax {
 
     fn has_l1(&self) -> bool {
         self.soft.fit.l1.is_some()
+    }
+
+    fn is_annealed(&self) -> bool {
+        self.soft.gamma.len() > 1
+    }
+
+    fn fit_mut(&mut self) -> Option<&mut Fit> {
+        Some(&mut self.soft.fit)
     }
 
     fn objective(&self, context: &Context<'_>) -> Option<Minimize> {
