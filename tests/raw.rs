@@ -25,7 +25,7 @@ fn pairs(part: Part, n: usize) -> Vec<(String, String)> {
     let pair = |at: usize| {
         let pair = corpus.next(part, 1);
         let [mut de, mut en] = [&pair.source, &pair.targets[0]].map(|words| written(words));
-        if at % 5 == 0 {
+        if at.is_multiple_of(5) {
             de = format!("Siehe https://example.org/{part:?}/{at}: {de} ({{{}}})", at % 7);
             en = format!("See https://example.org/{part:?}/{at}: {en} ({{{}}})", at % 7);
         }
