@@ -102,8 +102,9 @@ class Browser:
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         self.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
-    def open(self, path):
-        self.ask("Page.navigate", url=pathlib.Path(path).resolve().as_uri())
+    def open(self, page):
+        """Opens a file, or the address of a server."""
+        self.ask("Page.navigate", url=page if "://" in page else pathlib.Path(page).resolve().as_uri())
         self.wait("document.documentElement?.dataset.ready === 'true'")
         self.settle()
 

@@ -19,9 +19,12 @@ mod recipes;
 mod report;
 mod rerank;
 mod score;
+#[cfg(feature = "serve")]
+mod serve;
 mod surface;
 mod table;
 mod train;
+mod translate;
 mod tune;
 mod words;
 
@@ -114,6 +117,9 @@ enum Verb {
     Experiment(Box<experiment::Args>),
     Train(train::Args),
     Decode(decode::Args),
+    Translate(translate::Args),
+    #[cfg(feature = "serve")]
+    Serve(serve::Args),
     Import(import::Args),
     Align(align::Args),
     Extract(extract::Args),
@@ -215,6 +221,9 @@ pub(crate) fn run(cli: Cli) -> Done {
         Verb::Table(args) => table::run(&args, common, talk),
         Verb::Import(args) => import::run(&args, common, talk),
         Verb::Decode(args) => decode::run(&args, common, talk),
+        Verb::Translate(args) => translate::run(args, common, talk),
+        #[cfg(feature = "serve")]
+        Verb::Serve(args) => serve::run(&args, common, talk),
         Verb::Train(args) => train::run(&args, common, talk),
         Verb::Lm(args) => lm::run(&args, common, talk),
         Verb::Demo(args) => demo::run(&args, common, talk),

@@ -21,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 static TOLD: AtomicBool = AtomicBool::new(false);
+static LEFT_TO_COMMAND: AtomicBool = AtomicBool::new(false);
 
 /// How the command that is running is resumed, and how messages are printed.
 static COMMAND: OnceLock<(Option<String>, Talk)> = OnceLock::new();
@@ -35,6 +36,9 @@ pub(crate) fn listen(resumes: bool, talk: Talk) {
     let _ = COMMAND.set((resume, talk));
     // Where signals cannot be handled, Ctrl-C ends the process as it always does.
     let _ = ctrlc::set_handler(|| {
+        if LEFT_TO_COMMAND.load(Ordering::Relaxed) {
+            return;
+        }
         if REQUESTED.swap(true, Ordering::Relaxed) {
             end();
         }
@@ -43,6 +47,12 @@ pub(crate) fn listen(resumes: bool, talk: Talk) {
             end();
         });
     });
+}
+
+/// Leaves Ctrl-C to the command, which handles the signal itself.
+#[cfg(feature = "serve")]
+pub(crate) fn leave_to_command() {
+    LEFT_TO_COMMAND.store(true, Ordering::Relaxed);
 }
 
 /// Whether work goes on, for progress callbacks.

@@ -31,7 +31,7 @@
 //! Each layer is a separate crate, re-exported here as a module: [`metric`] scores texts; [`lm`], [`table`],
 //! [`train`] and [`decode`] build and use translation models; [`forest`] holds packed forests; [`mod@tune`] has the
 //! tuning algorithms and the tuning loop. Cargo features: `cli` (the binary; default), `codecs` (bz2, xz and zstd
-//! besides gzip; default), `mpi` (several processes).
+//! besides gzip; default), `serve` (`luthier serve`, part of the binary; default), `mpi` (several processes).
 
 #[cfg(feature = "mpi")]
 pub mod cluster;

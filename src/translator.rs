@@ -2,13 +2,16 @@
 
 use crate::{
     core::{FeatureKey, Progress, Result, Step, Weights},
-    decode::{Decoder, FeatureSelection, Limits, Model, ModelConfig, ModelDir},
+    decode::{Decoder, FeatureSelection, Found, Limits, Model, ModelConfig, ModelDir, TranslationOption},
     decoder::{sparse_names, translations},
     io::{Meter, read_weights},
-    text::{Prepared, Side, TextModel},
+    text::{Prepared, Side, TextModel, is_placeholder},
 };
 use rayon::prelude::*;
-use std::{ops::ControlFlow, path::Path};
+use std::{
+    ops::{ControlFlow, Range},
+    path::Path,
+};
 
 /// A translation model with weights, ready to translate; may be shared by threads.
 ///
@@ -57,6 +60,31 @@ pub struct ScoredTranslation {
     pub features: Vec<(String, f64)>,
     /// Part of the score that is not tuned, 0 or less: the penalty for words that are passed through.
     pub fixed_score: f64,
+}
+
+/// The best translations of a sentence with the phrases of the first one: the result of [`Translator::explain`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Explanation {
+    /// The sentence as the model reads it: in normalised form if the model translates raw text, else as given.
+    pub source: String,
+    /// Translations that are distinct as tokens, best first.
+    pub nbest: Vec<ScoredTranslation>,
+    /// Phrases of the first translation, in the order of their first source words.
+    pub phrases: Vec<AlignedPhrase>,
+}
+
+/// A phrase pair or a rule in a translation, with its place on both sides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AlignedPhrase {
+    /// Ranges of bytes of the source words in the sentence, ascending; a rule with gaps has several.
+    pub source: Vec<Range<usize>>,
+    /// Ranges of bytes of the target words in the translation, ascending; empty if the source words are dropped.
+    pub target: Vec<Range<usize>>,
+    /// Whether the source word is unknown, so that it is copied or dropped; false for a protected span of raw text.
+    pub is_unknown: bool,
+    /// Translations of the source words that the search considered, best first. Their texts are raw text if the model
+    /// translates raw text.
+    pub options: Vec<TranslationOption>,
 }
 
 impl Translator {
@@ -152,12 +180,81 @@ impl Translator {
         progress: Progress<'_>,
     ) -> Result<Vec<Vec<ScoredTranslation>>> {
         self.each(sentences, progress, |decoder, sentence, progress| {
-            let mut list = scored(decoder, &sentence.tokens, k, progress)?;
+            let found = decoder.search(&sentence.tokens, progress)?;
+            let mut list = scored(decoder, &found, k, progress)?;
             for t in &mut list {
                 t.text = self.restored(std::mem::take(&mut t.text), sentence);
             }
             Ok(list)
         })
+    }
+
+    /// Returns the `k` best translations of a sentence, as [`Translator::nbest`] does, and the phrases of the first one, each
+    /// with at most `options` alternatives; no phrases if `options` is 0. The decoder must be one of this translator; it keeps
+    /// a cache of phrases for its next sentence. Fails with an error of kind `Interrupted` if `progress` answers *stop*.
+    ///
+    /// ```
+    /// use luthier::{Progress, Training, Translator, generate::{Generator, Part}};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let dir = dir.path();
+    /// # let (mut german, mut english, mut corpus) = (String::new(), String::new(), Generator::new(1));
+    /// # for _ in 0..100 {
+    /// #     let pair = corpus.next(Part::Train, 1);
+    /// #     german += &format!("{}\n", pair.source.join(" "));
+    /// #     english += &format!("{}\n", pair.targets[0].join(" "));
+    /// # }
+    /// # std::fs::write(dir.join("train.de"), german).unwrap();
+    /// # std::fs::write(dir.join("train.en"), english).unwrap();
+    /// # Training::new(dir.join("train.de"), dir.join("train.en"), dir.join("model")).run()?;
+    /// let translator = Translator::open(dir.join("model"))?;
+    /// let found = translator.explain(&translator.decoder(), "er schläft Xaver", 1, 5, Progress::NONE)?;
+    /// let last = found.phrases.last().unwrap();
+    /// assert!(last.is_unknown && &found.source[last.source[0].clone()] == "Xaver");
+    /// assert_eq!(&found.nbest[0].text[last.target[0].clone()], "Xaver");
+    /// # Ok::<(), luthier::core::Error>(())
+    /// ```
+    pub fn explain(
+        &self,
+        decoder: &Decoder<'_>,
+        sentence: &str,
+        k: usize,
+        options: usize,
+        progress: Progress<'_>,
+    ) -> Result<Explanation> {
+        let prepared = self.prepared(sentence);
+        let found = decoder.search(&prepared.tokens, progress)?;
+        let mut nbest = scored(decoder, &found, k.max(1), progress)?;
+        let steps = if options == 0 { Vec::new() } else { found.derivation(options) };
+        let best = nbest.first().map(|t| t.text.clone()).unwrap_or_default();
+        for t in &mut nbest {
+            t.text = self.restored(std::mem::take(&mut t.text), &prepared);
+        }
+        let (source, from) = match &self.text {
+            Some(text) => text.token_ranges(Side::Source, sentence),
+            None => (sentence.to_owned(), word_ranges(sentence)),
+        };
+        // With thousands of ties, the first translation can have another derivation than the search's own best.
+        let steps = if found.best().is_some_and(|b| b.0 == best) { steps } else { Vec::new() };
+        let to = match &self.text {
+            Some(text) => text.restore_ranges(Side::Target, &best, &prepared).1,
+            None => word_ranges(&best),
+        };
+        let surface = |mut option: TranslationOption| {
+            if let Some(text) = &self.text {
+                option.text = text.restore_part(Side::Target, &option.text, &prepared);
+            }
+            option
+        };
+        // Protected spans are copied as intended.
+        let tokens: Vec<&str> = prepared.tokens.split_ascii_whitespace().collect();
+        let is_span = |at: &usize| self.text.is_some() && tokens.get(*at).is_some_and(|t| is_placeholder(t));
+        let aligned = steps.into_iter().map(|step| AlignedPhrase {
+            source: joined_ranges(&step.source, &from),
+            target: joined_ranges(&step.target, &to),
+            is_unknown: step.is_unknown && !step.source.iter().any(is_span),
+            options: step.options.into_iter().map(surface).collect(),
+        });
+        Ok(Explanation { source, nbest, phrases: aligned.collect() })
     }
 
     /// Returns a sentence as the decoder takes it.
@@ -201,16 +298,28 @@ impl Translator {
     }
 }
 
-/// Returns the `k` best translations of a sentence, with the names of their features.
+/// Returns the ranges of bytes of the words of a tokenised text.
+fn word_ranges(text: &str) -> Vec<Range<usize>> {
+    let start = |word: &str| word.as_ptr() as usize - text.as_ptr() as usize;
+    text.split_ascii_whitespace().map(|word| start(word)..start(word) + word.len()).collect()
+}
+
+/// Returns the ranges of words at ascending positions, those of neighbouring words joined.
+fn joined_ranges(positions: &[usize], words: &[Range<usize>]) -> Vec<Range<usize>> {
+    let runs = positions.chunk_by(|a, b| a + 1 == *b);
+    let range = |run: &[usize]| Some(words.get(*run.first()?)?.start..words.get(*run.last()?)?.end);
+    runs.filter_map(range).collect()
+}
+
+/// Returns the `k` best translations that a search has found, with the names of their features.
 fn scored(
     decoder: &Decoder<'_>,
-    sentence: &str,
+    found: &Found<'_>,
     k: usize,
     progress: Progress<'_>,
 ) -> Result<Vec<ScoredTranslation>> {
-    let found = decoder.search(sentence, progress)?;
-    let list = translations(decoder, (&found, &found.forest()), k, progress)?;
-    let sparse = sparse_names(&found, &list);
+    let list = translations(decoder, (found, &found.forest()), k, progress)?;
+    let sparse = sparse_names(found, &list);
     let name_of = |key: &FeatureKey| sparse.get(key).cloned().unwrap_or_default();
     let named = list.into_iter().map(|t| {
         let dense = decoder.model().names().iter().cloned().zip(t.features);

@@ -7,6 +7,29 @@ use common::{Failures, in_dir, ok_in, stderr};
 use serde_json::Value;
 use std::fs;
 
+/// Starts the demo with --serve on complete results, reads the address and the page, and stops the server.
+#[cfg(feature = "serve")]
+fn serves_at_the_end(dir: &std::path::Path) {
+    use std::{
+        io::{BufRead, BufReader, Read, Write},
+        net::TcpStream,
+        process::{Command, Stdio},
+    };
+    let mut demo = common::luthier();
+    demo.args(["demo", "--data", "c", "--output", "d", "-q", "--serve", "--listen", "127.0.0.1:0"]);
+    let mut child = demo.current_dir(dir).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let address =
+        lines.map_while(Result::ok).find_map(|l| Some(l.strip_prefix("http://")?.to_owned())).unwrap();
+    let mut stream = TcpStream::connect(&address).unwrap();
+    write!(stream, "GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    assert!(page.starts_with("HTTP/1.1 200 OK") && page.contains("page.js"), "{page}");
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
 #[test]
 fn everything_at_once() {
     let dir = tempfile::tempdir().unwrap();
@@ -40,6 +63,9 @@ fn everything_at_once() {
     let first = &cells[0];
     let score = format!("{:.2}", first["score"].as_f64().unwrap());
     assert!(again.lines().any(|l| l.starts_with("phrase, MERT") && l.contains(&score)), "{again}");
+    // With --serve, the demo ends with a server for the best phrase-based system.
+    #[cfg(feature = "serve")]
+    serves_at_the_end(dir);
     // Invalid corpora.
     let failures = Failures::default();
     let fails = |words: &str, message: &str| {

@@ -84,6 +84,32 @@ pub(crate) struct Args {
     features: FeatureSelection,
     #[command(flatten)]
     limits: Limits,
+    /// Sentences to translate instead of those of `input`.
+    #[arg(skip)]
+    sentences: Option<Vec<String>>,
+}
+
+impl Args {
+    /// The arguments for the translation of given sentences with default settings, to standard output.
+    pub(crate) fn of_sentences(model: PathBuf, weights: Option<PathBuf>, sentences: Vec<String>) -> Self {
+        Args {
+            model,
+            weights,
+            input: PathBuf::from("<arguments>"),
+            output: None,
+            nbest: None,
+            nbest_out: None,
+            forest_out: None,
+            forest_kind: ForestKind::default(),
+            forests: None,
+            force: None,
+            max_bleu: Vec::new(),
+            stats: false,
+            features: FeatureSelection::default(),
+            limits: Limits::default(),
+            sentences: Some(sentences),
+        }
+    }
 }
 
 /// Objective of the search.
@@ -302,9 +328,14 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         model.names().join(", ")
     ));
     // Only the first process reads the text and writes output.
-    let input = |forests: &Option<Forests>| match forests {
-        Some(forests) => Input::new("forests", std::io::Cursor::new(sentences(forests))),
-        None => Input::open(&args.input),
+    let input = |forests: &Option<Forests>| match (forests, &args.sentences) {
+        (Some(forests), _) => Input::new("forests", std::io::Cursor::new(sentences(forests))),
+        (None, Some(given)) => {
+            let lines: String =
+                given.iter().map(|s| s.strip_suffix('\n').unwrap_or(s).to_owned() + "\n").collect();
+            Input::new("<arguments>", std::io::Cursor::new(lines))
+        }
+        (None, None) => Input::open(&args.input),
     };
     let lines = fleet.is_first().then(|| input(forests).map(read_ahead)).transpose();
     let mut out = None;

@@ -32,6 +32,14 @@ pub(crate) struct Args {
     /// File name extensions of the corpus, source first.
     #[arg(long, value_name = "FROM-TO", default_value = "de-en", requires = "data", value_parser = corpus::endings)]
     languages: (String, String),
+    /// Start `luthier serve` at the end: a page that translates text with the best of the phrase-based systems.
+    #[cfg(feature = "serve")]
+    #[arg(long)]
+    serve: bool,
+    /// Address and port of --serve; port 0 selects a free port.
+    #[cfg(feature = "serve")]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7878", requires = "serve")]
+    listen: super::serve::Address,
 }
 
 /// A kind of translation system.
@@ -99,6 +107,10 @@ pub(crate) fn run(args: &Args, common: &Common, talk: Talk) -> Done {
         clock.elapsed().as_secs_f64(),
         args.output.display()
     ));
+    #[cfg(feature = "serve")]
+    if args.serve {
+        return demo.serve(&cells, args, common, talk);
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -243,6 +255,16 @@ impl<'a> Demo<'a> {
         words.extend(["-o", &page, "--title", "Luthier demo"]);
         self.rerun.run(&words)?;
         Ok(page)
+    }
+
+    /// Starts a server with the phrase-based system that has the highest score on dev.
+    #[cfg(feature = "serve")]
+    fn serve(&self, cells: &[Cell], args: &Args, common: &Common, talk: Talk) -> Done {
+        let system = SYSTEMS[0].name;
+        let best = cells.iter().filter(|c| c.system == system).max_by(|a, b| a.dev.total_cmp(&b.dev));
+        let weights =
+            best.map(|c| RunView::best_path(Path::new(&self.made(&format!("{system}.{}", c.algorithm)))));
+        super::serve::start(Path::new(&self.made(system)), weights, args.listen.clone(), common, talk)
     }
 
     /// Returns the results as a table, with three sentences before and after tuning.

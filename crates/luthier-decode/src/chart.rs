@@ -30,22 +30,22 @@ use std::{
 };
 
 /// A chart item: a node of the parse forest with language model states at both ends.
-struct Item {
+pub(crate) struct Item {
     /// Score of the best derivation.
     score: f64,
     /// Incoming edge of the best derivation.
-    best: u32,
+    pub(crate) best: u32,
 }
 
 /// An edge of the chart: a rule applied to the items of its gaps.
-struct Edge {
+pub(crate) struct Edge {
     head: u32,
-    tails: [u32; 2],
-    rule: Place,
+    pub(crate) tails: [u32; 2],
+    pub(crate) rule: Place,
 }
 
 /// Position of a rule: index of its group in the chart, and its rank in the group.
-type Place = (u32, u32);
+pub(crate) type Place = (u32, u32);
 
 /// All combinations of the rules with one source side and the items of their gaps.
 struct Grid {
@@ -102,18 +102,22 @@ impl PartialOrd for Next {
 /// assert_eq!(chart.best().unwrap().0, "see the house");
 /// ```
 pub struct Chart<'d> {
-    model: &'d Model,
-    source: Vec<String>,
+    pub(crate) model: &'d Model,
+    /// Weights of dense features, in the order of the layout.
+    pub(crate) weights: &'d [f64],
+    pub(crate) source: Vec<String>,
     /// Groups of rules with the same source side.
-    groups: Vec<Arc<[Rule]>>,
-    items: Vec<Item>,
+    pub(crate) groups: Vec<Arc<[Rule]>>,
+    pub(crate) items: Vec<Item>,
+    /// First item and source span of each node of the parse forest.
+    nodes: Vec<(u32, Range<usize>)>,
     /// Language model states of each item, one per language model.
     ends: Vec<Fragment>,
-    edges: Vec<Edge>,
+    pub(crate) edges: Vec<Edge>,
     /// Language model scores that each edge adds, as natural logarithms, one per language model.
     edge_lm: Vec<f32>,
     /// The item of the complete sentence.
-    goal: Option<u32>,
+    pub(crate) goal: Option<u32>,
     /// Statistics of the search: numbers of words, expansions, chart items and recombinations, and times.
     pub stats: Stats,
 }
@@ -160,9 +164,11 @@ pub(crate) fn over<'d>(
 ) -> Result<Chart<'d>> {
     let chart = Chart {
         model,
+        weights: book.weights(),
         source: words.iter().map(ToString::to_string).collect(),
         groups: Vec::new(),
         items: Vec::new(),
+        nodes: Vec::with_capacity(parse.nodes()),
         ends: Vec::new(),
         edges: Vec::new(),
         edge_lm: Vec::new(),
@@ -190,6 +196,8 @@ impl Search<'_, '_> {
         for node in 0..parse.nodes() {
             self.progress.count("spans", node, parse.nodes())?;
             let edges = parse.incoming(node);
+            let first = self.chart.items.len() as u32;
+            self.chart.nodes.push((first, parse.spans.get(node).cloned().unwrap_or_default()));
             // The beginning and the end of the sentence have nodes of their own.
             match edges.first().and_then(|&e| Special::of(e)) {
                 Some(Special::Begin) => {
@@ -467,7 +475,13 @@ fn hash(ends: &[Fragment]) -> u64 {
 }
 
 impl Chart<'_> {
-    fn rule(&self, (group, rank): Place) -> &Rule {
+    /// Source span of an item; empty at the beginning of the sentence.
+    pub(crate) fn span(&self, item: u32) -> Range<usize> {
+        let node = self.nodes.partition_point(|n| n.0 <= item) - 1;
+        self.nodes[node].1.clone()
+    }
+
+    pub(crate) fn rule(&self, (group, rank): Place) -> &Rule {
         &self.groups[group as usize][rank as usize]
     }
 

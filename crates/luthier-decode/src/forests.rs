@@ -140,7 +140,11 @@ impl Forests {
     pub(crate) fn parse(&self, at: usize) -> Parse<'_> {
         let [first, nodes, edges, count, ..] = self.entry(at);
         let edges: &[u32] = self.slice(range(edges, count, 16));
-        Parse { first: Cow::Borrowed(self.slice(range(first, nodes, 4))), edges: Cow::Borrowed(quads(edges)) }
+        Parse {
+            first: Cow::Borrowed(self.slice(range(first, nodes, 4))),
+            edges: Cow::Borrowed(quads(edges)),
+            spans: Vec::new(),
+        }
     }
 
     /// Target side of a rule: word numbers and [`TAILS`].

@@ -9,6 +9,7 @@
 mod chart;
 mod coverage;
 mod dense;
+mod derivation;
 mod features;
 mod forests;
 mod guide;
@@ -25,6 +26,7 @@ mod sparse;
 
 pub use chart::Chart;
 pub use dense::DenseFeature;
+pub use derivation::{DerivationStep, TranslationOption};
 pub use features::{FeatureSelection, SearchSpec};
 pub use forests::{ForestKind, Forests, ForestsWriter, Spans};
 pub use guide::{Free, Guide};

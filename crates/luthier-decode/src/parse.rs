@@ -9,7 +9,7 @@
 use luthier_core::{Progress, Result};
 use luthier_forest::NONE;
 use luthier_table::{GAPS, Node, Table};
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 /// An edge: index of the first rule, number of rules, and two tails. If the number of rules is 0, the edge is a
 /// [`Special`] one.
@@ -57,6 +57,8 @@ pub(crate) struct Parse<'a> {
     /// First incoming edge of each node, then the number of edges.
     pub(crate) first: Cow<'a, [u32]>,
     pub(crate) edges: Cow<'a, [Edge]>,
+    /// Source span of each node; empty for a forest that was read from a file.
+    pub(crate) spans: Vec<Range<usize>>,
 }
 
 /// A dotted item: a prefix of source sides that matches a span, and the nodes of its gaps.
@@ -93,7 +95,7 @@ impl Parse<'static> {
     pub(crate) fn new(table: &Table, words: &[&str], span: usize, progress: Progress<'_>) -> Result<Self> {
         let (n, span) = (words.len(), span.max(1));
         let ids: Vec<Option<u32>> = words.iter().map(|w| table.source_word(w)).collect();
-        let mut parse = Parse { first: vec![0].into(), edges: Vec::new().into() };
+        let mut parse = Parse { first: vec![0].into(), edges: Vec::new().into(), spans: Vec::new() };
         let mut cells: Cells = vec![Vec::new(); n];
         // Bottom-up: spans from right to left by start, from short to long by length.
         for start in (0..n).rev() {
@@ -127,14 +129,14 @@ impl Parse<'static> {
         if edges.len() == before && end == start + 1 {
             edges.push(Special::Passed(start as u32).edge([NONE; 2]));
         }
-        if edges.len() > before { self.node() } else { NONE }
+        if edges.len() > before { self.node(start..end) } else { NONE }
     }
 
     /// Adds the nodes of S: the beginning, one for each prefix of the sentence, and the end.
     fn glue(&mut self, cells: &Cells, span: usize) {
         let n = cells.len();
         self.edges.to_mut().push(Special::Begin.edge([NONE; 2]));
-        let mut glued = vec![self.node()];
+        let mut glued = vec![self.node(0..0)];
         for end in 1..=n {
             for (middle, &before) in glued.iter().enumerate().skip(end.saturating_sub(span)) {
                 let cell = cell_of(cells, middle, end);
@@ -142,14 +144,15 @@ impl Parse<'static> {
                     self.edges.to_mut().push(Special::Glue.edge([before, cell]));
                 }
             }
-            glued.push(self.node());
+            glued.push(self.node(0..end));
         }
         self.edges.to_mut().push(Special::Close.edge([glued[n], NONE]));
-        self.node();
+        self.node(0..n);
     }
 
-    /// Completes a node, and returns its index.
-    fn node(&mut self) -> u32 {
+    /// Completes the node of a source span, and returns its index.
+    fn node(&mut self, span: Range<usize>) -> u32 {
+        self.spans.push(span);
         let end = self.edges.len() as u32;
         self.first.to_mut().push(end);
         self.first.len() as u32 - 2

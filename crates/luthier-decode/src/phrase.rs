@@ -78,9 +78,20 @@ pub(crate) struct Phrases<'m> {
     limit: usize,
     /// Number of language models that are queried.
     pub(crate) lms: usize,
-    /// Cached translation options, by the first entry of a source phrase in the table.
-    known: Mutex<FxHashMap<u32, Arc<[Phrase]>>>,
+    known: Mutex<Known>,
 }
+
+/// Cache of translation options.
+#[derive(Default)]
+struct Known {
+    /// Translation options of a source phrase, by its first entry in the table.
+    groups: FxHashMap<u32, Arc<[Phrase]>>,
+    /// Number of translation options in the cache.
+    phrases: usize,
+}
+
+/// Maximum number of translation options in the cache, so that memory does not grow with the text. A full cache is emptied.
+const REMEMBERED: usize = 1 << 18;
 
 impl<'m> Phrases<'m> {
     pub(crate) fn new(model: &'m Model, weights: &'m Weights, limit: usize) -> Self {
@@ -115,7 +126,7 @@ impl<'m> Phrases<'m> {
     pub(crate) fn of<G: Guide>(&self, node: Node, source: &[&str], guide: &G) -> Arc<[Phrase]> {
         let entries = node.entries();
         if G::FREE
-            && let Some(found) = self.lock().get(&entries.start)
+            && let Some(found) = self.lock().groups.get(&entries.start)
         {
             return found.clone();
         }
@@ -141,7 +152,13 @@ impl<'m> Phrases<'m> {
         all.truncate(self.limit);
         let best: Arc<[Phrase]> = all.into_iter().map(|p| p.3).collect();
         if G::FREE {
-            self.lock().insert(entries.start, best.clone());
+            let mut known = self.lock();
+            if known.phrases + best.len() > REMEMBERED {
+                known.groups.clear();
+                known.phrases = 0;
+            }
+            known.phrases += best.len();
+            known.groups.insert(entries.start, best.clone());
         }
         best
     }
@@ -153,7 +170,7 @@ impl<'m> Phrases<'m> {
         phrase.estimate += sparse;
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, FxHashMap<u32, Arc<[Phrase]>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -821,9 +821,14 @@ fn hash(h: &Hypothesis, states: &[State], guided: &impl Hash) -> u64 {
 impl Lattice<'_> {
     /// Start and end of the source span, and translation option, by the option's number.
     pub(crate) fn phrase(&self, number: u32) -> (usize, usize, &Phrase) {
-        let entry = self.numbers.partition_point(|&n| n <= number) - 1;
-        let (start, end, phrases) = &self.phrases[entry];
-        (*start, *end, &phrases[(number - self.numbers[entry]) as usize])
+        let (start, end, _) = &self.phrases[self.entry(number)];
+        let (options, rank) = self.options(number);
+        (*start, *end, &options[rank])
+    }
+
+    /// Index in `phrases` of the span of a translation option, by the option's number.
+    fn entry(&self, number: u32) -> usize {
+        self.numbers.partition_point(|&n| n <= number) - 1
     }
 
     /// Incoming arc of the best derivation of a hypothesis; `None` for the initial one.
@@ -892,8 +897,14 @@ impl Lattice<'_> {
         }
     }
 
-    /// Returns the best translation and its model score; `None` if there is no complete translation.
-    pub fn best(&self) -> Option<(String, f64)> {
+    /// Translation options of the span of an option, best first, and the rank of the option among them, by its number.
+    pub(crate) fn options(&self, number: u32) -> (&[Phrase], usize) {
+        let entry = self.entry(number);
+        (&self.phrases[entry].2, (number - self.numbers[entry]) as usize)
+    }
+
+    /// The best complete hypothesis and its score.
+    fn best_complete(&self) -> Option<(u32, f64)> {
         let mut best: Option<(u32, f64)> = None;
         for (h, end) in self.complete.iter().zip(&self.endings) {
             let score = self.hypotheses[*h as usize].score + end;
@@ -901,7 +912,12 @@ impl Lattice<'_> {
                 best = Some((*h, score));
             }
         }
-        let (mut at, score) = best?;
+        best
+    }
+
+    /// Numbers of the translation options of the best translation, in the order of their target words.
+    pub(crate) fn best_phrases(&self) -> Vec<u32> {
+        let Some((mut at, _)) = self.best_complete() else { return Vec::new() };
         let mut parts = Vec::new();
         while self.hypotheses[at as usize].best != NO_HYPOTHESIS {
             let arc = &self.arcs[self.hypotheses[at as usize].best as usize];
@@ -909,9 +925,16 @@ impl Lattice<'_> {
             parts.push(arc.phrase);
             at = arc.tail;
         }
-        let words: Vec<&str> = parts
+        parts.reverse();
+        parts
+    }
+
+    /// Returns the best translation and its model score; `None` if there is no complete translation.
+    pub fn best(&self) -> Option<(String, f64)> {
+        let (_, score) = self.best_complete()?;
+        let words: Vec<&str> = self
+            .best_phrases()
             .iter()
-            .rev()
             .flat_map(|&p| self.phrase(p).2.words.iter())
             .map(|&w| self.words().target(w))
             .collect();

@@ -3,14 +3,14 @@
 use crate::{
     Language, Numbers, SpanClass, Tokeniser, converted, normalise,
     spans::{BLANK, CLOSE, JOINER, OPEN},
-    tokenise::{Atom, Kind, Line, push_text, unmarked},
+    tokenise::{Atom, Kind, Line, is_blank_token, push_text, unmarked},
     truecase::{Casing, Counts, Piece, Truecaser},
 };
 use luthier_core::{Error, Result};
 use luthier_io::{AtomicFile, text};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::{ops::Range, path::Path};
 
 /// A side of parallel text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -188,6 +188,32 @@ impl TextModel {
         self.prepared(side, &normalise(line), &mut |_, _| true)
     }
 
+    /// Returns a raw line in its normalised form, and for each token of [`TextModel::prepare`] the bytes of this form that it
+    /// stands for.
+    ///
+    /// ```
+    /// use luthier_text::{Language, Side, TextModel};
+    ///
+    /// let model = TextModel::new(&Language::new("en")?, &Language::new("es")?);
+    /// let (line, ranges) = model.token_ranges(Side::Source, "Open  http://a.org, please.");
+    /// let texts: Vec<&str> = ranges.into_iter().map(|r| &line[r]).collect();
+    /// assert_eq!(texts, ["Open", "http://a.org", ",", "please", "."]);
+    /// # Ok::<(), luthier_core::Error>(())
+    /// ```
+    pub fn token_ranges(&self, side: Side, line: &str) -> (String, Vec<Range<usize>>) {
+        let line = normalise(line);
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        let mut previous = None;
+        for atom in self.side(side).tokeniser.atoms(&line) {
+            if let Some(before) = previous.filter(|before| is_blank_token(before, &atom)) {
+                ranges.push(before.end..atom.start);
+            }
+            ranges.push(atom.start..atom.end);
+            previous = Some(atom);
+        }
+        (line, ranges)
+    }
+
     /// Returns the tokens of a sentence pair for training. Placeholders stand for the protected spans that occur on both
     /// sides; other spans are ordinary tokens.
     pub fn prepare_pair(&self, source: &str, target: &str) -> (Prepared, Prepared) {
@@ -299,6 +325,53 @@ impl TextModel {
     /// Returns the raw text of tokens in the language of `side`, with the protected spans and the casing of `source`, of which
     /// they are a translation. Spans without a placeholder in the tokens are appended.
     pub fn restore(&self, side: Side, tokens: &str, source: &Prepared) -> String {
+        self.restore_ranges(side, tokens, source).0
+    }
+
+    /// Returns the raw text of [`TextModel::restore`], and for each token the bytes of the text that stand for it.
+    ///
+    /// ```
+    /// use luthier_text::{Language, Side, TextModel};
+    ///
+    /// let model = TextModel::new(&Language::new("en")?, &Language::new("es")?);
+    /// let source = model.prepare(Side::Source, "see http://a.org");
+    /// let (text, ranges) = model.restore_ranges(Side::Target, "ver ⟦url1⟧ ￭.", &source);
+    /// let texts: Vec<&str> = ranges.into_iter().map(|r| &text[r]).collect();
+    /// assert_eq!((text.as_str(), texts), ("ver http://a.org.", vec!["ver", "http://a.org", "."]));
+    /// # Ok::<(), luthier_core::Error>(())
+    /// ```
+    pub fn restore_ranges(&self, side: Side, tokens: &str, source: &Prepared) -> (String, Vec<Range<usize>>) {
+        let (mut line, ranges, used) = self.joined(side, tokens, source, source.casing);
+        for (span, _) in source.spans.iter().zip(&used).filter(|(_, used)| !**used) {
+            self.append_span(&mut line, side, span, (false, false));
+        }
+        (line.text, ranges)
+    }
+
+    /// Returns the raw text of tokens that are a part of a translation of `source`. Casing is not restored, and spans without a
+    /// placeholder in the tokens are not appended.
+    ///
+    /// ```
+    /// use luthier_text::{Language, Side, TextModel};
+    ///
+    /// let model = TextModel::new(&Language::new("en")?, &Language::new("es")?);
+    /// let source = model.prepare(Side::Source, "see http://a.org");
+    /// assert_eq!(model.restore_part(Side::Target, "⟦url1⟧ ￭.", &source), "http://a.org.");
+    /// assert_eq!(model.restore_part(Side::Target, "￭, ver", &source), ", ver");
+    /// # Ok::<(), luthier_core::Error>(())
+    /// ```
+    pub fn restore_part(&self, side: Side, tokens: &str, source: &Prepared) -> String {
+        self.joined(side, tokens, source, Casing::default()).0.text
+    }
+
+    /// Returns the raw text of tokens, the bytes of each token, and whether each span of the source has a placeholder in them.
+    fn joined(
+        &self,
+        side: Side,
+        tokens: &str,
+        source: &Prepared,
+        casing: Casing,
+    ) -> (Line, Vec<Range<usize>>, Vec<bool>) {
         let rules = self.side(side);
         let mut used = vec![false; source.spans.len()];
         let mut pieces = Vec::new();
@@ -312,9 +385,11 @@ impl TextModel {
             pieces.push(Piece { text: text.to_owned(), left, right, is_span: place.is_some() });
             saved.push(place);
         }
-        rules.truecaser.restore(&mut pieces, source.casing);
+        rules.truecaser.restore(&mut pieces, casing);
         let mut line = Line::default();
+        let mut ranges = Vec::with_capacity(pieces.len());
         for (piece, place) in pieces.iter().zip(&saved) {
+            let before = line.text.len();
             match place {
                 Some(i) => self.append_span(&mut line, side, &source.spans[*i], (piece.left, piece.right)),
                 None if piece.text.starts_with(BLANK) && piece.text.chars().count() == 1 => {
@@ -322,11 +397,11 @@ impl TextModel {
                 }
                 None => line.append(&piece.text, piece.left, piece.right),
             }
+            // The blank before a token does not belong to it.
+            let blank = usize::from(line.text[before..].starts_with(' '));
+            ranges.push(before + blank..line.text.len());
         }
-        for (span, _) in source.spans.iter().zip(&used).filter(|(_, used)| !**used) {
-            self.append_span(&mut line, side, span, (false, false));
-        }
-        line.text
+        (line, ranges, used)
     }
 
     /// Appends a protected span as it stands in a translation; `marks` are those of its placeholder.

@@ -105,11 +105,16 @@ impl Tokeniser {
 /// Appends what stands between two tokens: a blank, or a token for a blank beside a character of a script without blanks.
 pub(crate) fn separate(out: &mut String, before: &Atom, after: &Atom) {
     out.push(' ');
-    let joined = before.kind == Kind::Character || after.kind == Kind::Character;
-    if joined && before.end < after.start {
+    if is_blank_token(before, after) {
         out.push(BLANK);
         out.push(' ');
     }
+}
+
+/// Whether the blank between two tokens is a token of its own: beside a character of a script without blanks.
+pub(crate) fn is_blank_token(before: &Atom, after: &Atom) -> bool {
+    let joined = before.kind == Kind::Character || after.kind == Kind::Character;
+    joined && before.end < after.start
 }
 
 /// Appends the text of a token; blanks inside it are replaced.
