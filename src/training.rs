@@ -179,8 +179,8 @@ pub enum Event<'a> {
     Cleaned {
         /// Numbers of sentence pairs that were left out.
         cleaning: &'a Cleaning,
-        /// Numbers of entries of a bilingual file that are not sentence pairs.
-        skipped: &'a Skipped,
+        /// Numbers of entries of a bilingual file that are not sentence pairs; `None` for two files.
+        skipped: Option<&'a Skipped>,
     },
     /// The parallel text has been read; nothing has been written yet.
     Read(&'a Corpus),
@@ -345,7 +345,7 @@ impl<'a> Training<'a> {
             }
         };
         if let Some(raw) = &raw {
-            self.tell(&Event::Cleaned { cleaning: &raw.cleaning, skipped: &raw.skipped });
+            self.tell(&Event::Cleaned { cleaning: &raw.cleaning, skipped: raw.skipped.as_ref() });
         }
         let [mut source, mut target] = match (&raw, &self.parallel) {
             (Some(raw), _) => raw.inputs()?,
@@ -372,7 +372,7 @@ impl<'a> Training<'a> {
     ) -> Result<Trained> {
         let text = stages.stage(Stage::Text, |stages| {
             let files = raw.map_or(Ok(Vec::new()), |raw| raw.write(stages))?;
-            Ok((TextFigures::new(corpus, raw.map(|raw| raw.cleaning)), files))
+            Ok((TextFigures::new(corpus, raw), files))
         })?;
         let mut links = given;
         let align = stages.stage(Stage::Align, |stages| {

@@ -87,6 +87,14 @@ pub struct AlignedPhrase {
     pub options: Vec<TranslationOption>,
 }
 
+impl AlignedPhrase {
+    /// Returns ranges of bytes of a text as ranges of characters (Unicode code points), start and end.
+    pub fn in_characters(text: &str, ranges: &[Range<usize>]) -> Vec<[usize; 2]> {
+        let at = |byte: usize| text[..byte].chars().count();
+        ranges.iter().map(|r| [at(r.start), at(r.end)]).collect()
+    }
+}
+
 impl Translator {
     /// Opens a model directory written by `luthier train`, `luthier import` or [`Training`](crate::Training), with
     /// its weights and its search limits. Fails if a file is missing or damaged, or if no feature of the model has a

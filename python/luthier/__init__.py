@@ -20,13 +20,13 @@ from ._luthier import Error, __version__
 from ._metrics import BLEU, CHRF, TER, BLEUScore, CHRFScore, Comparison, Metric, Score, Signature, TERScore, compare
 from ._nbest import NBest
 from ._recipes import Apro, Mert, Mira, Oro, Perceptron, Pro, Recipe, Risk, Softmax, Xbleu
-from ._translate import Translation, Translator, train
+from ._translate import Explanation, Option, Phrase, Translation, Translator, train
 from ._tune import Fit, HeldOut, Loss, MbrChoice, Oracle, Stability, Surface, loss, mbr, oracle, rerank, surface, tune
 from ._weights import Weights
 
 __all__ = [
-    "BLEU", "CHRF", "TER", "Apro", "BLEUScore", "CHRFScore", "Comparison", "Error", "Fit", "Frame", "HeldOut", "Loss", "MbrChoice", "Mert",
-    "Metric", "Mira", "NBest", "Oracle", "Oro", "Perceptron", "Pro", "Recipe", "Risk", "Score", "Signature", "Softmax",
+    "BLEU", "CHRF", "TER", "Apro", "BLEUScore", "CHRFScore", "Comparison", "Error", "Explanation", "Fit", "Frame", "HeldOut", "Loss", "MbrChoice", "Mert",
+    "Metric", "Mira", "NBest", "Option", "Oracle", "Oro", "Perceptron", "Phrase", "Pro", "Recipe", "Risk", "Score", "Signature", "Softmax",
     "Stability", "Surface", "TERScore", "Translation", "Translator", "Weights", "Xbleu", "__version__", "compare", "loss",
     "mbr", "oracle", "rerank", "surface", "train", "tune",
 ]

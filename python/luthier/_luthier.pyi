@@ -124,6 +124,13 @@ class Translator:
     def nbest(
         self, sentences: Sequence[str], k: int, threads: int | None = None, progress: _Progress | None = None
     ) -> list[list[tuple[str, float, list[tuple[str, float]]]]]: ...
+    def explain(
+        self, sentence: str, options: int, progress: _Progress | None = None
+    ) -> tuple[
+        str,
+        str,
+        list[tuple[list[list[int]], list[list[int]], bool, list[tuple[str, float, bool, list[tuple[str, float]]]]]],
+    ]: ...
 
 def train(
     source: _Path | None,

@@ -24,6 +24,38 @@ class Translation:
     features: dict[str, float]
 
 
+@dataclass(frozen=True)
+class Option:
+    """A translation of the words of a phrase: its text, and its score without context and the features of that score."""
+
+    text: str
+    score: float
+    chosen: bool
+    features: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A phrase of a translation with its places on both sides, as ranges (start, end) of characters.
+
+    A rule with gaps has several ranges. `unknown` tells that the model has no translation of the word.
+    """
+
+    source: list[tuple[int, int]]
+    target: list[tuple[int, int]]
+    unknown: bool
+    options: list[Option]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A sentence as the model reads it, its translation, and the phrases of the translation in the order of the source."""
+
+    source: str
+    text: str
+    phrases: list[Phrase]
+
+
 class Translator:
     """A translation model with weights.
 
@@ -66,6 +98,20 @@ class Translator:
             found = self._translator.nbest(sentences, k, threads, call)
         return [[Translation(text, score, dict(features)) for text, score, features in entry] for entry in found]
 
+    def explain(self, sentence: str, *, options: int = 5, progress: ProgressLike = False) -> Explanation:
+        """Translates a sentence and returns the phrases of the translation, each with the best of its `options` translations."""
+        options = _check.at_least("options", options, 1) or 1
+        with reporting(progress) as call:
+            source, text, phrases = self._translator.explain(_check.text("sentence", sentence), options, call)
+
+        def places(ranges: list[list[int]]) -> list[tuple[int, int]]:
+            return [(start, end) for start, end in ranges]
+
+        return Explanation(source, text, [
+            Phrase(places(f), places(e), unknown, [Option(*option[:3], dict(option[3])) for option in found])
+            for f, e, unknown, found in phrases
+        ])
+
 
 def train(
     source: str | os.PathLike[str] | None = None,
@@ -98,19 +144,24 @@ def train(
     """
     if model is None:
         raise Error("model is missing, expected the directory of the new model; give model=")
-    files = [None if path is None else _check.path(name, path) for name, path in [("source", source), ("target", target)]]
-    settings = {
-        "corpus": None if corpus is None else _check.path("corpus", corpus),
-        "raw": _check.flag("raw", raw),
-        "source_lang": _check.optional_text("source_lang", source_lang),
-        "target_lang": _check.optional_text("target_lang", target_lang),
-        "max_words": _check.at_least("max_words", max_words, 1, 1000),
-        "hiero": _check.flag("hiero", hiero),
-        "order": _check.at_least("order", order, 1, 6),
-        "threads": _check.at_least("threads", threads, 1),
-    }
+    most_words = _check.at_least("max_words", max_words, 1, 1000)
+    if most_words is None:
+        raise Error("max_words is None, expected a whole number from 1 to 1000")
     with reporting(progress) as call:
-        figures = _luthier.train(*files, _check.path("model", model), progress=call, **settings)
+        figures = _luthier.train(
+            None if source is None else _check.path("source", source),
+            None if target is None else _check.path("target", target),
+            _check.path("model", model),
+            corpus=None if corpus is None else _check.path("corpus", corpus),
+            raw=_check.flag("raw", raw),
+            source_lang=_check.optional_text("source_lang", source_lang),
+            target_lang=_check.optional_text("target_lang", target_lang),
+            max_words=most_words,
+            hiero=_check.flag("hiero", hiero),
+            order=_check.at_least("order", order, 1, 6),
+            threads=_check.at_least("threads", threads, 1),
+            progress=call,
+        )
     translator = Translator(model)
-    translator.training = json.loads(figures)
+    translator.training = {stage.pop("stage"): stage for stage in json.loads(figures)["stages"]}
     return translator

@@ -6,8 +6,10 @@ use crate::{
 };
 use luthier::{
     Training,
+    core::Progress,
     text::Language,
     training::{LanguageModels, Languages, Parallel, Settings},
+    translator::AlignedPhrase,
 };
 use pyo3::{prelude::*, pybacked::PyBackedStr};
 use std::path::PathBuf;
@@ -61,7 +63,32 @@ impl Translator {
         let all = lists.into_iter().map(|l| l.into_iter().map(|t| (t.text, t.score, t.features)).collect());
         Ok(all.collect())
     }
+
+    /// The sentence as the model reads it, its translation, and the phrases of the translation.
+    #[pyo3(signature = (sentence, options, progress=None))]
+    fn explain(
+        &self,
+        py: Python<'_>,
+        sentence: &str,
+        options: usize,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(String, String, Vec<Phrase>)> {
+        let explain =
+            |progress: Progress<'_>| self.0.explain(&self.0.decoder(), sentence, 1, options, progress);
+        let found = work(py, Some(1), progress, explain)?;
+        let text = found.nbest.into_iter().next().map(|t| t.text).unwrap_or_default();
+        let phrase = |p: AlignedPhrase| {
+            let options = p.options.into_iter().map(|o| (o.text, o.score, o.is_chosen, o.features));
+            let places = AlignedPhrase::in_characters;
+            (places(&found.source, &p.source), places(&text, &p.target), p.is_unknown, options.collect())
+        };
+        let phrases = found.phrases.into_iter().map(phrase).collect();
+        Ok((found.source, text, phrases))
+    }
 }
+
+/// Source and target ranges of a phrase, whether it is unknown, and its translations: text, score, whether chosen, features.
+type Phrase = (Vec<[usize; 2]>, Vec<[usize; 2]>, bool, Vec<(String, f64, bool, Pairs)>);
 
 /// Trains a model directory from parallel text, two files or with `corpus` one bilingual file of raw text, and returns the
 /// figures of its stages as JSON.

@@ -242,9 +242,22 @@ def test_translator_of_raw_text(tmp_path):
     text = "Delete the window, 17 of {0}."
     assert model.translate([text]) == ["Borra la ventana, 17 de {0}."]
     assert model.translate([text], nbest=2)[0][0].text == "Borra la ventana, 17 de {0}."
+    found = model.explain(text, options=2)
+    assert (found.source, found.text) == (text, "Borra la ventana, 17 de {0}.")
+    words = {tuple(text[a:b] for a, b in p.source): "".join(found.text[a:b] for a, b in p.target) for p in found.phrases}
+    assert words["17",] == "17" and not any(p.unknown for p in found.phrases)
+    assert all(sum(o.chosen for o in p.options) == 1 for p in found.phrases)
+    with pytest.raises(lt.Error, match="options is 0, expected a whole number of at least 1"):
+        model.explain(text, options=0)
     languages = {"source_lang": "en", "target_lang": "es"}
     other = lt.train(corpus=tmp_path / "train.tsv", model=tmp_path / "other", order=3, **languages)
     assert other.translate([text]) == model.translate([text])
+    (tmp_path / "train.po").write_text(
+        "".join(f'msgid "{en}"\nmsgstr "{es}"\n\n' for en, es in pairs) + 'msgid "Undo"\nmsgstr ""\n', encoding="utf-8"
+    )
+    of_po = lt.train(corpus=tmp_path / "train.po", model=tmp_path / "po", order=3, **languages)
+    assert of_po.training["text"]["not_read"]["untranslated"] == 1
+    assert of_po.translate([text]) == model.translate([text])
     new = tmp_path / "new"
     for arguments, message in [
         ({"corpus": tmp_path / "train.tsv", "model": new}, "corpus= needs both languages; give source_lang= and target_lang="),

@@ -232,7 +232,8 @@ impl Shown {
     fn told(&mut self, event: &Event<'_>, settings: &Settings) -> Vec<Remark> {
         match event {
             Event::Cleaned { cleaning, skipped } => {
-                let entries = (skipped.total() > 0).then(|| Remark::Line(format!("not read: {skipped}")));
+                let entries = skipped.filter(|s| s.total() > 0);
+                let entries = entries.map(|s| Remark::Line(format!("not read: {s}")));
                 entries.into_iter().chain([Remark::Line(cleaned(cleaning))]).collect()
             }
             Event::Read(corpus) => {

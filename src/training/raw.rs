@@ -57,6 +57,9 @@ pub enum Parallel {
     Bitext(PathBuf),
 }
 
+/// Sentence pairs, and the numbers of entries of a bilingual file that are not sentence pairs.
+type Pairs = (Vec<(String, String)>, Option<Skipped>);
+
 impl Parallel {
     /// Returns the paths of the files.
     pub(super) fn paths(&self) -> Vec<&Path> {
@@ -78,14 +81,10 @@ impl Parallel {
 
     /// Reads all sentence pairs, with the numbers of entries of a bilingual file that are not pairs. Fails if two files differ
     /// in their number of lines.
-    fn pairs(
-        &self,
-        languages: &Languages,
-        progress: Progress<'_>,
-    ) -> Result<(Vec<(String, String)>, Skipped)> {
+    fn pairs(&self, languages: &Languages, progress: Progress<'_>) -> Result<Pairs> {
         if let Parallel::Bitext(path) = self {
             let read = read_bitext(path, Some((languages.source.code(), languages.target.code())))?;
-            return Ok((read.pairs, read.skipped));
+            return Ok((read.pairs, Some(read.skipped)));
         }
         let [mut source, mut target] = self.inputs()?;
         let meter = Meter::new(progress, "lines", 0);
@@ -106,7 +105,7 @@ impl Parallel {
             }
             meter.add(1)?;
         }
-        Ok((pairs, Skipped::default()))
+        Ok((pairs, None))
     }
 }
 
@@ -116,8 +115,8 @@ pub(super) struct RawText {
     model: TextModel,
     /// Numbers of sentence pairs that cleaning has left out.
     pub(super) cleaning: Cleaning,
-    /// Numbers of entries of a bilingual file that are not sentence pairs.
-    pub(super) skipped: Skipped,
+    /// Numbers of entries of a bilingual file that are not sentence pairs; `None` for two files.
+    pub(super) skipped: Option<Skipped>,
     /// Tokens of both sides, one line per sentence pair.
     sides: [Vec<u8>; 2],
     /// Names of the files, for messages.

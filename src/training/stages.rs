@@ -1,9 +1,9 @@
 //! Stages of training: their statistics, their log `train.jsonl`, and the result of training.
 
-use super::{Event, Observer, spec::TrainSpec};
+use super::{Event, Observer, raw::RawText, spec::TrainSpec};
 use crate::{
     core::{Error, Result},
-    io::{AtomicFile, WorkDir, WorkKind},
+    io::{AtomicFile, WorkDir, WorkKind, bitext::Skipped},
     lm,
     text::Cleaning,
     train::{Corpus, Dropped},
@@ -100,6 +100,9 @@ pub struct TextFigures {
     /// Numbers of sentence pairs of raw text that cleaning has left out; `None` for tokenised text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cleaning: Option<Cleaning>,
+    /// Numbers of entries of a bilingual file that are not sentence pairs; `None` for two files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_read: Option<Skipped>,
     /// Numbers of sentence pairs that are skipped, by reason.
     pub dropped: Dropped,
     /// Number of source words in the pairs that are kept.
@@ -113,10 +116,11 @@ pub struct TextFigures {
 }
 
 impl TextFigures {
-    pub(super) fn new(corpus: &Corpus, cleaning: Option<Cleaning>) -> Self {
+    pub(super) fn new(corpus: &Corpus, raw: Option<&RawText>) -> Self {
         TextFigures {
             lines: corpus.total,
-            cleaning,
+            cleaning: raw.map(|raw| raw.cleaning),
+            not_read: raw.and_then(|raw| raw.skipped),
             kept: corpus.len(),
             dropped: corpus.dropped,
             source_words: corpus.source.tokens(),

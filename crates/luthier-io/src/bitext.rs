@@ -21,6 +21,7 @@ mod xml;
 
 use crate::Input;
 use luthier_core::{Error, Result};
+use serde::{Deserialize, Serialize};
 use std::{fmt, path::Path};
 
 /// The segment pairs of a bilingual file.
@@ -91,7 +92,7 @@ impl fmt::Display for BitextFormat {
 /// segment of XLIFF, or a message of PO.
 ///
 /// Displayed as the nonzero counts, such as `2 untranslated, 1 fuzzy`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     /// Entries without text on one side, or whose state says that they are not translated yet. A message of
     /// PO counts if any of its plural forms is empty; its other forms are read.

@@ -26,7 +26,6 @@ use serde_json::{Map, Value, json};
 use std::{
     convert::Infallible,
     fmt,
-    ops::Range,
     pin::Pin,
     sync::{Arc, atomic::Ordering},
     time::Duration,
@@ -348,12 +347,6 @@ fn object(features: Vec<(String, f64)>) -> Map<String, Value> {
     features.into_iter().map(|(name, value)| (name, json!(value))).collect()
 }
 
-/// Returns ranges of bytes of a text as ranges of characters.
-fn characters(text: &str, ranges: &[Range<usize>]) -> Vec<[usize; 2]> {
-    let at = |byte: usize| text[..byte].chars().count();
-    ranges.iter().map(|r| [at(r.start), at(r.end)]).collect()
-}
-
 impl Phrase {
     fn new(phrase: AlignedPhrase, source: &str, target: &str, ask: Ask) -> Self {
         let alternative = |option: TranslationOption| Alternative {
@@ -363,8 +356,8 @@ impl Phrase {
             features: object(option.features),
         };
         Phrase {
-            source: characters(source, &phrase.source),
-            target: characters(target, &phrase.target),
+            source: AlignedPhrase::in_characters(source, &phrase.source),
+            target: AlignedPhrase::in_characters(target, &phrase.target),
             unknown: phrase.is_unknown,
             options: ask.shows_options.then(|| phrase.options.into_iter().map(alternative).collect()),
         }
