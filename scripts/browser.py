@@ -146,7 +146,9 @@ def use(browser, page):
     browser.open(page)
     sections = browser.value("[...document.querySelectorAll('main section')].map(s => s.id)")
     rich = browser.value("JSON.parse(document.getElementById('data').textContent).evidence.length > 0")
-    wanted = ["runs", "learning", "weights"] + (["headroom", "significance", "surfaces", "sentences"] if rich else ["sentences"]) + ["settings"]
+    runs = browser.value("JSON.parse(document.getElementById('data').textContent).runs")
+    of_parts = [name for name, key in [("held-out", "heldOut"), ("stability", "stability")] if any(r[key] for r in runs)]
+    wanted = ["runs", *of_parts, "learning", "weights"] + (["headroom", "significance", "surfaces", "sentences"] if rich else ["sentences"]) + ["settings"]
     check("sections", sections == wanted, sections)
     charts = browser.value(CHARTS)
     check("every chart has marks", charts and all(n > 0 for _, n, _ in charts), f"({len(charts)} charts, {sum(c[1] for c in charts)} marks)")

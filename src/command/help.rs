@@ -54,7 +54,6 @@ const SHORT: &[(&str, &[&str])] = &[
             "test_ref",
             "holdout",
             "folds",
-            "bootstrap",
             "list",
             // of algorithms
             "strategy",
@@ -67,9 +66,6 @@ const SHORT: &[(&str, &[&str])] = &[
             "loss",
             "eta0",
             "gamma",
-            "nonnegative",
-            "standardize",
-            "l1",
         ],
     ),
     (
@@ -83,7 +79,23 @@ const SHORT: &[(&str, &[&str])] = &[
         &["nbest", "nbest_format", "per_source", "score_file", "weights", "output", "nbest_out", "top"],
     ),
     ("decode", &["model", "weights", "input", "output", "nbest", "nbest_out", "pop_limit"]),
-    ("train", &["source", "target", "model", "kind", "alignment", "lm", "order", "max_words", "memory"]),
+    (
+        "train",
+        &[
+            "source",
+            "target",
+            "raw",
+            "corpus",
+            "source_lang",
+            "target_lang",
+            "model",
+            "kind",
+            "alignment",
+            "lm",
+            "order",
+            "max_words",
+        ],
+    ),
     ("report", &["runs", "output", "title", "nbest", "references", "source"]),
     (
         "experiment",

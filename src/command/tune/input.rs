@@ -57,7 +57,7 @@ pub(crate) struct Input {
     /// Run directory; created, or resumed if it exists.
     #[arg(long, value_name = "DIR", help_heading = "Run")]
     pub(super) run: PathBuf,
-    /// Initial weights, one `name value` per line [default: the model's; for fixed lists found from them].
+    /// Initial weights, one `name value` per line [default: the model's, or found].
     ///
     /// Fixed lists start from the best of each feature alone, with either sign, and of the mean of all features with their
     /// better signs, each in units of its spread. --command needs initial weights. A Moses configuration is accepted, too. With all weights 0 the first candidate of each list is selected.
@@ -121,7 +121,7 @@ struct HeldOutArgs {
     /// N-best lists of the test set: scored, not used for tuning.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["decoder", "test_source"])]
     test_nbest: Vec<PathBuf>,
-    /// Hold out this share of the segments: they are scored before and after, and nothing is learned from them.
+    /// Share of the segments to hold out: scored before and after, not tuned on.
     ///
     /// Segments are chosen by a seeded hash of their ids, or of their documents (--group-column); documents are then also the
     /// units of the significance test.
