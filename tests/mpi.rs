@@ -298,9 +298,9 @@ fn children(of: u32) -> Vec<u32> {
 fn end_soon(mut child: Child, what: &str) -> Output {
     let clock = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if clock.elapsed() > Duration::from_secs(60) {
+        if clock.elapsed() > Duration::from_mins(1) {
             let _ = child.kill();
-            panic!("{what}: the job is still there after 60 s");
+            panic!("{what}: the job is still there after a minute");
         }
         std::thread::sleep(Duration::from_millis(20));
     }
